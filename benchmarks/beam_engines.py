@@ -2,9 +2,9 @@
 
 python benchmarks/beam_engines.py [--rows 300000 3000000] [--only local flink] [--steps 1000] [--work FOLDER]
 
-The same data and configuration, one after the other, in roots of their own. The cluster is that of
-`make flink-cluster`: two task managers with one slot each. On one machine it can't be faster than one
-process unless that leaves a processor idle: the table says what the engine costs. Above 1x, Flink is slower.
+The same data and configuration run on one engine after the other, each in its own root. The cluster is the
+one of `make flink-cluster`: two task managers with one slot each. On one machine it can only be faster than
+one process if that leaves a processor idle: the table shows the engine's cost. Above 1x, Flink is slower.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _CONFIG = REPOSITORY / "pipelines" / "examples" / "taxi" / "taxi.toml"
 
 
 def on_flink(cluster: FlinkCluster) -> list[str]:
-    """Returns the arguments that have a run's Beam work done on a cluster."""
+    """Returns the arguments that run a pipeline's Beam work on a cluster."""
     settings = [
         "beam.runner=flink",
         f"beam.flink.master={cluster.master}",
@@ -44,12 +44,12 @@ def on_flink(cluster: FlinkCluster) -> list[str]:
 def measure(
     data: pathlib.Path, steps: int, root: pathlib.Path, engine: list[str]
 ) -> taxi_pipeline.Measurement:
-    """Runs the pipeline once and returns what it took.
+    """Runs the pipeline once and returns its times, memory and AUC.
 
     Args:
-      data: The CSV.
-      steps: Of training.
-      root: Of the run; is made.
+      data: CSV file.
+      steps: Training steps.
+      root: Root of the run; is created.
       engine: Arguments that name the engine.
     """
     command = ["-m", "pipelines", "run", "--config", str(_CONFIG), "--root", str(root), *engine]

@@ -1,10 +1,10 @@
-"""Boosted trees beside LightGBM used directly: training, serving and metrics.
+"""Boosted trees compared with LightGBM used directly: training, serving and metrics.
 
 python benchmarks/boosted_trees.py [--rows N] [--serving-rows N] [--trees N] [--rounds N]
 
-Both train on the same float32 table in memory, with the same parameters, in turns; seconds of ours are
-those of `Estimator.train`, from the call to the last checkpoint. Serving is `SavedModel` signature and
-`Booster.predict`, over the same rows in one call.
+Both train on the same float32 table in memory, with the same parameters, in turns. Our seconds are those of
+`Estimator.train`, from the call to the last checkpoint. Serving calls the `SavedModel` signature and
+`Booster.predict` once over the same rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def make_table(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
-    """Returns what a function returns, its seconds and its seconds of all processors."""
+    """Returns the result of a function, its seconds and its processor seconds."""
     start, cpu = time.perf_counter(), time.process_time()
     result = function(*arguments)
     return result, time.perf_counter() - start, time.process_time() - cpu
@@ -83,7 +83,7 @@ def serve(signature: Any, rows: tf.Tensor) -> np.ndarray:
 
 
 def main() -> None:
-    """Prints a table of seconds and ratios, and how far metrics and predictions differ."""
+    """Prints a table of seconds and ratios, and the differences of metrics and predictions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--serving-rows", type=int, default=100_000)
@@ -120,7 +120,7 @@ def main() -> None:
         options.serving_rows / statistics.median(pair[who][0] for pair in serving) for who in (0, 1)
     ]
     print(f"Rows served a second: {rates[0]:,.0f}, LightGBM {rates[1]:,.0f}")
-    print(f"Largest difference of a prediction: {np.abs(answer - expected).max():.1e}")
+    print(f"Largest difference between predictions: {np.abs(answer - expected).max():.1e}")
     for name, metric in (("log loss", metrics.log_loss), ("AUC", metrics.roc_auc_score)):
         own, other = metric(unseen_labels, answer), metric(unseen_labels, expected)
         print(f"{name}: {own:.8f}, LightGBM {other:.8f}")

@@ -1,10 +1,10 @@
-"""Each canned Estimator beside scikit-learn's model of the same kind, on the same data.
+"""Compares each canned Estimator with scikit-learn's model of the same kind, on the same data.
 
 python benchmarks/canned_against_sklearn.py [NAME ...]
 
 Classifiers learn breast cancer, regressors diabetes, both on three quarters of the examples; the
-scores are those of the last quarter. KMeans groups all examples of breast cancer. scikit-learn has
-no recurrent networks and no sums of models: their peers are its network, and its vote of two models.
+scores are for the last quarter. KMeans groups all examples of breast cancer. scikit-learn has no
+recurrent networks and no sums of models: its peers for them are its network and its vote of two models.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ experimental = est.experimental
 TOLERANCE = 0.02
 BATCH_SIZE = 64
 HIDDEN_UNITS = (16,)
-EPOCHS = 20  # of all networks but the recurrent ones
+EPOCHS = 20  # for all networks except recurrent ones
 NUM_CLUSTERS = 5
 
 
@@ -55,7 +55,7 @@ class Data:
 
     Args:
         train: Features `[n, dimensions]` and labels `[n]`.
-        test: The same of other examples.
+        test: Features and labels of other examples, in the same form.
         score_name: "AUC" or "RMSE".
     """
 
@@ -88,7 +88,7 @@ def _dense(points: np.ndarray) -> dict[str, Any]:
     return {"x": points, "id": np.arange(len(points)).astype(str)}
 
 
-# Breast cancer has ten measures, and of each the mean, its error and the worst: ten steps of three.
+# Breast cancer has ten measures, each with its mean, its error and its worst value: ten steps of three.
 STEPS_COLUMN = fc.sequence_numeric_column("steps", shape=3)
 
 
@@ -102,11 +102,11 @@ class Comparison:
     """A canned Estimator and its peer.
 
     Args:
-        data: What both learn.
+        data: Training and test data of both models.
         make: `make(config=...)` returns the Estimator.
         steps: Training steps.
         peer: scikit-learn's model.
-        features: From points to the features of the Estimator.
+        features: Function from points to the features of the Estimator.
     """
 
     data: Data
@@ -118,7 +118,7 @@ class Comparison:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What came out.
+    """Scores of a comparison.
 
     Args:
         loss: Mean training loss of the Estimator at the end.
@@ -136,7 +136,7 @@ class Result:
 
     @property
     def difference(self) -> float:
-        """How much worse ours is, as a share of theirs; below 0 when it is better."""
+        """The deficit of our score as a share of theirs; below 0 if ours is better."""
         worse = self.theirs - self.ours if self.score_name == "AUC" else self.ours - self.theirs
         return worse / self.theirs
 
@@ -349,7 +349,7 @@ def compare(name: str) -> Result:
 def _score(data: Data, predicted: Any) -> float:
     labels = data.test[1]
     if data.score_name == "AUC":
-        # Rounded: a sigmoid of one number differs in its last bit with the place in the vector.
+        # Rounded: a sigmoid of one number differs in its last bit with its place in the vector.
         return float(sklearn.metrics.roc_auc_score(labels, np.round(predicted, 6)))
     return float(np.sqrt(np.mean((labels - predicted) ** 2)))
 

@@ -1,6 +1,6 @@
-"""Charts as SVG, which a page shows as an image: bars of ratios, and lines over scales of powers.
+"""Charts as SVG images for a page: bars of ratios, and lines over logarithmic scales.
 
-The file brings its own colors, for light and dark.
+The file contains its own colors, for light and dark.
 """
 
 import math
@@ -16,20 +16,20 @@ _STYLE = (
     ".a,.w{stroke:#e5e9ec}.s0{stroke:#6cb6ff;fill:#6cb6ff}.s1{stroke:#ff9b66;fill:#ff9b66}"
     ".s2{stroke:#6fd08c;fill:#6fd08c}.s3{stroke:#d0a2ff;fill:#d0a2ff}.l{fill:none}}"
 )
-_LETTER = 8  # width of a letter, at most on average
+_LETTER = 8  # upper limit of a letter's average width
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
 def bars(title: str, values: Sequence[tuple[str, float, float, float, float | None]]) -> str:
-    """Returns horizontal bars on a scale of powers of 10, from 1.
+    """Returns horizontal bars on a logarithmic scale, from 1.
 
     Args:
-      title: What is shown, for those who can't see it, too.
-      values: (name, value, least, most, aim or None), each number above 0. The line across a bar's end is
-        from the least to the most, the dashed one the aim.
+      title: Title of the chart, also its text for screen readers.
+      values: (name, value, least, most, aim or None), each number above 0. A line across a bar's end runs
+        from the least to the most; a dashed line marks the aim.
 
     Raises:
-      ValueError: There are none, or a number is not above 0.
+      ValueError: There are no values, or a number is not above 0.
     """
     numbers = [number for _, *rest in values for number in rest if number is not None]
     low, high = _decades([*numbers, 1.0])
@@ -62,13 +62,13 @@ def lines(
     series: Mapping[str, Sequence[tuple[float, float]]],
     log_x: bool = True,
 ) -> str:
-    """Returns lines over a scale of powers of 10, upwards as well.
+    """Returns lines over two logarithmic scales.
 
     Args:
-      title: What is shown.
-      labels: Of the two axes.
-      series: Name -> points; both numbers above 0. At most four.
-      log_x: False for an even scale from 0 on both axes.
+      title: Title of the chart.
+      labels: Labels of the two axes.
+      series: Points by name; both numbers above 0. At most four series.
+      log_x: False for linear scales from 0 on both axes.
 
     Raises:
       ValueError: There are no points, too many lines, or a number is not above 0.
@@ -91,7 +91,7 @@ def lines(
         parts += _vertical_lines(x_low, x_high, x, top, top + height, "")
         y_ticks = [10.0**power for power in range(y_low, y_high + 1)]
     else:
-        _decades(points[0])  # the same demands
+        _decades(points[0])  # checks that there are numbers above 0
         x_most, y_most = max(xs), 1.25 * max(ys)
 
         def x(value: float) -> float:

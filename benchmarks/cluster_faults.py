@@ -1,12 +1,12 @@
-"""What becomes of a training when a task of its cluster is lost: a table with times and lost steps.
+"""Measures the time and the steps that a training loses with a task of its cluster, as a table.
 
 python benchmarks/cluster_faults.py
 
 A chief, a worker, a parameter server and an evaluator train on this machine, with a checkpoint every 100
-steps, and each row does to one of them what stands in its first column. "seconds" are those until all
-tasks that train do so again (of which a process of TensorFlow takes some five to start), or until the
-tasks have ended. "steps lost" are those that the newest checkpoint before the fault didn't have. "then"
-is the global step at which the training that went on was ended, and what the evaluator made of it.
+steps. Each row does to one of them the fault in its first column. "seconds" is the time until all training
+tasks train again (about five of them for a process of TensorFlow to start), or until the tasks have ended.
+"steps lost" are the steps after the newest checkpoint before the fault. "then" is the global step at which
+the continued training was stopped, and the evaluator's result.
 """
 
 import contextlib
@@ -46,14 +46,14 @@ class NoteSteps(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(tf1.train.get_global_step())
 
     def after_run(self, run_context, run_values):
-        """Notes it, and leaves time for the others."""
+        """Writes the global step, and pauses so that the others can work."""
         time.sleep(0.01)
         with open(self._path, "a") as file:
             file.write(f"{run_values.results}\n")
 
 
 def model_fn(features, labels, mode):
-    """A weight that goes to 2."""
+    """A weight that is trained to 2."""
     weight = tf1.get_variable("weight", [], initializer=tf.zeros_initializer())
     loss = tf.reduce_mean(tf.square(weight * features - labels))
     train_op = tf1.train.GradientDescentOptimizer(0.01).minimize(loss, tf1.train.get_global_step())
@@ -66,7 +66,7 @@ def input_fn():
 
 
 def train(root, timeout_secs, port_is_taken):
-    """Does the part of a task, until there is a file "stop"."""
+    """Runs a task, until there is a file "stop"."""
     logging.getLogger("tensorflow").setLevel(logging.INFO)
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
@@ -76,7 +76,7 @@ def train(root, timeout_secs, port_is_taken):
     )
     cluster, task = json.loads(os.environ["TF_CONFIG"]).values()
     if port_is_taken and task["type"] == "worker":
-        other = socket.socket()  # no other process: but the port is as taken
+        other = socket.socket()  # in the same process, but the port is taken all the same
         other.bind(("127.0.0.1", int(cluster["worker"][0].rpartition(":")[2])))
         other.listen()
     estimator = est.Estimator(model_fn, config=config)
@@ -95,14 +95,14 @@ def train(root, timeout_secs, port_is_taken):
 
 
 class Training:
-    """A training, its tasks, and what is known of them."""
+    """A training with its tasks, its steps and its checkpoints."""
 
     def __init__(self, root, tasks):
         self.root = pathlib.Path(root)
         self.tasks = {task.kind: task for task in tasks}
 
     def steps(self, kind):
-        """The global steps that the present process of a task has made."""
+        """The global steps that the current process of a task has made."""
         task = self.tasks[kind]
         path = self.root / f"steps.{task.kind}-{task.index}.{task.pid}"
         return path.read_text().splitlines() if path.exists() else []
@@ -113,11 +113,11 @@ class Training:
         return int(path.rpartition("-")[2]) if path else -1
 
     def global_step(self):
-        """The largest global step that a task that trains has made."""
+        """The largest global step of a training task."""
         return max(int(self.steps(kind)[-1]) for kind in ("chief", "worker"))
 
     def wait_for_steps(self, *kinds):
-        """Waits until each of the tasks has made five steps more; returns the seconds."""
+        """Waits until each of the tasks has made five more steps; returns the seconds."""
         start = time.monotonic()
         for kind in kinds:
             before = len(self.steps(kind))
@@ -125,12 +125,12 @@ class Training:
         return time.monotonic() - start
 
     def log(self, kind):
-        """What a task has logged."""
+        """The log of a task."""
         task = self.tasks[kind]
         return (self.root / "logs" / f"{task.kind}-{task.index}.log").read_text()
 
     def stop(self):
-        """Ends the training in all tasks; returns what became of it."""
+        """Ends the training in all tasks; returns the last checkpoint and the evaluated step."""
         (self.root / "stop").touch()
         for kind in ("chief", "worker"):
             if self.tasks[kind].join(LIMIT_SECS) != 0:
@@ -144,10 +144,10 @@ class Training:
 
 
 def wait_until(condition):
-    """Waits until it holds.
+    """Waits until a condition holds.
 
     Raises:
-        TimeoutError: It didn't within two minutes.
+        TimeoutError: The condition did not hold within two minutes.
     """
     end = time.monotonic() + LIMIT_SECS
     while not condition():
@@ -160,7 +160,7 @@ def wait_until(condition):
 def training(
     started=("ps", "chief", "worker", "evaluator"), timeout_secs=7200, port_is_taken=False
 ):
-    """Gives a training of which these tasks are started, after more than one checkpoint."""
+    """Starts some of the tasks, and yields the training after more than one checkpoint."""
     with tempfile.TemporaryDirectory() as root:
         job = functools.partial(train, root, timeout_secs, port_is_taken)
         logs = os.path.join(root, "logs")
@@ -207,7 +207,7 @@ def terminated(*kinds):
         start = time.monotonic()
         for kind in kinds:
             cluster.tasks[kind].terminate()
-        if kinds == ("ps",):  # serves on until the others have ended
+        if kinds == ("ps",):  # serves until the others have ended
             cluster.wait_for_steps("chief", "worker")
             then = cluster.stop()
         codes = [str(cluster.tasks[kind].join(LIMIT_SECS)) for kind in kinds]
@@ -262,7 +262,7 @@ FAULTS = {
 
 
 def main():
-    """Makes all faults, one after the other, and prints the table."""
+    """Causes all faults, one after the other, and prints the table."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rows = []
     for name, fault in FAULTS.items():

@@ -2,9 +2,9 @@
 
 python benchmarks/cluster_steps.py [--parameters 10000 1000000] [--steps 300]
 
-The bytes are those that the loopback device counts while the steps in the middle of the training are made
-(Linux), so all tasks are in them. The first steps don't count. "examples / one process" is how many
-examples per second all tasks train on together, against one process without a cluster.
+The bytes are those that the loopback device counts (Linux) during the steps in the middle of the training,
+so they include all tasks. The first steps don't count. "examples / one process" is the number of examples
+that all tasks train on per second, divided by that of one process without a cluster.
 """
 
 import argparse
@@ -31,7 +31,7 @@ BATCH_SIZE = 32
 WARM_UP_STEPS = 50
 COLUMNS = 100
 
-# Name, tasks that train, parameter servers, whether the tasks train in step.
+# Name, number of training tasks, number of parameter servers, True for synchronous training.
 CLUSTERS = [
     ("one process", 1, 0, False),
     ("1 worker, 1 ps", 1, 1, False),
@@ -52,11 +52,11 @@ def loopback_bytes():
 
 
 class Measure(tf1.train.SessionRunHook):
-    """Notes the time, the bytes and the global step after the first steps and at the end.
+    """Records the time, the bytes and the global step after the first steps and at the end.
 
     Args:
-        path: File for what was noted, as JSON.
-        last: The step of the second note.
+        path: JSON file for the records.
+        last: Step of the second record.
     """
 
     def __init__(self, path, last):
@@ -69,7 +69,7 @@ class Measure(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(tf1.train.get_global_step())
 
     def after_run(self, run_context, run_values):
-        """Notes, when it is time to."""
+        """Writes a record after the first and after the last step."""
         if len(self._notes) < 2 and run_values.results >= self._marks[len(self._notes)]:
             step = int(run_values.results)
             self._notes.append((time.perf_counter(), loopback_bytes(), step))
@@ -78,7 +78,7 @@ class Measure(tf1.train.SessionRunHook):
 
 
 def model_fn(features, labels, mode, params):
-    """A linear model of so many parameters, in two matrices: of which a step reads and changes all."""
+    """A linear model with `params` parameters in two matrices, all of which each step reads and changes."""
     rows = params["rows"]
     first = tf1.get_variable("first", [COLUMNS, rows // 2])
     second = tf1.get_variable("second", [rows // 2, COLUMNS])
@@ -90,13 +90,13 @@ def model_fn(features, labels, mode, params):
 
 
 def input_fn():
-    """Returns the same batch again and again: the input shall cost nothing."""
+    """Returns the same batch again and again, so that the input costs nothing."""
     batch = tf.random.stateless_normal([BATCH_SIZE, COLUMNS], [1, 2])
     return tf.data.Dataset.from_tensors((batch, -batch)).repeat()
 
 
 def train(root, num_parameters, last, in_step):
-    """Does the part of a task."""
+    """Runs a task."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy() if in_step else None
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
@@ -139,7 +139,7 @@ def main():
         alone = None
         for name, workers, servers, in_step in CLUSTERS:
             rate, transferred = measure(number, workers, servers, in_step, args.steps)
-            examples = rate * (workers if in_step else 1)  # each step in step has a batch of each
+            examples = rate * (workers if in_step else 1)  # a synchronous step has a batch for each
             alone = alone or examples
             rows.append(
                 [

@@ -1,9 +1,9 @@
-"""One contestant of `speed.py`: does one piece of work, and prints what a unit of it took as a line of JSON.
+"""One contestant of `speed.py`: does a piece of work, and prints the time of a unit as a line of JSON.
 
 python benchmarks/contestant.py WORK KIND [--settings JSON] [--count N] [--size BATCH_SIZE,FEATURES] [--check]
 
-`ours` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter with TensorFlow
-2.15: nothing else of the project is imported then. `keras` is Keras's fit, `floor` the bare loop, `input` the
+`ours` is `estimator_core`. `reference` is `tf.estimator` itself, which needs an interpreter with TensorFlow
+2.15; nothing else of the project is imported then. `keras` is Keras's fit, `floor` the bare loop, `input` the
 input alone, and `tensorflow` the import of TensorFlow alone.
 """
 
@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from benchmarks.workloads.clock import Clock
 
-# Work -> the module and the name of its `Training`.
+# Work -> the module and name of its `Training`.
 TRAINING = {
     "dnn": ("dnn", "WORK"),
     "keras_model": ("dnn", "KERAS_MODEL"),
@@ -46,7 +46,7 @@ def import_api(kind):
 
 
 def train(work, kind, settings, count, size, check):
-    """Returns what a step of training took; see `training.py`."""
+    """Returns the time of a training step; see `training.py`."""
     import dataclasses
 
     from benchmarks.workloads import training, vector
@@ -69,7 +69,7 @@ def train(work, kind, settings, count, size, check):
 
 
 def first_step(estimator, settings):
-    """Returns what it took from making the Estimator to the end of a training of one step."""
+    """Returns the time from making the Estimator to the end of a training of one step."""
     import tempfile
 
     from benchmarks.workloads import dnn
@@ -89,12 +89,16 @@ def main():
     parser.add_argument(
         "kind", choices=("ours", "reference", "keras", "floor", "input", "tensorflow")
     )
-    parser.add_argument("--settings", type=json.loads, default={}, help="of its RunConfig, or fit")
+    parser.add_argument(
+        "--settings", type=json.loads, default={}, help="settings of its RunConfig, or fit"
+    )
     parser.add_argument("--count", type=int, help="steps, rows or calls")
     parser.add_argument(
         "--size", type=lambda text: [int(part) for part in text.split(",")], help="of vector"
     )
-    parser.add_argument("--check", action="store_true", help="print what must be equal as well")
+    parser.add_argument(
+        "--check", action="store_true", help="also print the values that must be equal"
+    )
     args = parser.parse_args()
     if args.work in (*TRAINING, "vector"):
         measured = train(args.work, args.kind, args.settings, args.count, args.size, args.check)

@@ -1,11 +1,11 @@
-"""How fast the Estimator is: ours beside tf.estimator 2.15, Keras 3's fit and the bare loop, as one table.
+"""Compares the Estimator's speed with tf.estimator 2.15, Keras 3's fit and the bare loop, in one table.
 
 python benchmarks/speed.py [--only a,b] [--rounds 5] [--reference-python PYTHON] [--docs]
 
-Each contestant is a process of its own. In each round, all contestants of a piece of work run one after the
-other; a ratio is of two measurements of one round, and the table has medians and ranges over the rounds.
-In the first round, the contestants must have done the same (batch size, variables, steps, loss), or it ends.
-Other work on the machine changes processor time less than time. What was measured stays in .bench/speed.json.
+Each contestant runs in its own process. In each round, all contestants of a piece of work run one after the
+other; a ratio compares two measurements of one round, and the table has medians and ranges over the rounds.
+The first round checks that the contestants did the same (batch size, variables, steps, loss), or it fails.
+Other work on the machine affects processor time less than time. Results are kept in .bench/speed.json.
 """
 
 import argparse
@@ -25,14 +25,14 @@ KINDS = "ours,reference,keras,floor,input,tensorflow"
 
 
 def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
-    """Returns works that are done by ours with more settings of the RunConfig, too.
+    """Returns works with our contestant added under further settings of the RunConfig.
 
     Args:
       works: Pieces of work.
       extra: Texts such as 'no XLA={"jit_compile": false}': a name, and settings as JSON.
 
     Raises:
-      ValueError: A text is not of this kind.
+      ValueError: A text does not have this form.
     """
     more = []
     for text in extra:
@@ -59,13 +59,13 @@ def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
 def environments(
     works: Sequence[Work], uv: str, reference_python: str | None, with_reference: bool
 ) -> dict[str, str]:
-    """Returns the Pythons of the environments that contestants run in; those that are missing are made.
+    """Returns the Pythons of the environments that contestants run in; missing ones are created.
 
     Args:
-      works: With the contestants.
-      uv: The program that makes them.
-      reference_python: That with tf.estimator 2.15; None makes it.
-      with_reference: Whether it is needed for other things, too.
+      works: Works with their contestants.
+      uv: Path of uv, which creates environments.
+      reference_python: Python with tf.estimator 2.15; None creates its environment.
+      with_reference: True if other measurements need the reference, too.
     """
     names = {one.environment or one.kind for work in works for one in work.contestants}
     names |= {"reference"} if with_reference else set()
@@ -81,23 +81,29 @@ def main() -> None:
     """Measures, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     letters = ",".join(work.letter for work in WORKS)
-    parser.add_argument("--only", default=letters, help=f"of {letters}; all by default")
-    parser.add_argument("--kinds", default=KINDS, help=f"of contestants; {KINDS} by default")
+    parser.add_argument("--only", default=letters, help=f"letters of {letters}; all by default")
+    parser.add_argument("--kinds", default=KINDS, help=f"kinds of contestants; {KINDS} by default")
     parser.add_argument("--rounds", type=int, default=5, help="alternations")
-    parser.add_argument("--reference-python", help="with tf.estimator 2.15; made when left out")
+    parser.add_argument(
+        "--reference-python", help="Python with tf.estimator 2.15; default: create one"
+    )
     parser.add_argument("--uv", default="uv", help="that makes it")
     parser.add_argument(
         "--ours", action="append", default=[], metavar="NAME=JSON", help="another RunConfig"
     )
     parser.add_argument("--by-processor", action="store_true", help="judge by processor time")
     parser.add_argument(
-        "--growth", action="store_true", help="steps/s by batch and by features, too"
+        "--growth", action="store_true", help="also measure steps/s by batch and by features"
     )
-    parser.add_argument("--memory-steps", type=int, help="and memory in such a training")
-    parser.add_argument("--memory-calls", type=int, help="and memory in so many calls of evaluate")
+    parser.add_argument(
+        "--memory-steps", type=int, help="also measure memory in a training of this many steps"
+    )
+    parser.add_argument(
+        "--memory-calls", type=int, help="also measure memory in this many calls of evaluate"
+    )
     parser.add_argument("--docs", action="store_true", help="write docs/speed.md and its figures")
     parser.add_argument(
-        "--show", action="store_true", help="measure nothing: the table of the last"
+        "--show", action="store_true", help="only print the table of the last results"
     )
     args = parser.parse_args()
     unknown = set(filter(None, args.only.split(","))) - set(letters.split(","))

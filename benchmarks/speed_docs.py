@@ -1,4 +1,4 @@
-"""Writes what `speed.py` measured into docs/speed.md, between two comments, and the figures beside it."""
+"""Writes the results of `speed.py` into docs/speed.md, between two comments, and the figures next to it."""
 
 import pathlib
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ BEGIN, END = (
 
 
 def replaced(text: str, made: str) -> str:
-    """Returns a page with `made` in place of what is between the two comments.
+    """Returns a page with `made` in place of the text between the two comments.
 
     Raises:
-      ValueError: The page does not have each of them once, in this order.
+      ValueError: The page does not have each comment once, in this order.
     """
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -46,14 +46,14 @@ def write(
     conditions: str,
     by_processor: bool,
 ) -> None:
-    """Writes the table into a page, and the figures into the folder figures/ beside it.
+    """Writes the table into a page, and the figures into the folder figures/ next to it.
 
     Args:
-      page: Has the two comments.
-      rows: Of the table.
-      results: What was measured: `speed_runs.load_results`.
-      conditions: When and where.
-      by_processor: Whether the figures are of processor time.
+      page: Page with the two comments.
+      rows: Rows of the table.
+      results: Measurements from `speed_runs.load_results`.
+      conditions: Time, machine and load of the measurements.
+      by_processor: True for figures of processor time.
 
     Raises:
       ValueError: The page lacks a comment.

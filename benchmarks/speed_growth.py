@@ -1,4 +1,4 @@
-"""How the cost of a training step grows with the batch and the features; memory in a long training."""
+"""Measures the cost of a training step by batch size and features, and memory in a long training."""
 
 import statistics
 import sys
@@ -37,7 +37,7 @@ def measure(rounds: int, pythons: Pythons) -> list[dict[str, Any]]:
       Dicts with "plot", "size" (batch size, features), "contestant", "secs", "processor_secs".
 
     Raises:
-      SystemExit: One failed, or they have not done the same.
+      SystemExit: A contestant failed, or they have not done the same.
     """
     found = []
     for number in range(rounds):
@@ -57,11 +57,11 @@ def measure(rounds: int, pythons: Pythons) -> list[dict[str, Any]]:
 
 
 def memory(work: str, count: int, pythons: Pythons) -> dict[str, Any]:
-    """Returns name of an Estimator API -> its "steps" and "resident_bytes".
+    """Returns the "steps" and "resident_bytes" of each Estimator API by its name.
 
     Args:
-      work: "memory" of a training, or "memory_evaluate" of calls of `evaluate`.
-      count: Steps or calls.
+      work: "memory" for a training, or "memory_evaluate" for calls of `evaluate`.
+      count: Number of steps or calls.
       pythons: The environments.
     """
     return {
@@ -101,7 +101,7 @@ def figures(measured: list[dict[str, Any]], by_processor: bool) -> dict[str, str
 
 
 def memory_figure(measured: dict[str, Any], title: str, label: str) -> str:
-    """Returns the SVG of memory over what `label` says."""
+    """Returns the SVG of memory over `label`."""
     series = {
         name: [
             (step, size / _MEBIBYTE)
@@ -113,16 +113,16 @@ def memory_figure(measured: dict[str, Any], title: str, label: str) -> str:
 
 
 def memory_growth(steps: list[int], resident_bytes: list[int]) -> float:
-    """Returns the bytes by which a step makes the memory grow: the slope of a line of least squares.
+    """Returns the growth of the memory per step, in bytes: the slope of a least squares line.
 
-    The first tenth of the looks is left out, until which TensorFlow fills its pools.
+    The first tenth of the measurements is left out; TensorFlow fills its pools until then.
     """
     first = len(steps) // 10
     return statistics.linear_regression(steps[first:], resident_bytes[first:]).slope
 
 
 def memory_lines(results: dict[str, Any]) -> list[str]:
-    """Returns how memory grew, a line for each training and for each series of evaluations."""
+    """Returns the growth of memory, a line for each training and for each series of evaluations."""
     lines = []
     for key, unit in (("memory", "step"), ("memory_evaluate", "call of evaluate")):
         for name, one in results.get(key, {}).get("measured", {}).items():

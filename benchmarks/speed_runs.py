@@ -1,4 +1,4 @@
-"""Runs the contestants of `speed.py`, each as a process of its own, and keeps what they measured."""
+"""Runs the contestants of `speed.py`, each in its own process, and keeps the measurements."""
 
 import dataclasses
 import datetime
@@ -23,9 +23,9 @@ RESULTS = CACHE / "speed.json"
 
 
 Pythons = Mapping[str, str]
-"""Name of an environment -> its Python; what is not in it has the Python that runs this."""
+"""Python by the name of the environment; other environments use the Python that runs this."""
 
-# What is installed in the environments that the bench makes, by name.
+# Packages in the environments that the benchmark creates, by name.
 PACKAGES = {
     "reference": ("tensorflow-cpu==2.15.1", "tensorflow-estimator==2.15.0"),
     "plain": ("tensorflow",),  # the release that is installed here
@@ -33,14 +33,14 @@ PACKAGES = {
 
 
 def environment_python(name: str, uv: str) -> str:
-    """Returns the Python of an environment, which is made the first time.
+    """Returns the Python of an environment, which is created the first time.
 
     Args:
       name: Key of PACKAGES.
-      uv: The program.
+      uv: Path of uv.
 
     Raises:
-      SystemExit: It could not be made; uv's reason is printed.
+      SystemExit: It could not be created; uv's message is printed.
     """
     script = PROJECT / "scripts" / "bench_environment.sh"
     CACHE.mkdir(exist_ok=True)
@@ -57,16 +57,16 @@ def environment_python(name: str, uv: str) -> str:
 
 
 def run_contestant(work: str, contestant: Contestant, pythons: Pythons, *options: str) -> Any:
-    """Returns what `contestant.py` prints.
+    """Returns the output of `contestant.py`.
 
     Args:
-      work: Of `contestant.py`.
-      contestant: Who does it.
+      work: Name of a work of `contestant.py`.
+      contestant: Contestant to run.
       pythons: The environments.
-      options: More of the command line.
+      options: Further arguments of the command line.
 
     Raises:
-      SystemExit: It failed; its log is printed.
+      SystemExit: The contestant failed; its log is printed.
     """
     interpreter = pythons.get(contestant.environment or contestant.kind, sys.executable)
     command = [interpreter, str(FOLDER / "contestant.py"), work, contestant.kind]
@@ -85,7 +85,7 @@ def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
     """Returns the runs of all contestants, round by round.
 
     Raises:
-      SystemExit: One failed, or they have not done the same.
+      SystemExit: A contestant failed, or they have not done the same.
     """
     runs, checks = [], {}
     for number in range(rounds):
@@ -106,12 +106,12 @@ def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
 
 
 def load_results() -> dict[str, Any]:
-    """Returns what was measured so far: letter of the work, "growth" or "memory" -> its results."""
+    """Returns the results so far, by the letter of the work, "growth" or "memory"."""
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
 
 def save(key: str, measured: Any) -> None:
-    """Keeps results under `key`, in place of those it had, with the date and the load of the machine."""
+    """Replaces the results under `key`, with the date and the load of the machine."""
     results = load_results()
     results[key] = {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M"),
@@ -129,10 +129,10 @@ def save_runs(work: Work, runs: Sequence[Run]) -> None:
 
 
 def machine(cpuinfo: str) -> str:
-    """Returns what the figures were measured on.
+    """Returns a description of the machine.
 
     Args:
-      cpuinfo: The text of /proc/cpuinfo; empty where there is none.
+      cpuinfo: Text of /proc/cpuinfo; empty if there is none.
     """
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     names = [value.strip() for name, _, value in lines if name.strip() == "model name"]
@@ -140,7 +140,7 @@ def machine(cpuinfo: str) -> str:
 
 
 def conditions(results: dict[str, Any], works: Sequence[Work]) -> str:
-    """Returns when and where the pieces of work were measured, how often, and beside what load."""
+    """Returns time, machine, rounds and load of the measurements, as a sentence."""
     found = [(work, results[work.letter]) for work in works if work.letter in results]
     dates = sorted(one["date"] for _, one in found)
     loads = sorted(one["load"] for _, one in found)

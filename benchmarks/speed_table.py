@@ -1,4 +1,4 @@
-"""From single measurements to the table of ratios: medians, spread, verdicts."""
+"""Makes the table of ratios from single measurements: medians, spread, verdicts."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ class Run:
     """One measurement: seconds of a unit of work.
 
     Attributes:
-      contestant: Its name.
+      contestant: Name of the contestant.
       secs: Wall time.
       processor_secs: Time of all threads on processors.
     """
@@ -35,9 +35,9 @@ class Ratios:
     """A contestant's time over ours, alternation by alternation.
 
     Attributes:
-      median: What counts.
-      least: The smallest.
-      most: The largest.
+      median: Median, which is compared with the aim.
+      least: Smallest ratio.
+      most: Largest ratio.
     """
 
     median: float
@@ -49,7 +49,7 @@ class Ratios:
         """Returns the ratios of measurements that were made in turn.
 
         Raises:
-          ValueError: There are not as many of each.
+          ValueError: Their numbers differ.
         """
         if len(ours) != len(its) or not ours:
             raise ValueError(
@@ -62,16 +62,16 @@ class Ratios:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A line of the table: a piece of work, and one who does it.
+    """A line of the table: a piece of work, and a contestant.
 
     Attributes:
       work: The piece of work.
-      peer: Who.
+      peer: Name of the contestant.
       ours: Our median seconds of a unit, and our processor seconds.
-      its: The same of the peer.
+      its: Median seconds of a unit of the peer, and its processor seconds.
       time: Ratios of the time.
       processor: Ratios of the processor time.
-      target: What the ratio should be at least; None is no aim.
+      target: Minimum of the ratio to aim at; None for no aim.
     """
 
     work: Work
@@ -83,19 +83,19 @@ class Row:
     target: float | None
 
     def is_met(self, by_processor: bool) -> bool | None:
-        """Whether the median ratio is what is aimed at; None without an aim."""
+        """True if the median ratio reaches the aim; None without an aim."""
         if self.target is None:
             return None
         return (self.processor if by_processor else self.time).median >= self.target
 
 
 def rows_of(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]:
-    """Returns the lines of a piece of work: its contestants but the first, and Keras at its best first.
+    """Returns the lines of a piece of work: all contestants but the first, with Keras at its best first.
 
     Args:
       work: The piece of work.
-      runs: Of all contestants, in the order of the alternations.
-      by_processor: Whether Keras's best is the one with the least processor time.
+      runs: Runs of all contestants, in the order of the alternations.
+      by_processor: True if Keras's best is the one with the least processor time.
     """
     found: dict[str, list[Run]] = {}
     for run in runs:
@@ -169,11 +169,11 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Returns in what the contestants of a piece of work have not done the same; empty when they have.
+    """Returns differences in the work that the contestants have done; empty if there are none.
 
     Args:
       work: The piece of work.
-      checks: Name of a contestant -> what `contestant.py --check` says.
+      checks: Output of `contestant.py --check` by the name of the contestant.
     """
     found = []
     (first, expected), *others = checks.items()
@@ -189,7 +189,7 @@ def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[s
     allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 3)
     for name, loss in losses.items():
         if not abs(loss - median) <= allowed:
-            found.append(f"loss: {loss:.4g} of {name}, beside a median of {median:.4g}")
+            found.append(f"loss: {loss:.4g} of {name}, with a median of {median:.4g}")
         if not loss < 0.95 * work.untrained_loss:
-            found.append(f"loss: {loss:.4g} of {name} is that of a model that learns nothing")
+            found.append(f"loss: {loss:.4g} of {name} is no better than that of an untrained model")
     return found

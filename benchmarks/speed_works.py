@@ -1,4 +1,4 @@
-"""What `speed.py` measures: the work, who does it, and what ratios are aimed at."""
+"""The pieces of work that `speed.py` measures, their contestants, and the ratios to aim at."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ FLOOR = "floor"
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """Who does a piece of work.
+    """A contestant, which does a piece of work.
 
     Attributes:
-      name: As the table has it.
-      kind: Of `contestant.py`: "ours", "reference", "keras", "floor", "input", "tensorflow".
-      settings: Of the RunConfig, or of Keras's fit.
-      work: Of `contestant.py`, when it is not that of the others.
-      count: Units of work, when they are not those of the others.
-      environment: Of `speed_runs.PACKAGES`; "" is that named like `kind`, else this project's.
+      name: Name in the table.
+      kind: Kind of `contestant.py`: "ours", "reference", "keras", "floor", "input", "tensorflow".
+      settings: Settings of the RunConfig, or of Keras's fit.
+      work: Name of a work of `contestant.py`, if it differs from that of the others.
+      count: Units of work, if they differ from those of the others.
+      environment: Name in `speed_runs.PACKAGES`; "" is the one named like `kind`, else this project's.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Work:
     """One piece of work.
 
     Attributes:
-      letter: A short name for the command line and the plot.
-      title: As the table has it.
-      work: Of `contestant.py`.
-      unit: What is counted.
-      contestants: The first one is that which the others are compared with.
-      targets: Name of a contestant, or BEST_KERAS -> least ratio of its time and ours.
-      count: Units of work; None is that of the work itself.
-      untrained_loss: The loss of a model that knows nothing; None where no losses are compared.
+      letter: Short name for the command line and the plot.
+      title: Title in the table.
+      work: Name of a work of `contestant.py`.
+      unit: Unit of the measurement.
+      contestants: Contestants; the others are compared with the first one.
+      targets: Minimum ratio of a contestant's time to ours, by its name or BEST_KERAS.
+      count: Units of work; None for the default of the work.
+      untrained_loss: Loss of an untrained model; None skips the comparison of losses.
     """
 
     letter: str
@@ -57,7 +57,7 @@ class Work:
 
 
 _REFERENCE = Contestant(REFERENCE, "reference")
-# A call takes it a quarter of a second: the time of a hundred says as much as that of a thousand.
+# A call of it takes a quarter of a second: a hundred calls give the same figure as a thousand.
 _FEWER_CALLS = dataclasses.replace(_REFERENCE, count=100)
 _OURS = Contestant(OURS, "ours")
 _ONE_STEP = Contestant("estimator_core, one step a call", "ours", {"steps_per_session_run": 1})
@@ -75,8 +75,8 @@ _FLOORS = (
     Contestant("floor, not compiled by XLA", "floor", {"jit_compile": False}),
 )
 _INPUT = Contestant("the input alone", "input")
-# TensorFlow imports scikit-learn and jax where it finds them, so an environment without them is compared with
-# that of tf.estimator, which has none either.
+# TensorFlow imports scikit-learn and jax if it finds them, so an environment without them is compared with
+# the one of tf.estimator, which lacks them, too.
 _PLAIN = dataclasses.replace(_OURS, environment="plain")
 _TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow", environment="plain")
 _WITH_PIPELINES = Contestant("estimator_core, where the pipelines are installed", "ours")

@@ -1,4 +1,4 @@
-"""The wide and deep taxi model as stock TFX has it: Keras, trained by a `run_fn`.
+"""The wide and deep taxi model in stock TFX: Keras, trained by a `run_fn`.
 
 Same features, layers, batch size and steps as `pipelines.examples.taxi.taxi_module`, with which it
 shares `preprocessing_fn`.
@@ -24,7 +24,7 @@ def run_fn(fn_args: Any) -> None:
         _read(fn_args, fn_args.train_files, transform, taxi_module.TRAIN_BATCH_SIZE),
         steps_per_epoch=fn_args.train_steps,
         validation_data=_read(fn_args, fn_args.eval_files, transform, taxi_module.EVAL_BATCH_SIZE),
-        # As many as one pass over 5,000 examples takes; the dataset repeats.
+        # As many steps as one pass over 5,000 examples takes; the dataset repeats.
         validation_steps=min(fn_args.eval_steps, 10),
         callbacks=[keras.callbacks.TensorBoard(fn_args.model_run_dir, update_freq="epoch")],
         verbose=0,
@@ -86,7 +86,7 @@ def build_model(transform: tft.TFTransformOutput) -> keras.Model:
 def _read(
     fn_args: Any, files: list[str], transform: tft.TFTransformOutput, batch_size: int
 ) -> tf.data.Dataset:
-    """Returns batches of (features, label), read as TFX's own examples read them."""
+    """Returns batches of (features, label), read like in TFX's own examples."""
     options = tfxio.TensorFlowDatasetOptions(batch_size=batch_size, label_key=taxi_module.LABEL)
     dataset = fn_args.data_accessor.tf_dataset_factory(
         files, options, transform.transformed_metadata.schema

@@ -36,7 +36,7 @@ def main() -> None:
         examples=example_gen.outputs["examples"],
         schema=schema_gen.outputs["schema"],
         preprocessing_fn=f"{module}.preprocessing_fn",
-        disable_statistics=True,  # as ours
+        disable_statistics=True,  # as in ours
     )
     trainer = tfx.components.Trainer(
         run_fn=f"{module}.run_fn",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a table: the first column to the left, the others to the right."""
+    """Returns a table whose first column is aligned left and the others right."""
     cells = [header, *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = [

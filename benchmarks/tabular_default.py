@@ -1,12 +1,12 @@
-"""What `run --data X.csv --label Y` makes of data sets of different kinds, beside scikit-learn.
+"""Scores of `run --data X.csv --label Y` on data sets of different kinds, compared with scikit-learn's.
 
 python -m benchmarks.tabular_default [--only NAME ...] [--model NAME] [--project FOLDER] [--work FOLDER]
 
-Each data set is run as a user would: from a CSV, with `--set` only where the data ask for it (groups,
+Each data set is run like a user would: from a CSV, with `--set` only if the data require it (groups,
 time order). HistGradientBoosting and a linear model then learn from the same training rows, those of
-CsvExampleGen, and all are judged on the same evaluation rows by the same function: AUC, accuracy or RMSE.
-`best` is what the best possible model reaches there, where the data are generated. `ahead by` of the
-first table says how far our run is ahead of the better one of the two, in percent of its score.
+CsvExampleGen, and all are scored on the same evaluation rows by the same function: AUC, accuracy or RMSE.
+`best` is the score of the best possible model, known for generated data. `ahead by` in the first table is
+the lead of our run over the better one of the two, in percent of its score.
 
 With `--work` the CSVs and roots stay, and are not run again.
 """
@@ -44,15 +44,15 @@ TARGET = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A data set's line.
+    """The results of a data set.
 
     Attributes:
         data: The data set.
-        num_rows: Of the CSV.
-        num_columns: Of the CSV, without the label.
+        num_rows: Number of rows of the CSV.
+        num_columns: Number of columns of the CSV, without the label.
         run: Our run.
-        num_eval: Evaluation rows.
-        scores: Of `ours`, `HGB`, `linear` and `best`, as far as there are.
+        num_eval: Number of evaluation rows.
+        scores: Scores of `ours`, `HGB`, `linear` and `best`, as far as they exist.
         peer_secs: Training and prediction of both of scikit-learn's models.
     """
 
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def ahead(self) -> float | None:
-        """How far we are ahead of the better one of the two, as a share of its score."""
+        """Our lead over the better one of the two, as a share of its score."""
         if "ours" not in self.scores:
             return None
         ours, peers = self.scores["ours"], [self.scores["HGB"], self.scores["linear"]]
@@ -84,10 +84,10 @@ def compare(
         data: The data set.
         work: Folder for its CSV and root.
         project: Folder whose `pipelines` is run.
-        settings: Of all runs, for `--set`.
+        settings: Settings of all runs, for `--set`.
 
     Raises:
-        MissingPackageError: The package that ships it is not installed.
+        MissingPackageError: The package with the data set is not installed.
     """
     table = data.load()
     csv = work / "data" / f"{data.name}.csv"
@@ -100,7 +100,7 @@ def compare(
     if serialized:
         evaluated = tabular_run.read_rows(serialized)
         trained = tabular_run.read_rows(tabular_run.serialized_split(run.root, "train"))
-        # Where the split is not drawn, rows without a label are in it, too.
+        # If the split is not drawn at random, it contains rows without a label, too.
         evaluated = evaluated[evaluated[data.label].notna()]
         trained = trained[trained[data.label].notna()]
         labels = evaluated[data.label]
@@ -169,7 +169,7 @@ def _report(results: list[Result]) -> str:
     known = [result.ahead for result in results if result.ahead is not None]
     within, ahead = sum(x >= -TARGET for x in known), sum(x > 0 for x in known)
     parts.append(
-        f"{len(known)} data sets: within {TARGET:.0%} of the better one, or ahead of it, on {within}; "
+        f"{len(known)} data sets: within {TARGET:.0%} of the better peer, or ahead of it, on {within}; "
         f"ahead on {ahead}"
     )
     return "\n\n".join(parts)
@@ -187,10 +187,10 @@ def main() -> None:
         "--set", action="append", default=[], metavar="section.key=value", help="of each run"
     )
     parser.add_argument(
-        "--project", type=pathlib.Path, default=REPOSITORY, help="whose pipelines is run"
+        "--project", type=pathlib.Path, default=REPOSITORY, help="folder of the pipelines to run"
     )
     parser.add_argument(
-        "--work", type=pathlib.Path, help="folder that stays; default: a scratch one"
+        "--work", type=pathlib.Path, help="folder to keep; default: a temporary one"
     )
     parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
     args = parser.parse_args()

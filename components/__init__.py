@@ -1,4 +1,4 @@
-"""TFX components of the Estimator API, and the stock ones that go with them, from one place.
+"""TFX components of the Estimator API, together with the stock components used beside them.
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
@@ -8,7 +8,7 @@ speak TFX's artifacts and channels, so they mix with any stock TFX component. Na
 else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
-has TFX import what is asked for only (see `components.tfx.packages`).
+makes TFX import only the modules in use (see `components.tfx.packages`).
 """
 
 import importlib

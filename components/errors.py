@@ -1,4 +1,4 @@
-"""Errors of components: which are the user's to mend, and where they were raised."""
+"""Errors of components: those that the user can fix, and the place where an error was raised."""
 
 import traceback
 
@@ -6,13 +6,13 @@ _RAISED_AT = "_raised_at"
 
 
 class SettingError(ValueError):
-    """A setting names what the data or the model has not; it is known only once they are there."""
+    """A setting names something that the data or the model lacks; only known when the component runs."""
 
 
 def raised_at(error: BaseException) -> list[tuple[str, int]]:
     """Returns file and line of each call that led to an error, the innermost one last.
 
-    For an error that was raised in another process and brought here, they are those of that process.
+    For an error from another process, the calls are those of that process.
     """
     elsewhere: list[tuple[str, int]] | None = getattr(error, _RAISED_AT, None)
     if elsewhere is not None:
@@ -22,5 +22,5 @@ def raised_at(error: BaseException) -> list[tuple[str, int]]:
 
 
 def set_raised_at(error: BaseException, calls: list[tuple[str, int]]) -> None:
-    """Notes where an error was raised, in another process: what `raised_at` returns from now on."""
+    """Records the calls of another process that led to an error; `raised_at` returns them from now on."""
     setattr(error, _RAISED_AT, calls)

@@ -6,10 +6,10 @@ from typing import IO
 
 
 class HashedReader(io.RawIOBase):
-    """Hands on the bytes of a stream, and knows their SHA-256.
+    """Passes on the bytes of a stream, and computes their SHA-256.
 
     Args:
-        stream: Open for reading bytes; it stays open.
+        stream: Stream open for reading bytes; it is not closed.
 
     Example:
         with open(path, "rb") as stream:
@@ -25,7 +25,7 @@ class HashedReader(io.RawIOBase):
 
     @property
     def sha256(self) -> str:
-        """Of what has been read, in hexadecimal digits."""
+        """SHA-256 of the bytes read so far, in hexadecimal digits."""
         return self._digest.hexdigest()
 
     def readable(self) -> bool:

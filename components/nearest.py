@@ -1,4 +1,4 @@
-"""Sorts the names that would have been right, for the message about one that is not."""
+"""Sorts valid names by their similarity to a misspelled one, for error messages."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts uv (and, on a machine without a C++ compiler, one that pip can install) into a folder.
+# Puts uv (and, on a machine without a C++ compiler, the ziglang compiler from pip) into a folder.
 # Usage: bootstrap_uv.sh TARGET_DIR UV_VERSION ZIGLANG_VERSION
 # Needs a python3 (3.8 or newer) with pip; $PYTHON3 names another interpreter.
 set -eu
@@ -13,7 +13,7 @@ cd /
 if ! "$python3" -m pip --version >/dev/null 2>&1; then
   echo "setup: '$python3 -m pip' does not run, and pip is needed to fetch uv." >&2
   echo "Install pip for it, or name an interpreter that has it (make PYTHON3=...)," >&2
-  echo "or a uv of your own (make UV=/path/to/uv)." >&2
+  echo "or your own uv (make UV=/path/to/uv)." >&2
   exit 1
 fi
 
@@ -33,7 +33,7 @@ mkdir -p "$part"
 if ! "$python3" -m pip install --quiet --no-input --disable-pip-version-check \
   --target "$part" $packages >"$part/pip.log" 2>&1; then
   cat "$part/pip.log" >&2
-  echo "setup: pip could not install $packages; its reason stands above." >&2
+  echo "setup: pip could not install $packages; its message is above." >&2
   rm -rf "$part"
   exit 1
 fi

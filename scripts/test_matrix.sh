@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests estimator_core on the oldest and the newest TensorFlow, in environments of its own that hold
+# Tests estimator_core on the oldest and the newest TensorFlow, in separate environments that have
 # TensorFlow but neither TFX, Beam nor kfp; then, briefly, on the oldest and the newest Python.
 # Usage: test_matrix.sh UV TARGET_DIR [PYTEST_ARGUMENT ...]
 set -eu
@@ -7,20 +7,20 @@ set -eu
 uv=$1 target=$2
 shift 2
 
-# What only tests use: pandas for pandas_input_fn, scikit-learn as a second opinion on numbers,
+# Packages that only tests use: pandas for pandas_input_fn, scikit-learn as a second opinion on numbers,
 # tf_keras for the optimizers and models of Keras 2, tensorboard for tf.summary; and LightGBM, an
 # optional dependency of the core.
 packages="lightgbm pandas pytest==8.4.2 pytest-timeout==2.4.0 pytest-xdist==3.8.0 scikit-learn tensorboard"
 
-# environment PYTHON TENSORFLOW: makes it once, and checks that what must be absent is.
+# environment PYTHON TENSORFLOW: creates it once, and checks that TFX, Beam and kfp are absent.
 environment() {
   folder=$target/python-$1-tensorflow-$2
   if [ "$(cat "$folder/.complete" 2>/dev/null)" != "$packages" ]; then
     echo "test-matrix: installing TensorFlow $2 on Python $1 into $folder" >&2
-    # pyenv, where there is one, hides all Pythons but that of .python-version.
+    # pyenv, if installed, hides all Pythons except the one of .python-version.
     PYENV_VERSION=$(pyenv latest "$1" 2>/dev/null || true) \
       "$uv" venv --quiet --clear --python "$1" "$folder"
-    # Without this project's configuration, whose overrides would choose the TensorFlow.
+    # Ignores this project's configuration, whose overrides would choose the TensorFlow.
     # shellcheck disable=SC2086  # a list of words
     "$uv" pip install --quiet --no-config --python "$folder/bin/python" \
       "tensorflow==$2.*" "tf-keras==$2.*" $packages

@@ -1,1 +1,1 @@
-"""Campaigns of hours: many runs of the real commands, with faults, and what came of each."""
+"""Campaigns of several hours: many runs of the real commands, with faults, and their outcomes."""

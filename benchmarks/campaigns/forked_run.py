@@ -1,4 +1,4 @@
-"""Runs of a schedule as forks of a process that has the imports behind it, to be killed on the way."""
+"""Runs of a schedule as forks of a process that has done the imports, to be killed on the way."""
 
 import contextlib
 import os
@@ -17,21 +17,21 @@ class ForkedRun:
     """`python -m pipelines run` in a fork of this process.
 
     Args:
-        launch: What is to be run.
-        kill: What is killed on the way: `run`, `scheduler` (this process), `both`; None nothing.
+        launch: Run to start.
+        kill: Process to kill on the way: `run`, `scheduler` (this process), `both`; None for none.
     """
 
     def __init__(self, launch: Launch, kill: str | None = None):
         for file in (launch.stdout, launch.stderr):
             file.parent.mkdir(parents=True, exist_ok=True)
         self._launch, self._kill = launch, kill
-        sys.stdout.flush()  # or the run would print what is left in the buffer, too
+        sys.stdout.flush()  # otherwise the run would print the rest of the buffer, too
         self.pid = os.fork()
         if not self.pid:
             _be_the_run(launch)
 
     def wait(self, secs: float) -> int | None:
-        """Waits for its end."""
+        """Waits for the end of the run."""
         deadline = time.monotonic() + secs
         while time.monotonic() < deadline:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -43,11 +43,11 @@ class ForkedRun:
         return None
 
     def stop(self) -> None:
-        """Asks it to end."""
+        """Asks the run to end."""
         os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends it."""
+        """Kills the run."""
         os.kill(self.pid, signal.SIGKILL)
 
     def _has_got_far(self) -> bool:
@@ -71,7 +71,7 @@ class ForkedRun:
 
 def _be_the_run(launch: Launch) -> None:
     """Turns a fork into the process of a run."""
-    code: object = 70  # if it does not get as far as to exit
+    code: object = 70  # if it does not reach its exit
     try:
         os.setsid()
         os.chdir(launch.working_dir)
@@ -91,7 +91,7 @@ def _be_the_run(launch: Launch) -> None:
 
 
 def _close_locks(kept: int) -> None:
-    """Closes what a program that is executed would not have: the lock of the scheduler."""
+    """Closes the lock of the scheduler, which a program started by exec would not have."""
     for number in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError):
             if number != kept and os.readlink(f"/proc/self/fd/{number}").endswith(".lock"):
@@ -99,7 +99,7 @@ def _close_locks(kept: int) -> None:
 
 
 def import_all() -> None:
-    """Imports what a run needs, for all of those that are forked off later."""
+    """Imports the modules that a run needs, for all runs that are forked later."""
     import tensorflow_model_analysis  # noqa: F401
     import tensorflow_transform  # noqa: F401
 

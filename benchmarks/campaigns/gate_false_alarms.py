@@ -1,13 +1,13 @@
-"""How often the default checks of the gate stop an honest model, and whether they stop bad ones.
+"""Measures how often the gate's default checks stop a sound model, and if they stop bad ones.
 
     python -m benchmarks.campaigns.gate_false_alarms [--seeds 20]
 
 For each seed the data are drawn anew: a first month trains the baseline, a second one the candidate, and
-the checks are made on a third of it. What the baseline reached when it was pushed is of a fourth of its
-own month. The models are scikit-learn's: a whole pipeline run takes half a minute, and the checks see
-nothing of a model but its predictions.
+the checks use a third of it. The baseline's score when it was pushed is from a fourth of its own month. The
+models are scikit-learn's: a whole pipeline run takes half a minute, and the checks see nothing of a
+model but its predictions.
 
-A bad model is made of an honest one, or trained on damaged labels; each is there for one check.
+A bad model is derived from a sound one, or trained on damaged labels; each tests one check.
 """
 
 import argparse
@@ -47,11 +47,11 @@ class Months:
     """Data of two months.
 
     Attributes:
-        problem_type: What is predicted.
-        first: Features and labels that the baseline learns from.
-        first_evaluated: Those that it was evaluated on when it was pushed.
-        second: Those that the candidate learns from.
-        evaluated: Those that both are evaluated on.
+        problem_type: Type of the label.
+        first: Features and labels that the baseline is trained on.
+        first_evaluated: Features and labels that the baseline was evaluated on when it was pushed.
+        second: Features and labels that the candidate is trained on.
+        evaluated: Features and labels that both models are evaluated on.
     """
 
     problem_type: ProblemType
@@ -69,14 +69,14 @@ def _months(problem_type: ProblemType, x: Array, y: Array, draw: np.random.Gener
 
 
 def _drawn(problem_type: ProblemType, size: int, signal: float) -> Callable[[int], Months]:
-    """Returns a function of the seed; two of six features say something, and one of them bends."""
+    """Returns a function of the seed; two of six features are informative, one of them nonlinear."""
 
     def draw_months(seed: int) -> Months:
         draw = np.random.default_rng(seed)
         x = draw.normal(size=(size, 6))
         score = signal * (x[:, 0] - 0.7 * np.abs(x[:, 1]) + 0.5)
         if problem_type == "regression":
-            y = np.exp(0.5 * (score + draw.normal(size=size)))  # as prices are: a long tail
+            y = np.exp(0.5 * (score + draw.normal(size=size)))  # a long tail, like prices
         elif problem_type == "binary":
             y = (draw.uniform(size=size) < 1 / (1 + np.exp(-score))).astype(float)
         else:
@@ -151,7 +151,7 @@ def _model(kind: str, problem_type: ProblemType, num_rows: int, seed: int) -> ob
 
 
 def _predictions(kind: str, months: Months, data: Data, seed: int) -> tuple[Array, Array]:
-    """Returns what a model that was trained on `data` says: of the evaluated examples, and then."""
+    """Returns the predictions of a model trained on `data`, for the evaluated examples of both months."""
     x, y = data
     model = _model(kind, months.problem_type, len(y), seed).fit(x, y)
     found = []
@@ -165,7 +165,7 @@ def _predictions(kind: str, months: Months, data: Data, seed: int) -> tuple[Arra
 
 
 def _then(months: Months, said: Array) -> tuple[str, float, float]:
-    """Returns what the baseline reached when it was pushed."""
+    """Returns the metric, the baseline's value and the trivial model's value when it was pushed."""
     problem_type, (_, labels) = months.problem_type, months.first_evaluated
     tally = LabelTally.of(months.first[1], np.ones(len(months.first[1])), problem_type)
     given = outcomes(labels, {"candidate": said}, None, problem_type)
@@ -193,7 +193,7 @@ def stopped_by(
 
 
 def _sharpened(odds: Array, power: float) -> Array:
-    """Returns probabilities in the same order that are too sure."""
+    """Returns overconfident probabilities in the same order."""
     logits = power * np.log(np.clip(odds, 1e-9, 1) / np.clip(1 - odds, 1e-9, 1))
     return 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
 
@@ -201,7 +201,7 @@ def _sharpened(odds: Array, power: float) -> Array:
 def _bad_models(
     seed: int,
 ) -> dict[str, tuple[tuple[str, str], Months, Array, tuple[Array, Array]]]:
-    """Returns by name: the check that it is there for, the data, the candidate, the baseline."""
+    """Returns the tested check, the data, the candidate and the baseline, by the name of the bad model."""
     draw = np.random.default_rng(1_000 + seed)
     found = {}
     for name in ("binary, 1,500 rows", "multi-class, 1,500", "regression, 1,500"):
@@ -211,8 +211,8 @@ def _bad_models(
         good = both[0]
         noise = good[draw.permutation(len(good))]
         kind = name.partition(",")[0]
-        told_by = "loss" if kind == "multi-class" else "metric"  # accuracy need not be better
-        found[f"{kind}: answers of other examples"] = ("trivial", told_by), months, noise, both
+        detected_by = "loss" if kind == "multi-class" else "metric"  # accuracy need not be better
+        found[f"{kind}: answers of other examples"] = ("trivial", detected_by), months, noise, both
         labels = y.copy()
         moved = draw.uniform(size=len(y)) < 0.6
         labels[moved] = draw.permutation(labels[moved])
@@ -250,7 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     seeds = range(parser.parse_args().seeds)
-    warnings.simplefilter("ignore")  # a network that has not converged is honest, too
+    warnings.simplefilter("ignore")  # a network that has not converged is a sound model, too
 
     kinds = [(whom, what) for whom in ("trivial", "baseline") for what in ("metric", "loss")]
     kinds.append(("itself", "metric"))

@@ -1,14 +1,14 @@
-"""Sequences of retraining in one root each: what becomes of stable data, of slow drift, of broken data.
+"""Sequences of retraining in one root each: outcomes for stable data, slow drift and broken data.
 
     python -m benchmarks.campaigns.retraining_spans [--spans 10] [--sequences stable drift broken]
 
 Each span is a file of generated rows and a `run` command; the commands are forked off one process that
-has the imports behind it. Expected is:
+has done the imports. The expected outcomes are:
 
-- `stable`: every span is drawn anew from one distribution and pushed; each fourth file is that of the span
-  before, and nothing is pushed.
-- `drift`: the distances grow by 30 % from span to span. That is warned of, and pushed: each span is compared
-  with the data of the model that serves.
+- `stable`: every span is drawn anew from one distribution and pushed; each fourth file is a copy of the
+  span before, and nothing is pushed.
+- `drift`: the distances grow by 30 % from span to span. There is a warning, and a push: each span is compared
+  with the data of the served model.
 - `broken`: some spans are in another unit, lack a column, or have an unknown label. They end before
   Transform, and the next good one is pushed.
 
@@ -40,15 +40,15 @@ Row = dict[str, object]
 
 @dataclass(frozen=True)
 class Span:
-    """What became of a span.
+    """Outcome of a span.
 
     Attributes:
-        number: From 1.
-        data: What its data are.
+        number: Number of the span, from 1.
+        data: Description of its data.
         outcome: Status of the run.
-        trained: Whether Transform ran, or was taken from the cache.
-        said: Its anomalies, and why it pushed nothing.
-        auc: Of its model; None if there is none.
+        trained: True if Transform ran, or was taken from the cache.
+        said: Its anomalies, or the reason why nothing was pushed.
+        auc: AUC of its model; None if there is none.
     """
 
     number: int
@@ -60,7 +60,7 @@ class Span:
 
 
 def rows_of_span(seed: int, scale: float = 1.0) -> list[Row]:
-    """Returns trips; who goes far for the time tips."""
+    """Returns trips; passengers who go far for the time tip."""
     draw = random.Random(seed)
     rows: list[Row] = []
     for _ in range(ROWS):
@@ -79,7 +79,7 @@ def rows_of_span(seed: int, scale: float = 1.0) -> list[Row]:
 
 
 def write_rows(file: Path, rows: list[Row]) -> None:
-    """Writes rows as a CSV, which is there as a whole or not at all."""
+    """Writes rows as a CSV, which appears only when it is complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.partial")
     with partial.open("w", newline="", encoding="utf-8") as stream:
@@ -109,7 +109,7 @@ FAULTS = {
 
 
 def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
-    """Yields what the data of each span are, and the data.
+    """Yields a description of the data of each span, and the data.
 
     Args:
         sequence: `stable`, `drift` or `broken`.
@@ -132,12 +132,12 @@ def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
 
 
 def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[Span]:
-    """Yields what became of the spans of a sequence.
+    """Yields the outcomes of the spans of a sequence.
 
     Args:
-        sequence: Its name.
+        sequence: Name of the sequence.
         count: Number of spans.
-        folder: Where data and root go.
+        folder: Folder for data and root.
         run: Runs `python -m pipelines` with arguments.
     """
     for number, (data, rows) in enumerate(spans_of(sequence, count), 1):
@@ -160,7 +160,7 @@ def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[
 
 
 def table_row(span: Span) -> tuple[str, ...]:
-    """Returns what the table shows of a span."""
+    """Returns the row of the table for a span."""
     said = span.said[0] if span.said else ""
     more = f" (+{len(span.said) - 1})" if len(span.said) > 1 else ""
     shown = said if len(said) <= _MAX_WORDS else said[: _MAX_WORDS - 3] + "..."
@@ -184,7 +184,7 @@ def main() -> None:
     with contextlib.closing(WarmCommand()) as command:
 
         def run(*words: object) -> "CompletedProcess[str]":
-            with contextlib.redirect_stdout(None):  # which shows what a failed test has printed
+            with contextlib.redirect_stdout(None):  # it prints the output of a failed test
                 return command(*words)
 
         for sequence in arguments.sequences:

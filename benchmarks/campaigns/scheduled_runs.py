@@ -4,14 +4,14 @@
         [--parts ticks real backfill sleep]
 
 Real pipeline runs of small data. A minute of the schedule's clock passes whenever nothing is due; each brings
-a span. The runs are forked off the scheduler, which has the imports behind it. Killed by SIGKILL are:
+a span. The runs are forked off the scheduler, which has done the imports. These are killed by SIGKILL:
 
-- the run of one tick (as by the kernel, for memory): the scheduler resumes it;
-- in another tick the scheduler and its run (as by a power cut): the next scheduler resumes the run;
-- in a third one the scheduler alone: the next one waits for the run that it has left.
+- the run of one tick (like by the kernel, for memory): the scheduler resumes it;
+- in another tick the scheduler and its run (like by a power cut): the next scheduler resumes the run;
+- in a third one the scheduler alone: the next one waits for the run that is still running.
 
-Three ticks are those of the real clock: `schedule run` as it is, with a span that arrives each minute. Five
-spans are backfilled, of which the third run is killed. Then a machine sleeps through four ticks, with each
+Three ticks use the real clock: `schedule run` unchanged, with a span that arrives each minute. Five
+spans are backfilled; their third run is killed. Then a machine sleeps through four ticks, with each
 setting of `missed`.
 """
 
@@ -71,10 +71,10 @@ on = ["failed", "not_blessed", "drifted", "missed", "unchanged", "pushed"]
 
 
 class InjectedClock:
-    """A time that passes when nothing is due, and goes on where it was when the scheduler was killed.
+    """A clock that advances when nothing is due, and keeps its time if the scheduler is killed.
 
     Args:
-        folder: Keeps the time, and gets a span each minute.
+        folder: Folder that keeps the time, and gets a span each minute.
     """
 
     def __init__(self, folder: Path):
@@ -89,18 +89,18 @@ class InjectedClock:
         return self.time
 
     def monotonic(self) -> float:
-        """Returns its seconds."""
+        """Returns the time in seconds."""
         return (self.time - START).total_seconds()
 
     def sleep(self, secs: float) -> None:
-        """Lets a minute pass; where a run is waited for, only in truth."""
+        """Lets a minute pass, or really sleeps while the scheduler waits for a run."""
         if secs < _A_MINUTE:
             time.sleep(0.2)
         else:
             self.set(self.time + timedelta(seconds=_A_MINUTE))
 
     def set(self, moment: datetime) -> None:
-        """Makes it another time, with the span of its minute."""
+        """Sets the time, and writes the span of its minute."""
         self.time = moment
         number = int((moment - START).total_seconds() // 60)
         if number:
@@ -109,7 +109,7 @@ class InjectedClock:
 
 
 def write_span(folder: Path, number: int) -> None:
-    """Writes the data of a span, if they are not there."""
+    """Writes the data of a span, if they do not exist."""
     file = folder / "spans" / f"span-{number}.csv"
     if file.exists():
         return
@@ -151,7 +151,7 @@ def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
 
 
 def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
-    """Runs the schedule with its kills, and prints what became of each tick."""
+    """Runs the schedule with its kills, and prints the outcome of each tick."""
     ScheduleStore(folder / "root").write(make_schedule(folder))
     schedulers = 0
     while True:
@@ -190,17 +190,17 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     print(f"versions pushed: {len(pushed)}, gated: {len(gated)}")
     told = read_told(folder)
     ids = [one["id"] for one in told]
-    print(f"told: {len(ids)}, twice: {len(ids) - len(set(ids))}\n")
+    print(f"notifications: {len(ids)}, twice: {len(ids) - len(set(ids))}\n")
 
 
 def read_told(folder: Path) -> list[dict[str, Any]]:
-    """Returns what was told so far."""
+    """Returns the notifications so far."""
     lines = (folder / "told.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def _is_gated(record: RunRecord) -> bool:
-    """Returns whether a run that pushed was evaluated first, and passed every check."""
+    """Returns True if a run that pushed was evaluated first, and passed every check."""
     names = [part.name for part in record.components]
     return (
         "Evaluator" in names
@@ -232,7 +232,7 @@ def _table(done: list[Tick], records: dict[str, RunRecord], kills: dict[int, str
 
 
 def show_real_clock(folder: Path, ticks: int = 3) -> None:
-    """Has `schedule run` do some ticks of the real clock, and prints what became of them."""
+    """Runs some ticks of `schedule run` with the real clock, and prints their outcomes."""
     root = folder / "real_root"
     folder.mkdir(exist_ok=True)
     (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
@@ -281,7 +281,7 @@ def _schedule(folder: Path, *words: object) -> "subprocess.Popen[bytes]":
 
 
 def show_sleep(folder: Path, first_span: int) -> None:
-    """Lets a machine sleep through four ticks, with each setting, and prints what is run then."""
+    """Lets a machine sleep through four ticks, with each setting, and prints the runs afterwards."""
     rows = []
     for number, missed in enumerate(("skip", "latest", "catch-up")):
         clock = InjectedClock(folder)
@@ -293,7 +293,7 @@ def show_sleep(folder: Path, first_span: int) -> None:
         name = f"sleep-{missed}"
         store.write(make_schedule(folder, name=name, since=begin, created=begin, missed=missed))
         (folder / "told.jsonl").write_text("")
-        # Four ticks pass, and the last of them by 40 of its 60 seconds: it is late, too.
+        # Four ticks pass, and the last one is 40 of its 60 seconds ago, so it is late, too.
         clock.set(begin + timedelta(minutes=4, seconds=40))
         scheduler = Scheduler(
             folder / "root", clock, Stop(), start=lambda launch: ForkedRun(launch)
@@ -314,12 +314,12 @@ def show_sleep(folder: Path, first_span: int) -> None:
                 ", ".join(str(tick.status) for tick in after),
             )
         )
-    header = ("missed", "runs", "status", "skipped", "told to be missed", "the next tick")
+    header = ("missed", "runs", "status", "skipped", "notified as missed", "the next tick")
     print(f"A machine that slept through four ticks\n{format_table(header, rows)}\n", flush=True)
 
 
 def show_backfill(folder: Path) -> None:
-    """Backfills spans 3 to 7, of which the third run is killed, and prints what became of them."""
+    """Backfills spans 3 to 7, kills the third run, and prints the outcomes."""
     root = folder / "backfill_root"
     for number in range(1, 9):
         write_span(folder, number)
@@ -358,7 +358,7 @@ def show_backfill(folder: Path) -> None:
 
 
 def main() -> None:
-    """Runs all of it."""
+    """Runs all parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ticks", type=int, default=20)
     parser.add_argument("--work", type=Path, help="keeps data and roots there")
@@ -382,7 +382,7 @@ def main() -> None:
             show_ticks(folder, arguments.ticks, kills)
             print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
         if "real" in arguments.parts:
-            show_real_clock(folder / "real")  # where no other part has written later spans
+            show_real_clock(folder / "real")  # no other part has written later spans there
         if {"backfill", "sleep"} & set(arguments.parts):
             import_all()
             os.chdir(folder)

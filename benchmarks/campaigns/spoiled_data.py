@@ -1,9 +1,9 @@
-"""What a run says of data that are spoiled, or that nothing can be learned from: by real commands.
+"""Runs real commands on spoiled data, or data without a signal, and checks the messages.
 
 python -m benchmarks.campaigns.spoiled_data [--only NAME ...] [--project FOLDER] [--work FOLDER]
 
-Each scenario generates its data, gives the commands of a user one after the other, and says what must come
-out: exit code, status, words in what is shown, components that must not run. The lines that say it are
+Each scenario generates its data, runs a user's commands one after the other, and lists the expected
+results: exit code, status, words in the output, components that must not run. The relevant lines are
 printed, with `ok` or `DIFFERS`; the exit code is 1 if anything differs.
 """
 
@@ -38,13 +38,13 @@ _SHOWN = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a command has answered.
+    """Result of a command.
 
     Attributes:
-        exit_code: Of the process.
-        line: The JSON object of the last line on stdout; empty if there is none.
+        exit_code: Exit code of the process.
+        line: JSON object in the last line of stdout; empty if there is none.
         shown: stdout and stderr.
-        components: Names of those that ran, of a run.
+        components: Names of the components that ran, for a run.
     """
 
     exit_code: int
@@ -54,11 +54,11 @@ class Answer:
 
 
 class Session:
-    """The commands of a scenario, in a folder of its own, and what was not as it must be.
+    """The commands of a scenario, in its own folder, and the results that differed.
 
     Args:
-        name: Of the scenario.
-        folder: For data and roots.
+        name: Name of the scenario.
+        folder: Folder for data and roots.
         project: Folder whose `pipelines` is run.
     """
 
@@ -75,7 +75,7 @@ class Session:
         return file
 
     def give(self, *words: object) -> Answer:
-        """Gives `python -m pipelines WORDS` and returns the answer."""
+        """Runs `python -m pipelines WORDS` and returns the answer."""
         command = [str(word) for word in words]
         print(
             f"$ python -m pipelines {' '.join(command).replace(f'{self.folder}/', '')}", flush=True
@@ -104,7 +104,7 @@ class Session:
         )
 
     def show(self, answer: Answer, pattern: str | re.Pattern[str] = _SHOWN) -> None:
-        """Prints the lines of an answer that say something, and status and exit code."""
+        """Prints the relevant lines of an answer, with status and exit code."""
         for line in answer.shown.splitlines():
             if re.search(pattern, line) and not re.search(r"✓ [A-Z]|^\{", line):
                 line = re.sub(r"(at step \d+):.*(loss = [\d.]+),.*", r"\1: \2", line)
@@ -117,17 +117,17 @@ class Session:
         else:
             print(f"    exit code {answer.exit_code}")
 
-    def expect(self, what: str, holds: bool, seen: object = "") -> None:
-        """Prints whether something is as it must be."""
+    def expect(self, condition: str, holds: bool, seen: object = "") -> None:
+        """Prints if an expectation holds."""
         self.num_different += not holds
         print(
-            f"  {'ok     ' if holds else 'DIFFERS'} {what}{f' ({seen})' if seen != '' else ''}",
+            f"  {'ok     ' if holds else 'DIFFERS'} {condition}{f' ({seen})' if seen != '' else ''}",
             flush=True,
         )
 
 
 def shuffled(session: Session) -> None:
-    """The same root, a new file name, the labels of 60 % of the rows dealt out anew."""
+    """The same root, a new file name, and shuffled labels in 60 % of the rows."""
     for num_rows in (3_000, 12_000):
         root = f"root_{num_rows}"
         honest = session.write(f"january_{num_rows}.csv", spoiled_tables.trips(1, num_rows))
@@ -209,7 +209,7 @@ def best_checkpoint(session: Session) -> None:
 
 
 def chance(session: Session) -> None:
-    """Text of which the best model has an AUC of .53."""
+    """Text for which the best model has an AUC of .53."""
     table, best_auc = spoiled_tables.hopeless_reviews()
     answer = session.run(session.write("reviews.csv", table), "negative", "root")
     session.show(answer)
@@ -221,7 +221,7 @@ def chance(session: Session) -> None:
 
 
 def duplicates(session: Session) -> None:
-    """500 different rows, each 20 times, as of mammograms: copies in both splits."""
+    """500 different rows, each 20 times, like those of mammograms: copies in both splits."""
     (data,) = (data for data in generated() if data.name == "duplicates")
     table = data.load()
     table["positive"] = table.groupby(list(table.columns[:-1]))["positive"].transform("max")
@@ -264,7 +264,7 @@ def messy(session: Session) -> None:
 
 
 def rollback(session: Session) -> None:
-    """After `rollback`: the baseline, unchanged data, and what `runs` shows."""
+    """After `rollback`: the baseline, unchanged data, and the output of `runs`."""
     root = session.folder / "root"
     first = session.run(session.write("january.csv", spoiled_tables.trips(1)), "tipped", "root")
     march = session.write("march.csv", spoiled_tables.trips(3))
@@ -304,7 +304,7 @@ def relabelled(session: Session) -> None:
             answer.exit_code == 2 and "Trainer" not in answer.components,
             ", ".join(answer.components),
         )
-    # Inverted labels have the same values and shares: only a model can tell.
+    # Inverted labels have the same values and shares: only a model can detect them.
     table = new.assign(tipped=new["tipped"].map({"no": "yes", "yes": "no"}))
     answer = session.run(session.write("inverted.csv", table), "tipped", "root")
     session.show(answer)
@@ -324,13 +324,13 @@ SCENARIOS: dict[str, Callable[[Session], None]] = {
 
 
 def main() -> int:
-    """Plays the scenarios, and returns the exit code."""
+    """Runs the scenarios, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=SCENARIOS, default=SCENARIOS)
     parser.add_argument(
-        "--project", type=pathlib.Path, default=REPOSITORY, help="whose pipelines is run"
+        "--project", type=pathlib.Path, default=REPOSITORY, help="folder of the pipelines to run"
     )
-    parser.add_argument("--work", type=pathlib.Path, help="new folder that stays")
+    parser.add_argument("--work", type=pathlib.Path, help="new folder to keep")
     args = parser.parse_args()
     different = {}
     with tempfile.TemporaryDirectory() as scratch:

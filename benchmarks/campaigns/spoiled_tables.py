@@ -8,7 +8,7 @@ NUM_TRIPS = 3_000
 
 
 def trips(seed: int, num_rows: int = NUM_TRIPS) -> pd.DataFrame:
-    """Returns the trips of a month; whether a guest tipped depends on minutes, city and party."""
+    """Returns the trips of a month; the tip of a guest depends on minutes, city and party."""
     generator = np.random.default_rng(seed)
     minutes = generator.gamma(3, 4, num_rows).round(1)
     city = generator.choice(["Chicago", "Boston", "Austin"], num_rows, p=[0.5, 0.3, 0.2])
@@ -21,7 +21,7 @@ def trips(seed: int, num_rows: int = NUM_TRIPS) -> pd.DataFrame:
 
 
 def with_shuffled_labels(table: pd.DataFrame, label: str, share: float) -> pd.DataFrame:
-    """Returns the table, of a share of whose rows the labels are dealt out anew."""
+    """Returns the table with shuffled labels in a share of its rows."""
     generator = np.random.default_rng(11)
     rows = np.flatnonzero(generator.random(len(table)) < share)
     labels = table[label].to_numpy().copy()
@@ -39,7 +39,7 @@ def with_flipped_labels(
 
 
 def hopeless_reviews() -> tuple[pd.DataFrame, float]:
-    """Returns reviews that hardly say anything of their label, and the best possible AUC."""
+    """Returns reviews that are nearly independent of their label, and the best possible AUC."""
     generator = np.random.default_rng(13)
     words = np.array(
         [a + b + c for a in ("ba", "do", "ki", "lu") for b in "mnprst" for c in "aeiou"]
@@ -54,7 +54,7 @@ def hopeless_reviews() -> tuple[pd.DataFrame, float]:
 
 
 def orders() -> pd.DataFrame:
-    """Returns orders as shops export them; `refund` says in other words what `returned` says."""
+    """Returns orders in the form that shops export; `refund` is another form of the label `returned`."""
     generator = np.random.default_rng(14)
     size = 3_000
     price = np.exp(generator.normal(3.5, 0.8, size))

@@ -1,4 +1,4 @@
-"""A year of weekly retraining that nobody watches: what served when, what was told, what is left on the disk.
+"""A year of unattended weekly retraining: the served versions, the notifications, the files on disk.
 
     python -m benchmarks.campaigns.year_of_retraining [--weeks 52] [--work FOLDER]
 
@@ -7,7 +7,7 @@ injected clock runs the pipeline on it, and `[retention]` prunes the root. In on
 missing, in another one the labels are shuffled. For three weeks there is no scheduler; the one that is
 started then has `--missed latest`: it runs the last of the missed weeks and skips the others.
 
-With `--work` a year that was stopped goes on.
+With `--work` a stopped year continues.
 """
 
 import argparse
@@ -68,11 +68,11 @@ command = "tee -a FOLDER/told.jsonl"
 """
 
 Week = dict[str, Any]
-"""What is known of a week; see `_what_became`."""
+"""Outcome of a week; see `_outcome`."""
 
 
 class YearClock:
-    """A time that is set from week to week; a minute or more is waited for by setting it."""
+    """A clock that is set from week to week; sleeping for a minute or more sets it forward."""
 
     def __init__(self) -> None:
         self.time = FIRST_WEEK
@@ -82,11 +82,11 @@ class YearClock:
         return self.time
 
     def monotonic(self) -> float:
-        """Returns the seconds of this process: how long a run takes is true."""
+        """Returns the seconds of this process, so that the durations of runs are real."""
         return time.monotonic()
 
     def sleep(self, secs: float) -> None:
-        """Lets time pass; where another process is waited for, in truth."""
+        """Lets time pass; sleeps really if less than a minute, as for another process."""
         if secs < _A_MINUTE:
             time.sleep(secs)
         else:
@@ -94,7 +94,7 @@ class YearClock:
 
 
 def data_of_week(week: int) -> tuple[str, list[Row]]:
-    """Returns what the data of a week are, and the data."""
+    """Returns a description of the data of a week, and the data."""
     rows = rows_of_span(week, GROWTH ** (week - 1))[:ROWS]
     if week == NO_MILES:
         return "no miles", [{**row, "miles": ""} for row in rows]
@@ -108,7 +108,7 @@ def data_of_week(week: int) -> tuple[str, list[Row]]:
 
 
 def run_year(folder: Path, weeks: int) -> list[Week]:
-    """Runs the weeks that are not done yet, and returns what became of all."""
+    """Runs the weeks that are not done yet, and returns the outcomes of all."""
     import_all()
     os.chdir(folder)
     root, clock = folder / "root", YearClock()
@@ -121,13 +121,13 @@ def run_year(folder: Path, weeks: int) -> list[Week]:
         write_rows(folder / "spans" / f"span-{week}.csv", rows)
         clock.time = FIRST_WEEK + timedelta(weeks=week - 1, minutes=1)
         if week in OUTAGE:
-            scheduler = Scheduler(root, clock, Stop(), start=ForkedRun)  # of a new process
+            scheduler = Scheduler(root, clock, Stop(), start=ForkedRun)  # as in a new process
             clock.time += timedelta(days=3)
         tick = None
         if week not in OUTAGE[:-1]:
             scheduler.run_due()
-            tick = ledger.last_run()  # also if this program was stopped right behind it
-        done.append(_what_became(root, week, data, tick.run_id if tick else None))
+            tick = ledger.last_run()  # also if this program was stopped right after it
+        done.append(_outcome(root, week, data, tick.run_id if tick else None))
         done[-1]["status"] = str(tick.status) if tick else "down"
         told = read_lines(folder / "told.jsonl")[sum(len(one["told"]) for one in done[:-1]) :]
         done[-1]["told"] = [one["id"] for one in told]
@@ -138,7 +138,7 @@ def run_year(folder: Path, weeks: int) -> list[Week]:
     return done
 
 
-def _what_became(root: Path, week: int, data: str, run_id: str | None) -> Week:
+def _outcome(root: Path, week: int, data: str, run_id: str | None) -> Week:
     record = RunRecords(root).read(run_id) if run_id else None
     served = serving_versions(root)
     return {
@@ -154,7 +154,7 @@ def _what_became(root: Path, week: int, data: str, run_id: str | None) -> Week:
 
 
 def is_whole(root: Path, version: int) -> bool:
-    """Returns whether a version, its record, its run's model and its data's statistics are all there."""
+    """Returns True if a version, its record, its run's model and its data's statistics all exist."""
     provenance = read_provenance(str(root / "serving"), version)
     return (
         provenance is not None
@@ -165,7 +165,7 @@ def is_whole(root: Path, version: int) -> bool:
 
 
 def table_row(week: Week, told: dict[str, dict[str, Any]]) -> tuple[str, ...]:
-    """Returns what the table shows of a week, and of what was told, by id."""
+    """Returns the row of the table for a week, with its notifications by id."""
     events = [told[name]["event"] for name in week["told"]]
     missed = [told[name]["missed"]["count"] for name in week["told"] if told[name]["missed"]]
     return (
@@ -181,7 +181,7 @@ def table_row(week: Week, told: dict[str, dict[str, Any]]) -> tuple[str, ...]:
 
 
 def show_disk(root: Path) -> None:
-    """Prints what the root holds, part by part."""
+    """Prints the contents of the root, part by part."""
     parts = [*sorted((root / "artifacts").iterdir()), *sorted(root.glob("[!.]*"))]
     rows = [(str(part.relative_to(root)), f"{size_bytes(part) / 1e3:,.0f}") for part in parts]
     rows.append(("all", f"{size_bytes(root) / 1e3:,.0f}"))
@@ -196,7 +196,7 @@ def show_disk(root: Path) -> None:
 
 
 def checks(folder: Path, weeks: list[Week]) -> list[tuple[str, bool]]:
-    """Returns what must hold of the year, and whether it does."""
+    """Returns the conditions for the year, and True for those that hold."""
     root = folder / "root"
     ticks = list(Ledger(root / "schedules" / NAME, NAME).ticks())
     told = read_lines(folder / "told.jsonl")
@@ -210,25 +210,28 @@ def checks(folder: Path, weeks: list[Week]) -> list[tuple[str, bool]]:
             sum(t.count for t in ticks) == len(weeks),
         ),
         ("no span was read twice", len(spans) == len(set(spans))),
-        ("each run has a run id of its own", len({week["run_id"] for week in runs}) == len(runs)),
-        ("what can be served is whole after each week", all(week["is_whole"] for week in weeks)),
+        ("each run has its own run id", len({week["run_id"] for week in runs}) == len(runs)),
         (
-            "nothing was told twice",
+            "the served versions are complete after each week",
+            all(week["is_whole"] for week in weeks),
+        ),
+        (
+            "no notification was sent twice",
             max(Counter(one["id"] for one in told).values(), default=1) == 1,
         ),
         (f"at most {KEPT_VERSIONS} versions", len(serving_versions(root)) <= KEPT_VERSIONS),
-        # Of the runs behind the versions, and the newest one that pushed, records stay as well.
+        # The records of the runs of the versions, and of the newest run that pushed, stay as well.
         ("old records are gone", len(RunRecords(root).read_all()) <= KEPT_RUNS + KEPT_VERSIONS + 1),
     ]
     if len(down) == len(OUTAGE):
         found += [
             (
-                "of the outage, all weeks but the last are skipped",
+                "all weeks of the outage except the last are skipped",
                 [tick.count for tick in skipped] == [len(OUTAGE) - 1],
             ),
             ("the last one is run, on its own span", down[-1]["span"] == OUTAGE[-1]),
             (
-                "the outage is told once, as 3 weeks",
+                "the outage is notified once, as 3 weeks",
                 [one["missed"]["count"] for one in told if one["missed"]] == [len(OUTAGE)],
             ),
         ]
@@ -238,12 +241,12 @@ def checks(folder: Path, weeks: list[Week]) -> list[tuple[str, bool]]:
             events = [name for name in week["told"] if name.endswith(f"-{status}")]
             stopped = week["status"] == status and week["serves"] == before["serves"]
             found.append((f"week {number} ({week['data']}) is stopped: {status}", stopped))
-            found.append((f"week {number} is told once", len(events) == 1))
+            found.append((f"week {number} is notified once", len(events) == 1))
     return found
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
-    """Returns the objects of a file of JSON lines; none if it is not there."""
+    """Returns the objects of a file of JSON lines; none if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return []
@@ -256,7 +259,7 @@ def size_bytes(path: Path) -> int:
 
 
 def main() -> None:
-    """Runs the year, and prints what became of it."""
+    """Runs the year, and prints the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weeks", type=int, default=52)
     parser.add_argument("--work", type=Path, help="keeps data and root there")
@@ -286,7 +289,7 @@ def main() -> None:
         found = checks(folder, weeks)
         print("\n" + "\n".join(f"{'yes' if holds else 'NO '}  {text}" for text, holds in found))
         if not all(holds for _, holds in found):
-            sys.exit("not all of it holds")
+            sys.exit("not all conditions hold")
 
 
 if __name__ == "__main__":

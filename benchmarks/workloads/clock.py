@@ -1,16 +1,16 @@
-"""The time, and the time of the processors."""
+"""Wall time and processor time."""
 
 import time
 
 
 class Clock:
-    """The time, and the time of the processors that this process has had, in seconds."""
+    """Wall time and processor time of this process, in seconds."""
 
     def __init__(self):
         self.secs, self.processor_secs = time.perf_counter(), time.process_time()
 
     def since(self, start, count=1):
-        """Returns both, of each of `count` units of work, since `start`, another Clock."""
+        """Returns both times since `start`, another Clock, for each of `count` units of work."""
         return {
             "secs": (self.secs - start.secs) / count,
             "processor_secs": (self.processor_secs - start.processor_secs) / count,

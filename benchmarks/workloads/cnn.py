@@ -25,7 +25,7 @@ SHAPES = {
 
 
 def batches():
-    """Returns (images, labels) as batches in memory: a class has a bright square at a place of its own."""
+    """Returns (images, labels) as batches in memory: each class has a bright square in its own place."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, CLASSES, EXAMPLES)
     images = rng.normal(size=(EXAMPLES, SIDE, SIDE, 1)).astype(np.float32)
@@ -36,7 +36,7 @@ def batches():
 
 
 def input_fn():
-    """Returns an endless dataset of batches that are in memory."""
+    """Returns an endless dataset of batches in memory."""
     return tf.data.Dataset.from_tensor_slices(batches()).repeat().prefetch(tf.data.AUTOTUNE)
 
 

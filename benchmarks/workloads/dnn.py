@@ -19,7 +19,7 @@ NUMBERS = ("x", "y", "z")
 
 
 def arrays(rows=EXAMPLES):
-    """Returns (features, labels) of so many rows: values [rows, 1]."""
+    """Returns (features, labels) of `rows` rows: values [rows, 1]."""
     rng = np.random.default_rng(0)
     features = {name: rng.normal(size=(rows, 1)).astype(np.float32) for name in NUMBERS}
     for name, size in CATEGORIES.items():
@@ -49,7 +49,7 @@ def make_estimator(estimator, config):
 
 
 def make_keras(steps_per_execution=1, jit_compile=False):
-    """Returns the same network as a Keras model, with initial values of the same kinds."""
+    """Returns the same network as a Keras model, with the same distributions of initial values."""
     inputs = {name: tf.keras.Input((1,), name=name) for name in NUMBERS}
     parts = list(inputs.values())
     spread = tf.keras.initializers.TruncatedNormal(stddev=1 / math.sqrt(EMBEDDING_DIMENSION))
@@ -71,7 +71,7 @@ def make_keras(steps_per_execution=1, jit_compile=False):
 
 
 def dense_layers(parameters, hidden):
-    """Returns the logits of ReLU layers, of kernels and biases in turn, and a linear one."""
+    """Returns the logits of ReLU layers, from alternating kernels and biases, and a linear layer."""
     pairs = list(zip(parameters[::2], parameters[1::2], strict=True))
     for kernel, bias in pairs[:-1]:
         hidden = tf.nn.relu(hidden @ kernel + bias)
@@ -85,7 +85,7 @@ def glorot(rng, *shape):
 
 
 def initial_layers(rng, sizes):
-    """Returns the initial kernels and biases of dense layers with so many units, from the inputs on."""
+    """Returns the initial kernels and biases of dense layers with `sizes` units, from the inputs on."""
     pairs = [
         (glorot(rng, *pair), np.zeros(pair[1], np.float32)) for pair in itertools.pairwise(sizes)
     ]
@@ -134,7 +134,7 @@ WORK = Training(BATCH_SIZE, input_fn, make_estimator, make_keras, make_floor)
 
 def make_estimator_of_keras_model(estimator, config):
     """Returns an Estimator of the Keras model."""
-    if not hasattr(estimator, "model_to_estimator"):  # tf.estimator has it among Keras's names
+    if not hasattr(estimator, "model_to_estimator"):  # tf.estimator has it under Keras
         estimator = tf.keras.estimator
     return estimator.model_to_estimator(make_keras(), config=config)
 

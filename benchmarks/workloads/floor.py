@@ -1,6 +1,6 @@
-"""The floor: the same operations in one loop in a function, on data that are in memory as batches.
+"""The floor: the same operations in one loop in a function, on batches in memory.
 
-No Estimator and no Keras, no input pipeline, no hooks: what the training step itself costs.
+No Estimator and no Keras, no input pipeline, no hooks: the cost of the training step alone.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ class Model:
 
     Attributes:
       parameters: Initial values, float32.
-      loss: From the parameters and a batch to the mean loss of the batch.
+      loss: Function from the parameters and a batch to the mean loss of the batch.
       batches: A structure of arrays [batches, batch_size, ...].
-      optimizer: Changes the parameters.
+      optimizer: Optimizer, which changes the parameters.
     """
 
     parameters: Sequence[Any]
@@ -29,7 +29,7 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Adam:
-    """Adam. Source: Kingma and Ba, 2015, with epsilon outside the correction as Keras has it."""
+    """Adam. Source: Kingma and Ba, 2015, with epsilon outside the correction as in Keras."""
 
     learning_rate: float = 0.001
     beta_1: float = 0.9
@@ -41,7 +41,7 @@ class Adam:
         return [tf.zeros_like(parameter), tf.zeros_like(parameter)]
 
     def update(self, parameter, slots, gradient, step):
-        """Returns the parameter and its moments after a step, of which the first is number 1."""
+        """Returns the parameter and its moments after a step; the first step is number 1."""
         mean, square = slots
         mean += (gradient - mean) * (1 - self.beta_1)
         square += (tf.square(gradient) - square) * (1 - self.beta_2)
@@ -77,16 +77,16 @@ class Loop:
 
     Args:
       model: `Model`.
-      jit_compile: Whether XLA compiles the loop.
+      jit_compile: True to compile the loop with XLA.
 
     Attributes:
       parameters: Values after the steps so far.
-      steps: Steps so far.
+      steps: Number of steps so far.
     """
 
     def __init__(self, model, jit_compile):
         self._model = model
-        # A function is called with tensors; what it closes over would be folded as constants.
+        # A function's arguments are not folded as constants; captured values would be.
         self._batches = tf.nest.map_structure(tf.constant, model.batches)
         self._number = int(tf.nest.flatten(self._batches)[0].shape[0])
         self.parameters = [tf.constant(value, tf.float32) for value in model.parameters]
@@ -95,7 +95,7 @@ class Loop:
         self._advance = tf.function(self._many, jit_compile=jit_compile, autograph=False)
 
     def run(self, steps):
-        """Makes `steps` steps in one call, and waits for their end."""
+        """Runs `steps` steps in one call, and waits for their end."""
         bounds = tf.constant(self.steps), tf.constant(self.steps + steps)
         self.parameters, self._slots = self._advance(
             self.parameters, self._slots, self._batches, *bounds

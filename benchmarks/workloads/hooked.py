@@ -1,4 +1,4 @@
-"""(c) A model_fn of the user's own, and a hook of theirs that reads the loss at every step."""
+"""(c) A user's model_fn, with a user's hook that reads the loss at every step."""
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +12,7 @@ EXAMPLES = 51_200
 
 
 def input_fn():
-    """Returns an endless dataset of batches that are in memory."""
+    """Returns an endless dataset of batches in memory."""
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(EXAMPLES, WIDTH)).astype(np.float32)
     labels = (numbers[:, :1] * numbers[:, 1:2] + numbers[:, 2:3] > 0).astype(np.int64)
@@ -21,7 +21,7 @@ def input_fn():
 
 
 def make_estimator(estimator, config):
-    """Returns an Estimator of a model_fn with variables of TensorFlow 1's kind."""
+    """Returns an Estimator of a model_fn with TensorFlow 1 variables."""
 
     def model_fn(features, labels, mode):
         hidden, width = features["numbers"], WIDTH

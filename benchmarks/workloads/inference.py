@@ -1,6 +1,6 @@
 """(f) evaluate, (g) predict, (h) predictions of one row after the other, with the DNN of (a).
 
-The rows are batches of 256 that are in memory. Each function returns one that does the work.
+The rows are batches of 256 in memory. Each function returns one that does the work.
 """
 
 import collections
@@ -13,11 +13,11 @@ from benchmarks.workloads import dnn
 from benchmarks.workloads.clock import Clock
 
 BATCH_SIZE = 256
-RESIDENT_ROWS = 51_200  # the rows are these, again and again
+RESIDENT_ROWS = 51_200  # these rows are repeated
 
 
 def input_of(rows):
-    """Returns an input_fn of so many rows."""
+    """Returns an input_fn of `rows` rows."""
     if rows <= BATCH_SIZE:
         return lambda: tf.data.Dataset.from_tensors(dnn.arrays(rows))
     resident = dnn.in_batches(dnn.arrays(min(rows, RESIDENT_ROWS)), BATCH_SIZE)
@@ -30,17 +30,17 @@ def input_of(rows):
 
 
 def evaluate(classifier, rows):
-    """Returns what evaluates so many rows, and returns the names of the metrics."""
+    """Returns a function that evaluates `rows` rows, and returns the names of the metrics."""
     input_fn = input_of(rows)
     return lambda: {"names": sorted(classifier.evaluate(input_fn))}
 
 
 def predict(classifier, rows):
-    """Returns what predicts so many rows, and returns their number and the names."""
+    """Returns a function that predicts `rows` rows, and returns their number and the names."""
     input_fn = input_of(rows)
 
     def run():
-        # The deque keeps the last one only, and enumerate counts: Python does no more for a row.
+        # The deque keeps only the last row, and enumerate counts: Python does no more per row.
         ((number, row),) = collections.deque(enumerate(classifier.predict(input_fn), 1), maxlen=1)
         return {"rows": number, "names": sorted(row)}
 
@@ -48,7 +48,7 @@ def predict(classifier, rows):
 
 
 def one_row(classifier, calls):
-    """Returns what calls `predict` with one row so many times."""
+    """Returns a function that calls `predict` with one row, `calls` times."""
     input_fn = input_of(1)
 
     def run():
@@ -60,7 +60,7 @@ def one_row(classifier, calls):
 
 
 def predictor(classifier, calls):
-    """Returns what asks our predictor for one row so many times; tf.estimator has none."""
+    """Returns a function that asks our predictor for one row, `calls` times; tf.estimator has none."""
     import estimator_core
 
     features, _ = dnn.arrays(1)
@@ -79,7 +79,7 @@ def predictor(classifier, calls):
     return run
 
 
-# Work -> how it is made, how much of it warms up, and how much is measured.
+# Work -> function that makes it, size of the warm-up, size of the measurement.
 WORK = {
     "evaluate": (evaluate, 3 * BATCH_SIZE, 1_000_000),
     "predict": (predict, 3 * BATCH_SIZE, 1_000_000),
@@ -89,14 +89,14 @@ WORK = {
 
 
 def measure(name, estimator, config, count, check):
-    """Returns what a row or call took, when a smaller piece of the work has warmed up.
+    """Returns the time of a row or call, after a warm-up with a smaller piece of the work.
 
     Args:
       name: Key of WORK.
       estimator: The API.
       config: Settings of its RunConfig.
-      count: Rows or calls; None is the default.
-      check: Whether to add what must be equal for all.
+      count: Number of rows or calls; None for the default.
+      check: True to add the values that must be equal for all.
     """
     make, warm_up, default = WORK[name]
     count = count or default
@@ -111,7 +111,7 @@ def measure(name, estimator, config, count, check):
         measured = Clock().since(start, count)
         weights = [classifier.get_variable_value(one) for one in classifier.get_variable_names()]
     if check:
-        # TensorFlow's own optimizers and Keras's have other slots, so the largest arrays stand for all.
+        # TensorFlow's own optimizers and Keras's have different slots, so the largest arrays are compared.
         largest = max(np.size(one) for one in weights)
         measured["check"] = {**found, "largest_variable": int(largest)}
     return measured

@@ -1,4 +1,4 @@
-"""The resident memory of a process that trains for long, or evaluates again and again."""
+"""The resident memory of a process during a long training, or during repeated evaluations."""
 
 import gc
 import os
@@ -16,16 +16,16 @@ def resident_bytes():
 
 
 def of_training(estimator, config, steps):
-    """Returns {"steps": [...], "resident_bytes": [...]} of a training of so many steps.
+    """Returns {"steps": [...], "resident_bytes": [...]} of a training of `steps` steps.
 
-    Garbage is collected before each look, as graphs are cyclic. The first look is after a hundredth of the
-    steps: until then, TensorFlow fills its pools.
+    Garbage is collected before each measurement, as graphs are cyclic. The first measurement is after a
+    hundredth of the steps: until then, TensorFlow fills its pools.
     """
     every = steps // _LOOKS
     found = {"steps": [], "resident_bytes": []}
 
     class Memory(estimator.SessionRunHook):
-        """Looks at the memory at an interval; the second and third method declare it to ours."""
+        """Measures the memory at an interval; the second and third method declare the interval to ours."""
 
         def begin(self):
             self.done = 0

@@ -17,7 +17,7 @@ WORDS = 100
 
 
 def batches():
-    """Returns (features, labels) as batches; late words say more about the label than early ones."""
+    """Returns (features, labels) as batches; the label depends more on late words than on early ones."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, WORDS, (EXAMPLES, LENGTH))
     opinions = rng.normal(size=WORDS)[words] * np.linspace(0, 1, LENGTH)
@@ -26,7 +26,7 @@ def batches():
 
 
 def input_fn():
-    """Returns an endless dataset of batches that are in memory."""
+    """Returns an endless dataset of batches in memory."""
     return tf.data.Dataset.from_tensor_slices(batches()).repeat().prefetch(tf.data.AUTOTUNE)
 
 
@@ -58,10 +58,10 @@ def make_keras(steps_per_execution, jit_compile):
 
 
 def make_floor():
-    """Returns the same network for the bare loop, its steps written out one after the other."""
+    """Returns the same network for the bare loop, with its steps unrolled."""
     rng = np.random.default_rng(1)
     bias = np.zeros(4 * UNITS, np.float32)
-    bias[UNITS : 2 * UNITS] = 1  # an LSTM begins by remembering
+    bias[UNITS : 2 * UNITS] = 1  # an LSTM starts by remembering
     recurrent, _ = np.linalg.qr(rng.normal(size=(4 * UNITS, UNITS)))
     parameters = [
         rng.normal(0, 1 / math.sqrt(DIMENSION), (WORDS, DIMENSION)),

@@ -1,4 +1,4 @@
-"""(d) LinearClassifier over a million hash buckets, of which an example has at most twenty."""
+"""(d) LinearClassifier over a million hash buckets, with at most twenty in an example."""
 
 import numpy as np
 import tensorflow as tf
@@ -14,11 +14,11 @@ WORDS = 200_000
 
 
 def input_fn():
-    """Returns an endless dataset of batches of words; the empty ones are none."""
+    """Returns an endless dataset of batches of words; empty strings count as missing."""
     rng = np.random.default_rng(0)
     words = (WORDS * rng.random((EXAMPLES, LONGEST)) ** 3).astype(
         np.int64
-    )  # the first are frequent
+    )  # low numbers are frequent
     there = np.arange(LONGEST) < rng.integers(5, LONGEST + 1, (EXAMPLES, 1))
     opinions = rng.normal(size=WORDS)
     labels = ((opinions[words] * there).sum(1, keepdims=True) > 0).astype(np.int64)

@@ -57,7 +57,7 @@ def transformed(columns, label):
 
 
 def file():
-    """Returns the path of the gzipped tf.Examples, after having written them if they are not there."""
+    """Returns the path of the gzipped tf.Examples; writes them if they do not exist."""
     path = pathlib.Path(os.environ["SPEED_CACHE"]) / f"taxi-{ROWS}.tfrecord.gz"
     if path.exists():
         return str(path)
@@ -82,7 +82,7 @@ def file():
 
 
 def input_fn():
-    """Returns an endless dataset of batches, read as the pipeline's module reads them."""
+    """Returns an endless dataset of batches, read like in the pipeline's module."""
     spec = {
         name: tf.io.FixedLenFeature([1], tf.float32)
         for name in (f"{column}_xf" for column in SKEWED)
@@ -106,7 +106,7 @@ def make_estimator(estimator, config):
     ]
     numeric = [columns.numeric_column(f"{name}_xf") for name in SKEWED]
     deep = [columns.embedding_column(column, dimension=4) for column in wide]
-    # tf.estimator 2.15 takes Keras 2's optimizers of before 2.11, which Keras 3 has not.
+    # tf.estimator 2.15 needs Keras 2's optimizers from before 2.11, which Keras 3 lacks.
     has_legacy = tf.__version__.startswith("2.15.")
     optimizers = tf.keras.optimizers.legacy if has_legacy else tf.keras.optimizers
     return estimator.DNNLinearCombinedClassifier(

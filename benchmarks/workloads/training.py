@@ -1,4 +1,4 @@
-"""Training a model for a number of steps: by an Estimator, by Keras's fit, by the bare loop of floor.py."""
+"""Trains a model for a number of steps: by an Estimator, by Keras's fit, by the bare loop of floor.py."""
 
 import dataclasses
 import tempfile
@@ -19,15 +19,15 @@ class Training:
     """A model and its data, for each way to train it.
 
     Attributes:
-      batch_size: Examples of a batch.
-      input_fn: Returns a dataset of (features, labels) without end.
-      make_estimator: From an Estimator API and its RunConfig to an Estimator.
-      make_keras: From `steps_per_execution` and `jit_compile` to the same model, compiled; None where there
-        is no such model.
-      make_floor: Returns the `floor.Model` of the same network; None where there is none.
-      hooks: From an Estimator API to the user's hooks.
-      warm_up_steps: Steps before the measured ones.
-      steps: Measured steps.
+      batch_size: Number of examples in a batch.
+      input_fn: Returns an endless dataset of (features, labels).
+      make_estimator: Function from an Estimator API and its RunConfig to an Estimator.
+      make_keras: Function from `steps_per_execution` and `jit_compile` to the same model, compiled; None if
+        there is no such model.
+      make_floor: Returns the `floor.Model` of the same network; None if there is none.
+      hooks: Function from an Estimator API to the user's hooks.
+      warm_up_steps: Number of steps before the measured ones.
+      steps: Number of measured steps.
     """
 
     batch_size: int
@@ -41,13 +41,13 @@ class Training:
 
 
 def by_estimator(work, estimator, config, check):
-    """Returns what training by an Estimator took for each step.
+    """Returns the time of each step of training by an Estimator.
 
     Args:
       work: `Training`.
       estimator: The API: `estimator_core`, or `tf.estimator`.
       config: Settings of its RunConfig.
-      check: Whether to add what `speed.py` compares: see `checked`.
+      check: True to add the values that `speed.py` compares: see `checked`.
     """
     stopwatch = _stopwatch(estimator, work.warm_up_steps, work.steps)
     with tempfile.TemporaryDirectory() as model_dir:
@@ -63,10 +63,10 @@ def by_estimator(work, estimator, config, check):
 
 
 def by_keras(work, steps_per_execution, jit_compile, check):
-    """Returns what Keras's fit took for each step."""
+    """Returns the time of each step of Keras's fit."""
     model = work.make_keras(steps_per_execution, jit_compile)
     data = work.input_fn()
-    # As many steps as a multiple of steps_per_execution, so that nothing is compiled a second time.
+    # The number of steps is a multiple of steps_per_execution, so that nothing is compiled twice.
     model.fit(data, steps_per_epoch=work.warm_up_steps, verbose=0)
     start = Clock()
     model.fit(data, steps_per_epoch=work.steps, verbose=0)
@@ -80,7 +80,7 @@ def by_keras(work, steps_per_execution, jit_compile, check):
 
 
 def by_floor(work, jit_compile, check):
-    """Returns what the bare loop took for each step."""
+    """Returns the time of each step of the bare loop."""
     model = work.make_floor()
     loop = floor.Loop(model, jit_compile)
     loop.run(work.warm_up_steps)
@@ -95,7 +95,7 @@ def by_floor(work, jit_compile, check):
 
 
 def by_input(work):
-    """Returns what reading a batch took, without a model."""
+    """Returns the time of reading a batch, without a model."""
 
     @tf.function
     def read(batches, number):
@@ -110,12 +110,12 @@ def by_input(work):
 
 
 def checked(work, parameters, steps, loss):
-    """Returns what must be equal for all who do the same work.
+    """Returns the values that must be equal for all contestants of the same work.
 
     Args:
       work: `Training`.
       parameters: Shapes of the trainable variables.
-      steps: Steps that were made in all.
+      steps: Number of steps in all.
       loss: Mean loss of an example after them.
     """
     features, _ = next(iter(work.input_fn()))
@@ -133,9 +133,9 @@ def checked(work, parameters, steps, loss):
 
 def _stopwatch(estimator, warm_up_steps, steps):
     class Stopwatch(estimator.SessionRunHook):
-        """Notes the time after the warm-up and at the last step, and the shapes of the variables.
+        """Records the time after the warm-up and at the last step, and the shapes of the variables.
 
-        The two methods after `begin` are ours: they say that it is not called at every step.
+        The two methods after `begin` are ours: they declare that it is not called at every step.
         """
 
         def begin(self):

@@ -1,4 +1,4 @@
-"""A DNN on one vector of numbers, for any batch size and length: how the cost of a step grows."""
+"""A DNN on one vector of numbers, for any batch size and length, to measure the growth of a step's cost."""
 
 import numpy as np
 import tensorflow as tf
@@ -11,7 +11,7 @@ _RESIDENT_BYTES = 2**27
 
 
 def batches(batch_size, features):
-    """Returns (features, labels) as batches in memory, at most 64 and 128 MiB of them, at least 2."""
+    """Returns (features, labels) as batches in memory: at least 2, at most 64 and at most 128 MiB of them."""
     number = int(np.clip(_RESIDENT_BYTES // (4 * batch_size * features), 2, 64))
     rng = np.random.default_rng(0)
     numbers = rng.standard_normal((number, batch_size, features), np.float32)
@@ -21,7 +21,7 @@ def batches(batch_size, features):
 
 def work(batch_size, features, steps=None):
     """Returns the `Training` of a batch size and a length of the vector."""
-    if steps is None:  # about as many numbers for each size, within what can be measured
+    if steps is None:  # about as many numbers for each size, within a measurable time
         steps = int(np.clip(2e8 / (batch_size * (features + 64)), 100, 2000)) // 100 * 100
 
     def input_fn():

@@ -1,1 +1,1 @@
-"""Beam: workers, record files, and elements of a size that pays."""
+"""Beam: workers, record files, compressed values and an ordered way to distribute elements."""

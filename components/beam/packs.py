@@ -1,4 +1,4 @@
-"""Compresses what Beam's workers pass on, so that large groups need little memory."""
+"""Compresses the values that Beam's workers exchange, so that large groups need little memory."""
 
 import pickle
 from typing import Any
@@ -12,7 +12,7 @@ Pack = tuple[int, bytes]
 
 
 def pack(value: Any) -> Pack:
-    """Returns a value in compressed form: several thousand rows at once are best."""
+    """Returns a value in compressed form; it works best for several thousand rows at once."""
     content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return len(content), pa.compress(content, _CODEC, asbytes=True)
 

@@ -35,7 +35,7 @@ def write_records(path: str, records: Iterable[bytes]) -> None:
     The file has one gzip member. TensorFlow may overlook what comes after the first one.
 
     Args:
-        path: Of the file, in `ARTIFACT/Split-NAME/`; its folder exists.
+        path: Path of the file, in `ARTIFACT/Split-NAME/`; its folder exists.
         records: Content.
     """
     unfinished = os.path.join(unfinished_folder(os.path.dirname(path)), uuid.uuid4().hex)
@@ -60,7 +60,7 @@ def unfinished_folder(split_folder: str) -> str:
 
 
 def remove_unfinished(split_folders: Iterable[str]) -> None:
-    """Removes what lost attempts of `write_records` have left."""
+    """Removes the files that lost attempts of `write_records` have left."""
     for folder in {unfinished_folder(folder) for folder in split_folders}:
         if fileio.exists(folder):
             fileio.rmtree(folder)

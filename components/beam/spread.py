@@ -7,14 +7,14 @@ import apache_beam as beam
 
 
 class Spread(beam.PTransform):
-    """Makes a PCollection whose elements several workers can take.
+    """Makes a PCollection whose elements several workers can process.
 
-    Beam's `Create` and `Reshuffle` draw a random number for each element to do so, and elements with the
-    same one change places. Here an element has the number of its position: where one worker takes them
-    all, it takes them in their order.
+    Beam's `Create` and `Reshuffle` draw a random number for each element, and elements with the same number
+    change places. Here the number of an element is its position, so a single worker processes the elements
+    in their order.
 
     Args:
-        elements: Such as paths of files.
+        elements: Elements of the PCollection, such as paths of files.
 
     Example:
         batches = pipeline | "Files" >> Spread(paths) | beam.FlatMap(read)

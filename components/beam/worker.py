@@ -1,12 +1,12 @@
 """A Beam worker for runners in other processes: a program that follows Beam's container contract.
 
-Flink and Spark start it themselves (`environment = "process"`), or ask a pool of it to (`"external"`):
+Flink and Spark start it themselves (`environment = "process"`), or ask a pool for one (`"external"`):
 
     python -m components.beam.worker --pool 50000
 
-Beam's Python package has a worker, and leaves out the program that asks the runner for the options it
-needs; that one comes in Beam's container images alone. Here it is: what TFDV needs is imported
-before any of the pipeline's code (`components.tfx.compat`), and logs go to the runner.
+Beam's Python package contains the worker, but not the program that asks the runner for the worker's
+options; that one is only in Beam's container images. This module is such a program. It imports the stand-ins
+that TFDV needs before any of the pipeline's code (`components.tfx.compat`), and sends logs to the runner.
 
 Source: Beam's SDK container contract, `beam_provision_api.proto`: the arguments, and the variables that
 `apache_beam.runners.worker.sdk_worker_main` reads.
@@ -29,17 +29,17 @@ from typing import Any
 from google.protobuf import json_format, text_format
 
 PROVISION_TIMEOUT_SECS = 60
-"""How long the runner is waited for."""
+"""Time to wait for the runner."""
 
 STOP_SECS = 10
-"""How long a worker may take to end before it is killed."""
+"""Time that a worker has to end before it is killed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a worker, or with `--pool PORT` a server that starts one for each request."""
     parser = argparse.ArgumentParser(prog="python -m components.beam.worker", description=__doc__)
     parser.add_argument("--pool", type=int, metavar="PORT", help="start workers when asked to")
-    parser.add_argument("--id", help="of the worker; runners give this and what follows")
+    parser.add_argument("--id", help="id of the worker; runners pass this and the other options")
     parser.add_argument("--provision_endpoint", metavar="HOST:PORT")
     for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
         parser.add_argument(f"--{name}", metavar="HOST:PORT")
@@ -56,10 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def worker_variables(worker_id: str, provision_endpoint: str) -> dict[str, str]:
-    """Returns what Beam's worker reads from its environment, as the runner says it.
+    """Returns the environment variables of Beam's worker, from the runner's provision service.
 
     Args:
-      worker_id: Of the worker.
+      worker_id: Id of the worker.
       provision_endpoint: `host:port` of the runner's provision service.
 
     Raises:
@@ -100,7 +100,7 @@ def worker_variables(worker_id: str, provision_endpoint: str) -> dict[str, str]:
 def write_launcher(file: Path) -> None:
     """Writes a shell script that starts a worker in this process's environment.
 
-    A runner is given the one word of a command, and starts it wherever its task managers are.
+    A runner's setting for it is a command of one word, which it starts wherever its task managers run.
 
     Args:
       file: The script; its folder exists.
@@ -115,15 +115,15 @@ def write_launcher(file: Path) -> None:
 class WorkerPool:
     """Starts worker processes when a runner asks for them, over gRPC.
 
-    Task managers number their workers by themselves: two that share a pool both have a worker `1-1`. So a
-    worker is stopped by its id only as long as no other one has it; a worker whose runner has gone ends by
-    itself in any case.
+    Task managers number their workers independently, so two that share a pool both have a worker `1-1`. A
+    worker is therefore stopped by its id only while no other worker has the same id; a worker whose runner is
+    gone ends by itself in any case.
 
     Args:
       launcher: The program that starts a worker.
 
     Source: `apache_beam.runners.worker.worker_pool_main`, which forgets the first of two workers with one
-    id, and stops the other one when it is told to stop the first.
+    id, and stops the second one on the request to stop the first.
     """
 
     def __init__(self, launcher: Path):
@@ -146,7 +146,7 @@ class WorkerPool:
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
-        """Stops a worker, if it is clear which one is meant."""
+        """Stops a worker, unless several have its id."""
         from apache_beam.portability.api import beam_fn_api_pb2
 
         with self._lock:
@@ -174,10 +174,10 @@ def worker_pool(port: int) -> Iterator[int]:
     """Serves a pool of workers within the context; yields its port.
 
     Args:
-      port: To listen at; 0 takes a free one.
+      port: Port to listen at; 0 takes a free one.
 
     Raises:
-      RuntimeError: Something else listens there.
+      RuntimeError: Another program listens there.
     """
     import grpc
     from apache_beam.portability.api import beam_fn_api_pb2_grpc
@@ -203,7 +203,11 @@ def _serve_pool(port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
     with worker_pool(port) as bound:
-        print(f"workers are started at port {bound}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        print(
+            f"starting workers on request at port {bound}; stop with Ctrl-C",
+            file=sys.stderr,
+            flush=True,
+        )
         signal.pause()
 
 

@@ -1,4 +1,4 @@
-"""Evaluation by TFMA example by example, and the default checks of what TFMA extracts."""
+"""TFMA's evaluation example by example, and the default checks on TFMA's extracts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,13 +24,13 @@ def evaluate(
     models: list[tfma.EvalSharedModel],
     example_weight: str,
 ) -> dict[str, beam.PCollection]:
-    """Returns the evaluation by TFMA's own evaluator, which knows all metrics and options.
+    """Returns the evaluation by TFMA's own evaluator, which supports all metrics and options.
 
     Args:
         batches: `Batch`es.
-        config: With defaults.
+        config: Configuration, with defaults.
         models: Names and paths; they are not loaded.
-        example_weight: The feature that weighs examples; empty if none does.
+        example_weight: Feature that weighs examples; empty without weights.
     """
     return (
         batches
@@ -46,15 +46,15 @@ def evaluate(
 def gate_evaluator(
     gate: Gate, slices: Slices, evaluation_uri: str, *, makes_checks: bool
 ) -> evaluator.Evaluator:
-    """Returns an evaluator that makes the default checks of the examples that TFMA has extracted.
+    """Returns an evaluator that makes the default checks on TFMA's extracts.
 
-    It makes what a report shows as well, but for importances.
+    It also makes the details of a report, except importances.
 
     Args:
-        gate: What to check.
-        slices: Which slices there are.
-        evaluation_uri: Where the outcome is written.
-        makes_checks: Whether the default checks are asked for.
+        gate: Models and settings of the checks.
+        slices: Slices of the evaluation.
+        evaluation_uri: Directory for the outcome.
+        makes_checks: True if the default checks are requested.
     """
     return evaluator.Evaluator(
         stage_name="DefaultChecks",
@@ -86,13 +86,13 @@ class _CheckExtracts(beam.PTransform):
 def to_batch(
     extracts: Sequence[dict[str, Any]], gate: Gate, features_of_slices: Sequence[str] = ()
 ) -> Batch:
-    """Returns TFMA's extracts of some examples as a batch.
+    """Returns TFMA's extracts of several examples as a batch.
 
     Args:
-        extracts: Of each example.
-        gate: Names the models and the weights. What TFMA has by name, such as the predictions of a
-            model with several outputs, becomes a value that the checks refuse, with a reason.
-        features_of_slices: Raw features that decide the slices.
+        extracts: Extracts of each example.
+        gate: Names of the models and the weight. Values that TFMA has by name, such as the predictions
+            of a model with several outputs, become a value that the checks reject, with a reason.
+        features_of_slices: Raw features that the slices depend on.
     """
     names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
     predictions = {
@@ -119,13 +119,13 @@ def to_batch(
 
 
 def _values(value: Any) -> list[Any] | None:
-    """Returns the values of a feature of an example; None where it has none."""
+    """Returns the values of a feature of an example; None if it has none."""
     found = [] if value is None else np.ravel(np.asarray(value)).tolist()
     return found or None
 
 
 def _stack(values: Sequence[Any]) -> Any:
-    """Returns `[n, ...]`; objects where the values are no arrays of one shape."""
+    """Returns `[n, ...]`; an array of objects if the values are not arrays of one shape."""
     if any(isinstance(value, dict) for value in values):
         return np.array([None] * len(values))
     arrays = [np.atleast_1d(np.asarray(value)) for value in values]

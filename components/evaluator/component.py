@@ -12,7 +12,7 @@ from components.evaluator.gate.default_checks import DefaultChecks
 
 
 class EvaluatorSpec(standard_component_specs.EvaluatorSpec):
-    """TFX's, with the settings of the default checks."""
+    """TFX's EvaluatorSpec, with the settings of the default checks."""
 
     PARAMETERS = {
         **standard_component_specs.EvaluatorSpec.PARAMETERS,
@@ -25,11 +25,11 @@ class Evaluator(base_beam_component.BaseBeamComponent):
 
     A model from a trainer_fn is evaluated on its evaluation model (`Format-TFMA`), which computes
     labels and predictions from the raw examples; so labels that `preprocessing_fn` derives need no
-    raw column, and `label_key` need not be set. Any other model is evaluated as stock TFX does it.
+    raw column and no `label_key`. Any other model is evaluated as in stock TFX.
 
     Outputs:
-        evaluation: `ModelEvaluation`, which TFMA's viewers read. Holds `verdict.json` too: blessed
-            or not, the metrics, the default checks, and what failed in words (`load_verdict`).
+        evaluation: `ModelEvaluation`, which TFMA's viewers read. Also holds `verdict.json`: the blessing,
+            the metrics, the default checks, and a sentence for each failure (`load_verdict`).
         blessing: `ModelBlessing`, with the custom properties `blessed` (1 or 0),
             `blessing_message` and the ids of the models.
 
@@ -57,8 +57,8 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             ),
         )
 
-    Source: TFX's Evaluator. It differs in evaluating Estimators by themselves, in the verdict, in
-    the default checks, and in speed. As there, change thresholds do not apply while there is no
+    Source: TFX's Evaluator. Unlike it, this one evaluates Estimators by their evaluation models, writes a
+    verdict, has default checks, and is faster. As in TFX, change thresholds do not apply without a
     baseline, and a model without any threshold or default check is not blessed.
     """
 
@@ -80,13 +80,13 @@ class Evaluator(base_beam_component.BaseBeamComponent):
         Args:
             examples: Channel of raw `Examples`, from an ExampleGen.
             model: Channel of the `Model` to evaluate.
-            baseline_model: Channel of the `Model` to compare with, such as the one that is
-                served, from a Resolver.
+            baseline_model: Channel of the `Model` to compare with, such as the served one,
+                from a Resolver.
             eval_config: TFMA's configuration: metrics, thresholds, slices.
             schema: Channel of the `Schema` of the examples. Default: types are inferred.
             example_splits: Splits to evaluate on. Default: `eval`.
             default_checks: Checks the model against the trivial one and the baseline as well.
-                Default: only the thresholds of the eval_config count, as in TFX.
+                Default: only the thresholds of the eval_config apply, as in TFX.
 
         Raises:
             ValueError: There is no eval_config, or it has no metrics.

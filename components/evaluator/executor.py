@@ -47,7 +47,7 @@ _TRAIN_SPLIT = "train"
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """What to evaluate, on what, and where the results go.
+    """Model, examples, settings and output directory of an evaluation.
 
     Attributes:
         model: The model.
@@ -57,7 +57,7 @@ class EvaluationRequest:
         eval_config: The user's configuration.
         schema: Schema of the examples, None if there is none.
         evaluation_uri: Directory for the results.
-        default_checks: Their settings; None if they are not asked for.
+        default_checks: Settings of the default checks; None makes none.
     """
 
     model: Artifact
@@ -71,7 +71,7 @@ class EvaluationRequest:
 
     @property
     def effective_config(self) -> config_pb2.EvalConfig:
-        """The configuration with defaults, model names, and change thresholds only with a baseline."""
+        """The configuration with defaults and model names; change thresholds only with a baseline."""
         given = config_pb2.EvalConfig()
         given.CopyFrom(self.eval_config)
         if not given.model_specs:
@@ -83,11 +83,11 @@ class EvaluationRequest:
         return config
 
     def artifact(self, spec: config_pb2.ModelSpec) -> Artifact:
-        """Returns the model that a ModelSpec speaks of."""
+        """Returns the model of a ModelSpec."""
         return self.baseline if spec.is_baseline and self.baseline else self.model
 
     def gate(self, config: config_pb2.EvalConfig, example_weight: str) -> Gate:
-        """Returns what the default checks need, and what a report shows."""
+        """Returns the settings of the default checks and of a report's details."""
         baselines = [spec.name for spec in config.model_specs if spec.is_baseline]
         (candidate,) = (spec.name for spec in config.model_specs if not spec.is_baseline)
         return Gate(
@@ -98,7 +98,7 @@ class EvaluationRequest:
         )
 
     def training_files(self) -> list[str]:
-        """Returns the files of the split `train`; none if it is evaluated on, or is not there."""
+        """Returns the files of the split `train`; none if it is evaluated on, or does not exist."""
         has_split = all(
             _TRAIN_SPLIT in artifact_utils.decode_split_names(artifact.split_names)
             for artifact in self.examples
@@ -111,7 +111,7 @@ class EvaluationRequest:
         """Returns the files of the examples.
 
         Raises:
-            ValueError: A split does not exist, or the examples are no tf.Examples.
+            ValueError: A split does not exist, or the examples are not tf.Examples.
         """
         for artifact in self.examples:
             if (
@@ -131,7 +131,7 @@ class EvaluationRequest:
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
-    """Evaluates between TFX's artifacts."""
+    """Evaluates the model in TFX's input artifacts, and fills the output artifacts."""
 
     def Do(
         self,
@@ -175,7 +175,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         config = request.effective_config
         raw_features = extraction.RawFeatures.from_config(config, request.schema)
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
-        # TFMA takes the names and paths from these; it does not load them.
+        # TFMA reads only the names and paths from these; it does not load them.
         named = [
             tfma.EvalSharedModel(
                 model_path=model.path,
@@ -277,16 +277,16 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
 
 def _describe_other_types(error: str) -> str:
-    """Returns why a model is not compared with the baseline, from TensorFlow's words."""
+    """Returns the reason why a model is not compared with the baseline, from TensorFlow's message."""
     name = re.search(r"Key: (.*?),[^\n]*Data types don't match", error)
     was, is_now = (
-        re.search(pattern, error, re.IGNORECASE)  # of sparse columns, or of dense ones
+        re.search(pattern, error, re.IGNORECASE)  # sparse columns, or dense ones
         for pattern in (r"expected type: (\w+)", r"(?:actual|data) type: (\w+)")
     )
     column = (
         f": {name[1]!r} was {was[1]}, and is {is_now[1]} now" if name and was and is_now else ""
     )
-    return f"the model against the baseline, which takes columns of other types{column}"
+    return f"the model against the baseline, which has other column types{column}"
 
 
 def _parse(
@@ -324,19 +324,19 @@ def _parse(
 
 
 def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> None:
-    """Checks that the raw examples have the labels, which TFMA looks for in them.
+    """Checks that the raw examples have the labels that TFMA reads from them.
 
     Raises:
-        SettingError: They have not, or no label is named.
+        SettingError: The examples lack the label, or no label is named.
     """
     features = _raw_feature_names(request)
     for spec in config.model_specs:
         keys = list(spec.label_keys.values()) or [spec.label_key]
         for key in keys:
             if features and key not in features:
-                what = f"there is no raw feature {key!r}" if key else "no label is named"
+                problem = f"there is no raw feature {key!r}" if key else "no label is named"
                 raise SettingError(
-                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {what}. The model "
+                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {problem}. The model "
                     "has no evaluation model, so its labels are a raw feature, one of: "
                     f"{', '.join(nearest_first(key, features))}. Where the label is derived from "
                     "others, export an evaluation model (export_eval_savedmodel) to Format-TFMA."
@@ -361,7 +361,7 @@ def _model_to_evaluate(
     path = eval_model_path(artifact.uri)
     if path is None:
         raise ValueError(
-            "The baseline must be from a trainer_fn, as the model is: it has no evaluation model. "
+            "The baseline must be from a trainer_fn like the model: it has no evaluation model. "
             f"Received: {artifact.uri}"
         )
     return extraction.ModelToEvaluate(
@@ -378,7 +378,7 @@ def _write_blessing(
     request: EvaluationRequest,
     component_id: str | None,
 ) -> None:
-    """Writes what stock Resolver and Pusher look for."""
+    """Writes the blessing for stock Resolver and Pusher."""
     name = constants.BLESSED_FILE_NAME if result.blessed else constants.NOT_BLESSED_FILE_NAME
     io_utils.write_string_file(os.path.join(blessing.uri, name), "")
     blessing.set_int_custom_property(

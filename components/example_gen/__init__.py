@@ -1,1 +1,1 @@
-"""CSV files to tf.Examples: stock TFX for now."""
+"""Converts CSV files to tf.Examples."""

@@ -12,25 +12,25 @@ from components.example_gen.files import as_fingerprint
 
 
 class CsvExampleGen(component.FileBasedExampleGen):
-    """CSV files to tf.Examples, in place of TFX's CsvExampleGen.
+    """Converts CSV files to tf.Examples, in place of TFX's CsvExampleGen.
 
-    It differs in spreading the copies of a row over the splits, in giving a column one type in all
-    input splits, in `text_columns` and `float_columns`, and in its files: which rows they have, and in which
-    order, depends on the contents of the rows alone. TFX shuffles them at random.
+    It differs in four points: copies of a row spread over the splits, a column has one type in all input
+    splits, there are `text_columns` and `float_columns`, and the rows of its files and their order depend on
+    the contents of the rows alone. TFX shuffles them at random.
 
     Args:
       input_base: Folder of the CSV files.
       input_config: Patterns of the files. Default: all files, as one split. Several input splits
         are kept as they are.
-      output_config: How a single input split is divided. Default: train and eval, 2 to 1. With a
+      output_config: Division of a single input split. Default: train and eval, 2 to 1. With a
         `partition_feature_name`, all rows with the same value in that column fall into one split.
       range_config: Range of spans.
-      text_columns: Columns that stay text whatever their cells look like, so that `02134` keeps its
+      text_columns: Columns that are text even if their cells are numbers, so that `02134` keeps its
         zero. Default: none; a column of integers is int64, one of other numbers float32.
-      float_columns: Columns that are float32 though all their cells are integers, as where other data of
-        the same pipeline have fractions. Default: none.
+      float_columns: Columns that are float32 even if all their cells are integers, for example because
+        other data of the same pipeline have fractions. Default: none.
       files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
-        are read, with this content, or the component fails. Default: those that its driver finds.
+        are read, with this content, or the component fails. Default: the files that its driver finds.
 
     Example:
         example_gen = CsvExampleGen(input_base="data/", text_columns=["zip"])

@@ -1,4 +1,4 @@
-"""What CsvExampleGen's cache compares: the content of the files, where TFX compares their sizes and times."""
+"""The driver of CsvExampleGen, whose cache compares the content of files; TFX compares sizes and times."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from components.example_gen.files import PlannedFiles
 class ContentDriver(driver.FileBasedDriver):
     """TFX's driver of ExampleGen, with a fingerprint of the files' names and contents.
 
-    A file that was copied or downloaded anew is no other data; one that was edited is, though it has the
-    same size and time. A fingerprint that the component was given stays: its executor reads nothing else.
+    A file that was copied or downloaded again counts as the same data; an edited one does not, even with the
+    same size and time. A fingerprint given to the component is kept: its executor reads nothing else.
     """
 
     def resolve_exec_properties(

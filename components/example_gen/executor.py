@@ -1,4 +1,4 @@
-"""Splits the rows of CSV files so that copies of a row spread over the splits, too."""
+"""Splits the rows of CSV files, and spreads copies of a row over the splits, too."""
 
 import itertools
 import math
@@ -23,26 +23,26 @@ from components.example_gen.reading import num_bytes, read_examples
 from components.example_gen.row_files import WriteRows
 
 TEXT_COLUMNS_KEY = "text_columns"
-"""Where the columns that stay text lie in the component's `custom_config`."""
+"""Key of the text columns in the component's `custom_config`."""
 
 FLOAT_COLUMNS_KEY = "float_columns"
-"""The same for columns that are float32 though their cells are integers."""
+"""Key of the columns that are float32 even if their cells are integers."""
 
 CSV_BYTES_PER_FILE = 16 << 20
-"""Bytes of CSV for each file of a split. One worker has the rows of one file in its memory."""
+"""Bytes of CSV for each file of a split. One worker holds the rows of one file in memory."""
 
 
 class Executor(base_beam_executor.BaseBeamExecutor):
     """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
 
     The files that it writes depend on the contents and the number of the rows alone, not on their order,
-    on the names of the CSV files, or on the engine. A file has its rows in the order of their digests.
+    on the names of the CSV files, or on the engine. The rows of a file are sorted by their digests.
 
-    Source: TFX's CsvExampleGen. There a row's hash alone says into which split it goes, so that all
-    copies of a row fall into one. A row without copies falls into the same split here as there, and
-    stays in it when others are added. So do rows that are split by a column; there the column must
-    be of integers or text and have a value in every row, while here a row without one is split by
-    itself. There rows are shuffled at random.
+    Source: TFX's CsvExampleGen. There the split depends on the row's hash alone, so all copies of a row
+    are in one split. A row without copies is in the same split here as there, and stays in it when others
+    are added. The same applies to rows that are split by a column; in TFX the column must have integers or
+    text and a value in every row, while here rows without a value form a group. TFX shuffles the rows at
+    random.
     """
 
     def Do(
@@ -55,8 +55,8 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
         Raises:
           RuntimeError: A pattern matches no file, or two files have different headers.
-          ValueError: Several input splits should be divided.
-          SettingError: The files are not those of the fingerprint; nothing that was written counts.
+          ValueError: There are several input splits to divide.
+          SettingError: The files do not match the fingerprint; the files written so far are not used.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
         source, output = _source(exec_properties), _output(exec_properties)
@@ -94,7 +94,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         folders: dict[str, str],
         planned: PlannedFiles,
     ) -> None:
-        """Adds everything that reads and writes to the pipeline."""
+        """Adds all reading and writing to the pipeline."""
         folder = exec_properties[standard_component_specs.INPUT_BASE_KEY]
         patterns = {split.name: split.pattern for split in _source(exec_properties).splits}
         parts = read_examples(
@@ -133,7 +133,7 @@ def _source(exec_properties: dict[str, Any]) -> example_gen_pb2.Input:
 
 
 def _planned(exec_properties: dict[str, Any], source: example_gen_pb2.Input) -> PlannedFiles:
-    """Returns the files of the fingerprint; those that are there where the driver made none."""
+    """Returns the files of the fingerprint; without one, the files that exist now."""
     patterns = [split.pattern for split in source.splits]
     fingerprint = exec_properties.get(utils.FINGERPRINT_PROPERTY_NAME)
     return PlannedFiles(

@@ -1,7 +1,7 @@
-"""The files that CsvExampleGen reads, by their content.
+"""The files that CsvExampleGen reads, identified by their content.
 
-Their fingerprint says of each file what is in it, so that what is read can be held against it: a file that
-is replaced after the fingerprint was taken fails the component, and is not taken for the old one.
+Their fingerprint has a hash of each file, to be compared with the content that is read: if a file is
+replaced after the fingerprint was taken, the component fails instead of reading the new file.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ def as_fingerprint(digests: Mapping[str, str]) -> str:
     """Returns the fingerprint of files.
 
     Args:
-      digests: SHA-256 of each in hexadecimal digits, by its path relative to the folder.
+      digests: SHA-256 of each file in hexadecimal digits, by its path relative to the folder.
     """
     return json.dumps(digests, sort_keys=True)
 
 
 class PlannedFiles:
-    """The files of a folder with the content that they are meant to have.
+    """The files of a folder with their planned content.
 
     Args:
-      folder: Where they are.
-      patterns: Of those that are read.
-      fingerprint: Of `as_fingerprint`; None takes the files as they are now.
+      folder: Folder of the files.
+      patterns: Patterns of the files to read.
+      fingerprint: Fingerprint from `as_fingerprint`; None plans the files as they are now.
     """
 
     def __init__(
@@ -51,28 +51,28 @@ class PlannedFiles:
 
     @property
     def fingerprint(self) -> str:
-        """Their names and contents."""
+        """The names and contents of the files."""
         return as_fingerprint(self._digests)
 
     def digest(self, path: str) -> str:
-        """Returns the SHA-256 that a file is meant to have."""
+        """Returns the planned SHA-256 of a file."""
         return self._digests[os.path.relpath(path, self._folder)]
 
     def check_names(self) -> None:
-        """Checks that all files are there, and no others.
+        """Checks that exactly the planned files exist.
 
         Raises:
-          SettingError: One is gone, or has come.
+          SettingError: A file is missing, or a new one exists.
         """
         now = {os.path.relpath(path, self._folder) for path in self._paths()}
         self._refuse("is gone", self._digests.keys() - now)
         self._refuse("has come", now - self._digests.keys())
 
     def check_contents(self) -> None:
-        """Checks that all files are there, and no others, each with its content.
+        """Checks that exactly the planned files exist, each with its planned content.
 
         Raises:
-          SettingError: One has changed, is gone, or has come.
+          SettingError: A file has changed, is missing, or is new.
         """
         self.check_names()
         now = self._digests_now()
@@ -94,7 +94,7 @@ class PlannedFiles:
 
 
 def describe_change(path: str, what: str = "was changed", num_others: int = 0) -> str:
-    """Returns the message for a file that is not as its fingerprint says."""
+    """Returns the message for a file that does not match its fingerprint."""
     more = f" (and {num_others} more)" if num_others else ""
     return (
         f"{path} {what} after its fingerprint was taken{more}: what was read does not count. Run again "

@@ -1,4 +1,4 @@
-"""Reads CSV files into tf.Examples, with one type for each column whatever split a file is of."""
+"""Reads CSV files into tf.Examples, with one type for each column in all splits."""
 
 import csv
 import io
@@ -37,20 +37,20 @@ def read_examples(
 ) -> dict[str, beam.PCollection]:
     """Returns the tf.Examples of each input split.
 
-    Source: TFX's CsvExampleGen, whose tf.Examples these are. There each split has types of its own,
-    so that a column may be int64 in one and float32 in another, which nothing can read.
+    Source: TFX's CsvExampleGen, with the same tf.Examples. In TFX each split has its own types, so a column
+    can be int64 in one split and float32 in another, which nothing can read.
 
     Args:
       pipeline: The Beam pipeline.
-      folder: Where the files are.
-      patterns: Of the files below it, by split.
-      text_columns: Columns that stay text.
-      float_columns: Columns that are float32 though all their cells are integers.
-      planned: What the files are meant to hold; None for those that are there now.
+      folder: Folder of the files.
+      patterns: Patterns of the files in the folder, by split.
+      text_columns: Columns that are text.
+      float_columns: Columns that are float32 even if all their cells are integers.
+      planned: Files with their planned content; None for the files as they are now.
 
     Raises:
       RuntimeError: A pattern matches no file, or two files have different headers.
-      SettingError: A file does not hold what is planned; a worker raises it when it has read the file.
+      SettingError: A file differs from its planned content; a worker raises it after reading the file.
     """
     planned = planned or PlannedFiles(folder, patterns.values())
     names: list[str] | None = None
@@ -86,7 +86,7 @@ def read_examples(
 
 
 def _read_rows(file: tuple[str, str], names: list[str]) -> Iterator[Row]:
-    """Yields the rows of a file, and raises at its end if its SHA-256 is another than the one given."""
+    """Yields the rows of a file; raises at its end if its SHA-256 is not the planned one."""
     path, sha256 = file
     with FileSystems.open(path) as stream:
         content = HashedReader(stream)

@@ -1,4 +1,4 @@
-"""Writes rows into files that are the same on every engine, whichever worker had which row."""
+"""Writes rows into files that are the same on every engine, however the rows are distributed over workers."""
 
 import bisect
 import hashlib
@@ -18,17 +18,17 @@ _PACK_BYTES = 16 << 20
 class WriteRows(beam.PTransform):
     """Divides serialized tf.Examples among splits and files by their contents alone, and writes them.
 
-    Each copy of a row has a digest: of the row, and of the number of the copy. It decides the split (unless
-    the value of a column does), and the order of the rows in a file. The digest of the first copy decides the
-    file. So neither the order in which the rows come nor the worker that has them makes a difference.
+    Each copy of a row has a digest of the row and the number of the copy. The digest determines the split
+    (unless the value of a column does) and the order of the rows in a file. The digest of the first copy
+    determines the file. So neither the order of the rows nor their distribution over workers matters.
 
-    Each split has all of the files, also those without a row.
+    Each split has all of the files, even those without rows.
 
     Args:
-        prefixes: Of the files of each split.
+        prefixes: Path prefixes of the files, for each split.
         bounds: Hash buckets below each split's end; the last one is their number.
-        column: All rows with one value in it fall into one split; empty to split row by row.
-        num_files: Files of each split. One group of rows, that of a file, must fit into memory.
+        column: Column whose equal values are in one split; empty to split row by row.
+        num_files: Number of files of each split. The rows of one file, in all splits, must fit into memory.
 
     Example:
         rows | WriteRows(["out/Split-train/data", "out/Split-eval/data"], [2, 3], "", num_files=4)
@@ -99,7 +99,7 @@ class _PackRows(beam.DoFn):
 
 
 def _file_of(row: bytes, num_files: int) -> int:
-    """Returns the number of the file: those of one range of digests are in one file."""
+    """Returns the number of the file of a row; a file has one range of digests."""
     if num_files == 1:
         return 0
     return int.from_bytes(hashlib.sha256(row).digest()[:8], "big") * num_files >> 64
@@ -131,7 +131,7 @@ def _write(
 
 
 def _copies(row: bytes, count: int, bounds: list[int], column: str) -> Iterator[tuple[int, bytes]]:
-    """Yields for each copy of a row the index of the split that it falls into, and its digest."""
+    """Yields the index of the split and the digest of each copy of a row."""
     group = _group(row, column) if column else b""
     split = _split_of(hashlib.sha256(group).digest(), bounds) if group else None
     first = hashlib.sha256(row)
@@ -145,12 +145,12 @@ def _copies(row: bytes, count: int, bounds: list[int], column: str) -> Iterator[
 
 
 def _split_of(digest: bytes, bounds: list[int]) -> int:
-    """Returns the index of the split whose share of the hash buckets a digest falls into."""
+    """Returns the index of the split of a digest, by its hash bucket."""
     return bisect.bisect(bounds, int.from_bytes(digest, "big") % bounds[-1])
 
 
 def _group(row: bytes, column: str) -> bytes:
-    """Returns the value of a row's column, serialized; empty when it has none.
+    """Returns the serialized value of a row's column; empty if it has none.
 
     Raises:
       ValueError: There is no such column.

@@ -1,1 +1,1 @@
-"""The ExampleValidator: do new data fit the schema, and are they like those of the model that serves?"""
+"""The ExampleValidator checks new data against the schema and against the data of the served model."""

@@ -1,9 +1,9 @@
-"""What a schema that was not inferred from the data themselves allows of them."""
+"""Data that a schema allows, if it was not inferred from the data themselves."""
 
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 TRAINING = "TRAINING"
-"""The environment of the data of a pipeline, if the schema has it among its default ones."""
+"""The environment of a pipeline's data, if it is among the schema's default environments."""
 
 _NOT_CHECKED = (
     schema_pb2.DEPRECATED,
@@ -15,7 +15,7 @@ _NOT_CHECKED = (
 
 
 class Allowed:
-    """What a schema allows, whatever other data were like.
+    """The columns, types and values that a schema allows, whatever the data to compare with contain.
 
     Args:
       schema: The schema; None if it was inferred from the data, so that it allows nothing by itself.
@@ -27,12 +27,12 @@ class Allowed:
         self._features = {feature.name: feature for feature in self._schema.feature}
 
     def type_of(self, name: str) -> str:
-        """Returns the type of a column, `INT`, `FLOAT` or `BYTES`; empty when the schema gives none."""
+        """Returns the type of a column, `INT`, `FLOAT` or `BYTES`; empty if the schema gives none."""
         feature = self._features.get(name)
         return schema_pb2.FeatureType.Name(feature.type) if feature and feature.type else ""
 
     def may_be_gone(self, name: str) -> bool:
-        """Returns whether data are whole without a column."""
+        """Returns True if the schema allows data without a column."""
         if not self._is_given:
             return False
         feature = self._features.get(name)
@@ -46,7 +46,7 @@ class Allowed:
         return not presence.min_count and not presence.min_fraction
 
     def values_of(self, name: str) -> frozenset[str]:
-        """Returns the values that the domain of a column of text lists; empty without one."""
+        """Returns the values in the domain of a column of text; empty without a domain."""
         feature = self._features.get(name)
         if feature is None:
             return frozenset()

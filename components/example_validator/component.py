@@ -34,10 +34,10 @@ class ExampleValidatorSpec(ComponentSpec):
 
 
 class ExampleValidator(base_component.BaseComponent):
-    """Holds the statistics of new data against a schema, and against those of other data.
+    """Compares the statistics of new data with a schema, and with the statistics of other data.
 
-    `outputs['anomalies']` has a `SchemaDiff.pb` for each split, TFDV's `Anomalies`. What makes training
-    meaningless has the severity ERROR there, anything else WARNING: see
+    `outputs['anomalies']` has a `SchemaDiff.pb` for each split, TFDV's `Anomalies`. Anomalies that make
+    training meaningless have the severity ERROR, others WARNING: see
     `components.example_validator.validation.validate`.
 
     Example:
@@ -48,7 +48,7 @@ class ExampleValidator(base_component.BaseComponent):
             label="tips",
         )
 
-    Source: TFX's ExampleValidator. It differs in the severities, and in finding drift.
+    Source: TFX's ExampleValidator. Unlike it, this one has severities and finds drift.
     """
 
     SPEC_CLASS = ExampleValidatorSpec
@@ -69,17 +69,17 @@ class ExampleValidator(base_component.BaseComponent):
 
         Args:
             statistics: Channel of `ExampleStatistics`, from a StatisticsGen.
-            schema: Channel of the `Schema` that the data should fit.
+            schema: Channel of the `Schema` for the data.
             baseline_statistics: Channel of the `ExampleStatistics` to compare with, such as those of the
-                run that made the model that serves. None, or a channel without an artifact, looks for
-                no drift.
-            exclude_splits: Splits that are not looked at.
+                run that made the served model. Without it, or if the channel has no artifact, drift is
+                not checked.
+            exclude_splits: Splits to skip.
             label: Column of the label, in which every anomaly is an ERROR.
-            limits: Of drift. Default: `DriftLimits()`.
-            moving: Columns that are meant to be others each time, such as times and counters: they are
-                held against the schema alone.
-            fixed_schema: Whether the schema says what all data should be like, rather than being inferred
-                from these: what it allows is right, though `baseline_statistics` have it otherwise.
+            limits: Limits of drift. Default: `DriftLimits()`.
+            moving: Columns with new values in each data set, such as times and counters: they are
+                compared with the schema alone.
+            fixed_schema: True if the schema was written for all data, rather than inferred from these data:
+                values that it allows are valid even if `baseline_statistics` differ.
         """
         super().__init__(
             spec=ExampleValidatorSpec(

@@ -1,4 +1,4 @@
-"""How far the values of one column have moved between two data sets, from TFDV's statistics of both."""
+"""Measures the shift of a column's values between two data sets, from TFDV's statistics of both."""
 
 import math
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ _Z = 4.5
 
 @dataclass(frozen=True)
 class Shift:
-    """How far the values of a column have moved.
+    """Shift of the values of a column.
 
     Attributes:
       measure: `l_infinity` is the largest difference of a share of values, for text;
         `jensen_shannon` the Jensen-Shannon divergence in bits, for numbers. Both are from 0 to 1.
-      value: What was measured.
-      noise: What chance explains of it, between samples of these sizes.
-      text: What has moved most, in words.
+      value: The measured shift.
+      noise: The shift that chance explains between samples of these sizes.
+      text: The largest part of the shift, in words.
     """
 
     measure: Measure
@@ -36,21 +36,21 @@ class Shift:
     text: str
 
     def exceeds(self, threshold: float) -> bool:
-        """Returns whether it is above a threshold, and more than chance explains."""
+        """Returns True if the shift is above a threshold, and larger than chance explains."""
         return self.value > max(threshold, self.noise)
 
 
 def compare_values(before: _Feature, now: _Feature) -> Shift | None:
-    """Returns how far the values have moved; None if either has none, or another type.
+    """Returns the shift of the values; None if either column has no values, or the types differ.
 
     Args:
       before: Statistics of the column in the data to compare with.
       now: Statistics of the same column in the new data.
 
-    Source: TFDV's drift comparators. There, numbers are compared by histograms of ten intervals of equal
-    width, which differ between two samples of one distribution with a long tail; here by quantiles, of
-    which the statistics should have 100 (`StatsOptions(num_quantiles_histogram_buckets=100)`): with the
-    ten that are TFDV's default, only large shifts are more than the noise.
+    Source: TFDV's drift comparators, which compare numbers by histograms of ten intervals of equal
+    width; these differ between two samples of one distribution with a long tail. Here numbers are compared by
+    quantiles, of which the statistics should have 100 (`StatsOptions(num_quantiles_histogram_buckets=100)`):
+    with ten, TFDV's default, only large shifts exceed the noise.
     """
     if before.type in _NUMERIC and now.type in _NUMERIC:
         return _compare_numbers(before.num_stats, now.num_stats)
@@ -60,10 +60,10 @@ def compare_values(before: _Feature, now: _Feature) -> Shift | None:
 
 
 def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
-    """Returns the values of a column of text that it did not have, with their shares of all values.
+    """Returns the new values of a column of text, with their shares of all values.
 
-    None are new where there were more than 100 values, or more than the statistics list: one that was
-    not seen is to be expected there.
+    No value counts as new if there were more than 100 values before, or more than the statistics list:
+    unseen values are then to be expected.
     """
     if not (before.type == now.type == _Feature.STRING):
         return {}
@@ -79,13 +79,13 @@ def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
 
 
 def compare_missing(before: float, now: float, num_before: int, num_now: int) -> Shift:
-    """Returns how far the share of missing values has moved.
+    """Returns the shift of the share of missing values.
 
     Args:
-      before: The share, from 0 to 1, in the data to compare with.
-      now: The share in the new data.
-      num_before: Examples in the data to compare with, at least 1.
-      num_now: Examples in the new data, at least 1.
+      before: Share in the data to compare with, from 0 to 1.
+      now: Share in the new data.
+      num_before: Number of examples in the data to compare with, at least 1.
+      num_now: Number of examples in the new data, at least 1.
     """
     noise = _noise_of_share(before, now, num_before, num_now)
     text = f"{percent(before)} of the values were missing, now {percent(now)}"
@@ -102,7 +102,7 @@ def _compare_categories(
         {bucket.label: bucket.sample_count for bucket in stats.rank_histogram.buckets}
         for stats in (before, now)
     ]
-    # Statistics hold the most frequent values alone: one that is not among them is as rare as they say.
+    # Statistics list the most frequent values only: any other value is at most as frequent as the last.
     names = sorted(counts[0].keys() | counts[1].keys())
     shares = [
         np.array([count.get(name, 0.0) / total for name in names])
@@ -121,7 +121,7 @@ def _compare_numbers(
     quantiles = [found for stats in (before, now) if (found := _quantiles(stats)) is not None]
     if len(quantiles) < 2:
         return None
-    # The last bin is open: what is between the last quantile and the maximum is mostly unknown.
+    # The last bin is open: the values between the last quantile and the maximum are mostly unknown.
     edges = np.unique(quantiles[0].high[_every(len(quantiles[0].high), _NUM_BINS)])[:-1]
     below = [histogram.share_up_to(edges) for histogram in quantiles]
     shares = [np.diff(share, prepend=0.0, append=1.0) for share in below]
@@ -142,7 +142,7 @@ class _Quantiles:
     share: np.ndarray
 
     def share_up_to(self, edges: np.ndarray) -> np.ndarray:
-        """Returns which share of the values is at or below each edge."""
+        """Returns the share of the values at or below each edge."""
         width = self.high - self.low
         inside = edges[:, None] - self.low
         part = np.where(
@@ -164,7 +164,7 @@ def _quantiles(stats: statistics_pb2.NumericStatistics) -> _Quantiles | None:
 
 
 def _every(size: int, parts: int) -> Sequence[int]:
-    """Returns the indices of the last of each of so many parts of a sequence, as far as it is long."""
+    """Returns the index of the last item in each of `parts` equal parts of a sequence, without repeats."""
     return sorted({math.ceil(size * part / parts) - 1 for part in range(1, parts + 1)})
 
 
@@ -179,7 +179,7 @@ def _jensen_shannon(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _noise_of_divergence(bins: int, first: int, second: int) -> float:
-    """Returns the divergence that samples of one distribution stay below but for `_Z`.
+    """Returns the limit of the divergence between samples of one distribution, at `_Z` standard errors.
 
     8 ln 2 nm / (n + m) times the divergence is about chi-square with `bins - 1` degrees of freedom;
     its quantile is Wilson and Hilferty's (1931).
@@ -191,9 +191,9 @@ def _noise_of_divergence(bins: int, first: int, second: int) -> float:
 
 
 def _coarseness(bins: int, *quantiles: _Quantiles) -> float:
-    """Returns the divergence when each bin of equal distributions is off by one bucket of a histogram.
+    """Returns the divergence if each bin of equal distributions is off by one bucket of a histogram.
 
-    Values that occur often can be, as a bucket may hold two of them.
+    Frequent values can cause this, as a bucket may hold two of them.
     """
     return (bins * max(part.share.max() for part in quantiles)) ** 2 / (8 * math.log(2))
 
@@ -204,5 +204,5 @@ def _noise_of_share(first: float, second: float, num_first: int, num_second: int
 
 
 def percent(share: float) -> str:
-    """Returns a share as a reader sees it."""
+    """Returns a share as a percentage, rounded for readers."""
     return f"{100 * share:.3g} %"

@@ -1,4 +1,4 @@
-"""What the ExampleValidator does."""
+"""The executor of the ExampleValidator."""
 
 import json
 import logging
@@ -17,13 +17,13 @@ from components.example_validator.validation import EMPTY, DriftLimits, validate
 _LOGGER = logging.getLogger(__name__)
 
 ANOMALIES_FILE = "SchemaDiff.pb"
-"""Where stock TFX has it."""
+"""The same file name as in stock TFX."""
 
 BLESSED = "blessed"
 
 
 class Executor(base_executor.BaseExecutor):
-    """Validates each split, and writes its anomalies where stock TFX does."""
+    """Validates each split, and writes its anomalies to the same place as stock TFX."""
 
     def Do(
         self,
@@ -31,7 +31,7 @@ class Executor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Runs the component; arguments are those of its ComponentSpec."""
+        """Runs the component; the arguments are those of its ComponentSpec."""
         statistics = artifact_utils.get_single_instance(input_dict["statistics"])
         anomalies = artifact_utils.get_single_instance(output_dict["anomalies"])
         before = next(iter(input_dict.get("baseline_statistics") or ()), None)
@@ -65,7 +65,7 @@ class Executor(base_executor.BaseExecutor):
 
 
 def _keep_chance_out(found: dict[str, anomalies_pb2.Anomalies]) -> None:
-    """Lets a column that is without values in some splits alone be a warning: a rare one can be."""
+    """Makes it a warning if a column has no values in only some splits: rare values can cause that."""
     for result in found.values():
         for name, info in result.anomaly_info.items():
             if _is_empty(info) and not all(
@@ -76,7 +76,7 @@ def _keep_chance_out(found: dict[str, anomalies_pb2.Anomalies]) -> None:
 
 
 def _is_empty(info: anomalies_pb2.AnomalyInfo) -> bool:
-    """Returns whether there is nothing else about a column but that it has no values."""
+    """Returns True if the only anomaly of a column is that it has no values."""
     return {reason.type for reason in info.reason} <= EMPTY
 
 

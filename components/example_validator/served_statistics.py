@@ -1,4 +1,4 @@
-"""Resolves the statistics of the data that made the model that serves."""
+"""Resolves the statistics of the data that the served model was trained on."""
 
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
@@ -18,9 +18,9 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
     """Resolves the `ExampleStatistics` of the pipeline run that made the served model, if there are any.
 
     Args:
-        base_directory: The Pusher's.
-        accepted_run: Id of a pipeline run whose data are to be compared with instead, such as one whose
-            changes were accepted while the served version served. Default: follows what is served.
+        base_directory: Base directory of the Pusher.
+        accepted_run: Id of another pipeline run whose data to compare with, such as one whose
+            changes were accepted while the served version was in service. Default: the served version's run.
 
     Example:
         served_statistics = Resolver(
@@ -54,7 +54,7 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
         return {key: [artifact_utils.deserialize_artifact(artifact_type, newest)]}
 
     def _executions(self, store: ml_metadata.MetadataStore) -> list[int]:
-        """Returns all executions of the runs whose data are to be compared with."""
+        """Returns all executions of the runs whose data to compare with."""
         if self._accepted_run:
             context = store.get_context_by_type_and_name(_RUN_CONTEXT, self._accepted_run)
             contexts = [context] if context else []
@@ -88,7 +88,7 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
 
 
 def _outputs(store: ml_metadata.MetadataStore, executions: list[int], key: str) -> list[int]:
-    """Returns the ids of what executions have put out under a key."""
+    """Returns the ids of the outputs of executions under a key."""
     return [
         event.artifact_id
         for event in (store.get_events_by_execution_ids(executions) if executions else [])

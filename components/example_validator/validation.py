@@ -1,4 +1,4 @@
-"""Holds the statistics of new data against a schema and against those of other data."""
+"""Compares the statistics of new data with a schema and with the statistics of other data."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _MEASUREMENTS = {
 _NAMES = {"l_infinity": "L-infinity distance", "jensen_shannon": "Jensen-Shannon divergence"}
 
 EMPTY = frozenset({_Info.FEATURE_TYPE_NOT_PRESENT, _Info.FEATURE_TYPE_LOW_NUMBER_PRESENT})
-"""Reasons of an anomaly: a column without values."""
+"""Reasons of an anomaly for a column without values."""
 
 _OTHER_TYPE = frozenset(
     value
@@ -51,15 +51,15 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class DriftLimits:
-    """From where on a column has drifted.
+    """Limits above which a column has drifted.
 
-    A feature of the schema that has a `drift_comparator` of its own is held against that instead of the
-    two limits that warn.
+    If a feature of the schema has its own `drift_comparator`, its threshold replaces the first two
+    limits, which lead to warnings.
 
     Attributes:
       l_infinity: Largest difference of a share of values, from 0 to 1: for text and missing values.
       jensen_shannon: Jensen-Shannon divergence in bits, from 0 to 1: for numbers.
-      breaking: Either measure, from where on the data are taken for broken.
+      breaking: Limit for either measure above which the data count as broken.
     """
 
     l_infinity: float = 0.1
@@ -81,26 +81,26 @@ def validate(
     moving: Collection[str] = (),
     fixed_schema: bool = False,
 ) -> anomalies_pb2.Anomalies:
-    """Returns what is wrong with data.
+    """Returns the anomalies in data.
 
-    An anomaly has the severity ERROR if it makes training meaningless: a column that is gone, emptied or
-    of another type, values that have drifted beyond `limits.breaking`, and in the label whatever does
-    not fit the schema, and new values. Any other has the severity WARNING.
+    An anomaly has the severity ERROR if it makes training meaningless: a column that is gone, empty or
+    of another type, values that have drifted beyond `limits.breaking`, and for the label any
+    mismatch with the schema and new values. Others have the severity WARNING.
 
-    Beside the anomalies stands how far the values of each column have moved (`drift_skew_info`), with the
-    limit that holds: the configured one, or what chance explains if that is more.
+    The result also holds the shift of each column's values (`drift_skew_info`), with the applicable
+    limit: the configured one, or the shift that chance explains if that is larger.
 
     Args:
-      statistics: Of one split of the data.
-      schema: What the data should be like.
-      baseline: Statistics of the same split of the data to compare with, such as those of the model that
-        serves. None compares with the schema alone.
+      statistics: Statistics of one split of the data.
+      schema: Schema for the data.
+      baseline: Statistics of the same split of the data to compare with, such as those of the served
+        model. None compares with the schema alone.
       label: Name of the label's column.
-      limits: Of drift. Default: `DriftLimits()`.
-      moving: Columns that are meant to be others each time, such as times and counters: they are held
-        against the schema alone.
-      fixed_schema: Whether the schema says what all data should be like, rather than being inferred from
-        these: what it allows is right, though the data to compare with have it otherwise. With a
+      limits: Limits of drift. Default: `DriftLimits()`.
+      moving: Columns with new values in each data set, such as times and counters: they are compared
+        with the schema alone.
+      fixed_schema: True if the schema was written for all data, rather than inferred from these data:
+        values that it allows are valid even if the data to compare with differ. With a
         `default_environment`, the data are of the environment `TRAINING`.
     """
     limits = limits or DriftLimits()
@@ -120,7 +120,7 @@ def validate(
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Finds what differs from the data to compare with. The fields are arguments of `validate`."""
+    """Finds differences from the data to compare with. The fields are arguments of `validate`."""
 
     schema: schema_pb2.Schema
     allowed: Allowed
@@ -131,7 +131,7 @@ class _Comparison:
     def add(
         self, anomalies: anomalies_pb2.Anomalies, before: _Statistics, now: _Statistics
     ) -> None:
-        """Adds it to the anomalies."""
+        """Adds the differences to the anomalies."""
         if not before.num_examples or not now.num_examples:
             return
         features = {_name(feature): feature for feature in now.features}
@@ -172,7 +172,7 @@ class _Comparison:
             value: share for value, share in new_values(before, now).items() if value not in allowed
         }
         kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
-        if not unknown or _has_reason(anomalies, name, {kind}):  # the schema has said it
+        if not unknown or _has_reason(anomalies, name, {kind}):  # already reported by the schema
             return
         most = sorted(unknown, key=lambda value: -unknown[value])[:3]
         listed = ", ".join(f"{value!r} ({percent(unknown[value])})" for value in most)
@@ -194,7 +194,7 @@ class _Comparison:
         _add(anomalies, name, _COMPARATORS[shift.measure], "Drift", text, breaks)
 
     def _add_measurement(self, anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift) -> None:
-        """Adds how far the values have moved, whether that is much or not, where TFDV has it."""
+        """Adds the shift of the values, large or small, to TFDV's `drift_skew_info`."""
         info = anomalies.drift_skew_info.add()
         info.path.step[:] = [name]
         limit = max(_limit(self.schema, name, shift, self.limits), shift.noise)
@@ -204,7 +204,7 @@ class _Comparison:
 
 
 def _say_types(info: _Info, expected: str, found: str) -> None:
-    """Puts another type into words."""
+    """Describes another type in words."""
     if expected not in _WORDS or found not in _WORDS or expected == found:
         return
     for reason in info.reason:
@@ -249,7 +249,7 @@ def _add(
     description: str,
     breaks: bool,
 ) -> None:
-    """Adds an anomaly to those of the same column, of which the worst severity counts."""
+    """Adds an anomaly to those of the same column; the worst severity applies."""
     info = anomalies.anomaly_info[name]
     info.reason.add(type=kind, short_description=short, description=description)
     info.description = " ".join(reason.description.strip() for reason in info.reason)
@@ -273,12 +273,12 @@ def _has_values(feature: _Feature) -> bool:
 
 
 def _kind(feature: _Feature) -> str:
-    """Returns what the values of a column are; integers and other numbers are one kind."""
+    """Returns the kind of a column's values; integers and other numbers are one kind."""
     return "numbers" if feature.WhichOneof("stats") == "num_stats" else "text"
 
 
 def _type_of(feature: _Feature) -> str:
-    """Returns the type that a schema gives such values."""
+    """Returns the type that a schema gives to the values of a column."""
     if not _has_values(feature):
         return ""
     kinds = {_Feature.INT: "INT", _Feature.FLOAT: "FLOAT"}

@@ -1,1 +1,1 @@
-"""A schema file into the pipeline: stock TFX, which looks at the file's path only."""
+"""Imports a schema file into the pipeline, and checks its content."""

@@ -18,7 +18,7 @@ SHA256_KEY = "schema_sha256"
 
 
 class Executor(stock_executor.Executor):
-    """Stock ImportSchemaGen, which fails if what it has copied is not what it was to copy."""
+    """Stock ImportSchemaGen, with a check that the copied file has the planned content."""
 
     def Do(
         self,
@@ -29,7 +29,7 @@ class Executor(stock_executor.Executor):
         """Copies the file.
 
         Raises:
-          SettingError: Its content is not that of the SHA-256.
+          SettingError: Its content does not match the SHA-256.
         """
         super().Do(input_dict, output_dict, exec_properties)
         folder = artifact_utils.get_single_uri(output_dict[standard_component_specs.SCHEMA_KEY])
@@ -38,17 +38,17 @@ class Executor(stock_executor.Executor):
         if digest != exec_properties.get(SHA256_KEY, digest):
             raise SettingError(
                 f"{exec_properties[standard_component_specs.SCHEMA_FILE_KEY]} was changed after its "
-                "fingerprint was taken. Run again: it is read as it is then."
+                "fingerprint was taken. Run again to use the new content."
             )
 
 
 class ImportSchemaGen(component.ImportSchemaGen):
-    """A schema file into the pipeline, in place of TFX's ImportSchemaGen.
+    """Imports a schema file into the pipeline, in place of TFX's ImportSchemaGen.
 
     Args:
       schema_file: Path of a `Schema` proto as text.
-      sha256: Of the file's content, in hexadecimal digits: with another one, the component fails. TFX's
-        cache looks at the path only. Default: any content.
+      sha256: SHA-256 of the file's content, in hexadecimal digits: the component fails if it differs. TFX's
+        cache compares the path only. Default: any content.
 
     Example:
         schema_gen = ImportSchemaGen(schema_file="schema.pbtxt")

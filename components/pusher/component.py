@@ -14,12 +14,12 @@ from components.pusher import executor
 class Pusher(base_component.BaseComponent):
     """Pushes a model to `base_directory/<version>/`, if it is blessed.
 
-    A push is atomic: a server, or a run that is killed, never sees half a version. Versions are
-    Unix times and strictly increase, also when two pushes fall into one second or the clock goes
+    A push is atomic: a server never sees half a version, even if the run is killed. Versions are
+    Unix times and strictly increase, even if two pushes fall into one second or the clock goes
     back. `outputs['pushed_model']` has the custom properties `pushed` (1 or 0),
-    `pushed_destination` and `pushed_version`, or `not_pushed_reason`. A version says which run
-    pushed it and which model it holds (`assets.extra/push.json`), so that the same pipeline run,
-    when it is killed and taken up again, does not push twice.
+    `pushed_destination` and `pushed_version`, or `not_pushed_reason`. A version records the run that
+    pushed it and its model (`assets.extra/push.json`), so that a pipeline run that was killed and
+    resumed does not push twice.
 
     Example:
         pusher = Pusher(
@@ -31,7 +31,7 @@ class Pusher(base_component.BaseComponent):
             custom_config={"keep": 5},
         )
 
-    Source: TFX's Pusher. It differs in being atomic and monotonic, in `custom_config`, and in giving
+    Source: TFX's Pusher. Unlike it, this one is atomic and monotonic, has `custom_config`, and gives
     the reason when it does not push.
     """
 
@@ -53,16 +53,16 @@ class Pusher(base_component.BaseComponent):
             model_blessing: Channel of `ModelBlessing` artifacts, from an Evaluator. None pushes
                 without a verdict.
             infra_blessing: Channel of `InfraBlessing` artifacts, from an InfraValidator.
-            push_destination: Where to push, `filesystem.base_directory`.
-            custom_config: `keep`: n keeps the n newest versions (n >= 1) and removes older ones
+            push_destination: Destination with `filesystem.base_directory`.
+            custom_config: `keep`: number of newest versions to keep (at least 1); older ones are removed
                 after a push; default: all are kept. `newer_than`: a version that the new one must
-                be above, such as one that was taken out of service; default: 0. `taken_over`:
-                pipeline run ids; when the newest version is one of theirs and holds the same
+                exceed, such as one that was taken out of service; default: 0. `taken_over`:
+                pipeline run ids; if the newest version is from one of them and holds the same
                 model, it is kept instead of pushed again; default: none. `skip_unchanged`: True
-                pushes nothing when the newest version holds the same model already, or one that
-                was made of the same; `unchanged_version` is that version then; default: False.
-                `model_fingerprint`: a hash of all that the model is made of; default: only the
-                artifact tells. `withdrawn`: a directory of versions that were taken out of
+                pushes nothing if the newest version already holds the same model, or one that
+                was made from the same inputs; `unchanged_version` is then that version; default: False.
+                `model_fingerprint`: a hash of all inputs of the model; default: only the
+                artifacts are compared. `withdrawn`: a directory of versions that were taken out of
                 service, which `skip_unchanged` does not push again; default: none.
 
         Raises:

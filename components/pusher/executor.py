@@ -1,4 +1,4 @@
-"""Pushes a blessed model to a new version, atomically, and says why when it does not."""
+"""Pushes a blessed model to a new version, atomically, or reports the reason for not pushing it."""
 
 import logging
 import os
@@ -30,10 +30,10 @@ class PushSettings:
 
     Attributes:
         keep: Number of versions to keep; None keeps all.
-        newer_than: The new version is higher than this one.
+        newer_than: Version that the new one must exceed.
         taken_over: Pipeline runs whose push of the same model counts as this run's.
-        skip_unchanged: Whether nothing is pushed when the newest version is the same model.
-        model_fingerprint: Of all that the model is made of; empty when it is not known.
+        skip_unchanged: True to push nothing if the newest version is the same model.
+        model_fingerprint: Hash of all inputs of the model; empty if it is not known.
         withdrawn: Directory of versions that were taken out of service; empty without one.
     """
 
@@ -49,7 +49,7 @@ class PushSettings:
         """Returns the settings.
 
         Raises:
-            ValueError: An unknown key, or a value that makes no sense.
+            ValueError: There is an unknown key or an invalid value.
         """
         config = {key: value for key, value in (custom_config or {}).items() if value is not None}
         known = [field.name for field in fields(cls)]
@@ -80,14 +80,14 @@ class PushSettings:
 
 @dataclass(frozen=True)
 class PushRequest:
-    """What to push, and where to.
+    """A model to push, and its destination.
 
     Attributes:
         model_path: Directory of the SavedModel.
-        provenance: Where the model is from.
+        provenance: Origin of the model.
         base_directory: Directory of versions.
         settings: The component's `custom_config`.
-        refusal: Why the model must not be pushed, in words; None if it may be.
+        refusal: Reason why the model must not be pushed; None if it may be.
     """
 
     model_path: str
@@ -112,11 +112,11 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A version that holds the model already, so that it was not pushed again.
+    """A version that already holds the model, so that it was not pushed again.
 
     Attributes:
         version: The version.
-        is_withdrawn: Whether it was taken out of service.
+        is_withdrawn: True if the version was taken out of service.
     """
 
     version: int
@@ -133,14 +133,14 @@ class Unchanged:
 def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
     """Pushes the model unless the request is refused, then removes versions beyond `keep`.
 
-    A run that was killed after it pushed, and is taken up again, finds its version and keeps it.
+    A run that was killed after its push, and then resumed, finds its version and keeps it.
 
     Args:
-        request: What to push.
+        request: Model and destination.
         now_secs: Unix time.
 
     Returns:
-        What was pushed, or the version that is the same; None when the request is refused.
+        The pushed version, or the one that is the same; None if the request is refused.
     """
     if request.refusal is not None:
         _logger.warning("Nothing is pushed: %s", request.refusal)
@@ -170,7 +170,7 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
 
 
 def _already_pushed(request: PushRequest) -> int | None:
-    """Returns the newest version if this run pushed it, or one that it takes over."""
+    """Returns the newest version if this run, or a run that it takes over, pushed it."""
     existing = list_versions(request.base_directory)
     found = read_provenance(request.base_directory, existing[-1]) if existing else None
     runs = {request.provenance.pipeline_run_id, *request.settings.taken_over} - {""}
@@ -261,7 +261,7 @@ def _parse(
 
 
 def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
-    """Returns why the blessings forbid a push, or None."""
+    """Returns the reason why the blessings forbid a push, or None."""
     for key, judge in (
         (standard_component_specs.MODEL_BLESSING_KEY, "the Evaluator"),
         (standard_component_specs.INFRA_BLESSING_KEY, "the InfraValidator"),

@@ -1,4 +1,4 @@
-"""What a directory of model versions holds: `base_directory/<version>/`, each a whole SavedModel.
+"""Lists a directory of model versions: `base_directory/<version>/`, each a complete SavedModel.
 
 A local directory is read without TFX, which loads slowly.
 """
@@ -14,7 +14,7 @@ _LARGEST = 2**63 - 1
 def list_versions(base_directory: str) -> list[int]:
     """Returns the versions that can be served, oldest first; empty if there is no directory.
 
-    A version is a directory that is named by its number, without leading zeros, and holds a SavedModel.
+    A version is a directory whose name is its number, without leading zeros, and which holds a SavedModel.
     """
     return sorted(
         number for name, number in _numbers(base_directory) if _is_version(base_directory, name)
@@ -22,14 +22,14 @@ def list_versions(base_directory: str) -> list[int]:
 
 
 def numbers_in(base_directory: str) -> list[int]:
-    """Returns the numbers that are taken, oldest first: of versions, and of whatever else has such a name."""
+    """Returns the numbers in use, oldest first: of versions, and of other files with a number as name."""
     return sorted(number for _, number in _numbers(base_directory) if number < _LARGEST)
 
 
 def misleading_names(base_directory: str) -> list[str]:
-    """Returns the names that TF Serving takes for its newest version, though they are none.
+    """Returns the names that TF Serving reads as its newest version, although they are not versions.
 
-    Source: TF Serving's file system source. It takes whatever has the name of an integer, also a file, an
+    Source: TF Serving's file system source. It accepts any integer as a name, including that of a file or an
     empty directory, and `007`.
     """
     newest = max(list_versions(base_directory), default=0)
@@ -41,7 +41,7 @@ def misleading_names(base_directory: str) -> list[str]:
 
 
 def _numbers(base_directory: str) -> list[tuple[str, int]]:
-    """Returns what is named by a number, as TF Serving reads it, and the number, by name."""
+    """Returns the names that TF Serving reads as numbers, with their numbers, sorted by name."""
     names = sorted(name for name in _names(base_directory) if re.fullmatch(r"[0-9]{1,30}", name))
     return [(name, int(name)) for name in names if int(name) <= _LARGEST]
 

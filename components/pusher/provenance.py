@@ -1,4 +1,4 @@
-"""Where a pushed version is from: a small file that is part of the version, so that they appear together."""
+"""Origin of a pushed version: a small file inside the version, so that both appear together."""
 
 import json
 import os
@@ -12,12 +12,12 @@ PROVENANCE_FILE = os.path.join("assets.extra", "push.json")
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a version is from.
+    """Origin of a version.
 
     Attributes:
-        pipeline_run_id: The pipeline run that pushed it; empty outside of a run.
-        model_uri: The `Model` artifact that was pushed.
-        model_fingerprint: Of all that the model was made of; empty when it is not known.
+        pipeline_run_id: Pipeline run that pushed it; empty outside of a run.
+        model_uri: Uri of the `Model` artifact that was pushed.
+        model_fingerprint: Hash of all inputs of the model; empty if it is not known.
     """
 
     pipeline_run_id: str
@@ -26,13 +26,13 @@ class Provenance:
 
 
 def write_provenance(provenance: Provenance, directory: str, base_directory: str) -> None:
-    """Writes where a version is from.
+    """Writes the origin of a version.
 
-    The model is written relative to the base directory, so that both can be moved together.
+    The path of the model is relative to the base directory, so that both can be moved together.
 
     Args:
-        provenance: Where it is from.
-        directory: Directory of the version, or where it is put together.
+        provenance: Origin of the version.
+        directory: Directory of the version, or its staging directory.
         base_directory: Directory of versions.
     """
     from tfx.utils import io_utils
@@ -46,14 +46,14 @@ def write_provenance(provenance: Provenance, directory: str, base_directory: str
 
 
 def read_provenance(base_directory: str, version: int) -> Provenance | None:
-    """Returns where a version is from; None if it was not pushed by our Pusher.
+    """Returns the origin of a version; None if it was not pushed by our Pusher.
 
     Args:
         base_directory: Directory of versions.
-        version: One of them.
+        version: Version in the directory.
 
     Raises:
-        SettingError: The file that says it is damaged.
+        SettingError: The file with the origin is damaged.
     """
     path = os.path.join(base_directory, str(version), PROVENANCE_FILE)
     text = _read(path)

@@ -1,4 +1,4 @@
-"""Resolves the model that is served: what the next one is compared with."""
+"""Resolves the served model, which is the baseline of the next one."""
 
 import ml_metadata
 from tfx.dsl.components.common import resolver
@@ -13,14 +13,14 @@ from components.pusher.provenance import read_provenance
 class ServedModelStrategy(resolver.ResolverStrategy):
     """Resolves the `Model` of the newest version in a Pusher's base directory, if there is one.
 
-    Unlike TFX's LatestBlessedModelStrategy it follows what is served: after a rollback the earlier
-    model is the baseline again, and a pipeline of another name in the same place has the same
+    Unlike TFX's LatestBlessedModelStrategy it follows the served version: after a rollback the earlier
+    model is the baseline again, and a pipeline with another name in the same place has the same
     baseline.
 
     Args:
-        base_directory: The Pusher's.
-        required: Whether it is an error when a version is served whose model is not known. If not,
-            there is no baseline then.
+        base_directory: Base directory of the Pusher.
+        required: True if a served version with an unknown model is an error; otherwise there is no
+            baseline then.
 
     Example:
         served_model = Resolver(
@@ -41,7 +41,7 @@ class ServedModelStrategy(resolver.ResolverStrategy):
         """Returns the served model under the key of the only channel; empty if none is served.
 
         Raises:
-            LookupError: A version is served whose model is not known, or no longer there.
+            LookupError: The model of the served version is not known, or no longer exists.
         """
         (key,) = input_dict
         served = list_versions(self._base_directory)

@@ -27,20 +27,20 @@ def push_version(
     """Copies a model to a new version, higher than any in the directory.
 
     On a file system the version appears in one step, by a rename. An object store (`gs://`) has no
-    rename; there `saved_model.pb` is copied last, which is what model servers wait for.
+    rename; there `saved_model.pb` is copied last, since model servers wait for it.
 
     Args:
         model_path: Directory of the SavedModel.
-        base_directory: Directory of versions; created when missing.
-        now_secs: Unix time; the version, unless one at least as high exists.
-        provenance: Where the model is from; becomes part of the version.
-        newer_than: The version is higher than this one, too.
+        base_directory: Directory of versions; created if missing.
+        now_secs: Unix time, used as the version unless a version at least as high exists.
+        provenance: Origin of the model; becomes part of the version.
+        newer_than: Another version that the new one must exceed.
 
     Returns:
         The version.
 
     Raises:
-        RunInterruptedError: A signal has come before the version appeared.
+        RunInterruptedError: A signal came before the version appeared.
     """
     fileio.makedirs(base_directory)
     if "://" in base_directory:

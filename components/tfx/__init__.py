@@ -1,1 +1,1 @@
-"""TFX: what of it needs mending, its paths, and faster imports."""
+"""TFX: fixes for it, its paths, and faster imports."""

@@ -1,8 +1,8 @@
 """Makes TFDV 1.16 importable next to tfx-bsl 1.21, in this process and in Beam workers.
 
-TFDV 1.16.1 is the newest release that is published, and it imports `tfx_bsl.arrow.sql_util`, which
-tfx-bsl has dropped. Only SQL slicing uses what is in there, so a stand-in that refuses SQL slicing
-is enough. Beam workers in other processes need it too: pass `--beam_plugins=components.tfx.compat`.
+TFDV 1.16.1 is the newest published release, and it imports `tfx_bsl.arrow.sql_util`, which tfx-bsl has
+dropped. The module only serves SQL slicing, so a stand-in that refuses SQL slicing is enough.
+Beam workers in other processes need it too: pass `--beam_plugins=components.tfx.compat`.
 """
 
 import importlib.abc
@@ -53,7 +53,7 @@ class _SqlUtilFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install() -> None:
-    """Registers the stand-in behind all other finders, so that a real module wins. Idempotent."""
+    """Registers the stand-in after all other finders, so that a real module wins. Idempotent."""
     if not any(isinstance(finder, _SqlUtilFinder) for finder in sys.meta_path):
         sys.meta_path.append(_SqlUtilFinder())
 

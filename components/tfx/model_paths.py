@@ -1,7 +1,7 @@
-"""Where the SavedModel is in a directory of a Model artifact, however a Trainer left it there.
+"""Finds the SavedModel in the directory of a Model artifact, in each layout that Trainers write.
 
-Source: TFX's `path_utils`. It differs in taking the newest of several exports, as exporters and
-`export_saved_model` leave them, and in saying when there is no model.
+Source: TFX's `path_utils`. Unlike it, this module takes the newest of several exports by exporters or
+`export_saved_model`, and reports when there is no model.
 """
 
 import os
@@ -17,8 +17,8 @@ _EXPORT = "export"
 def eval_model_path(model_uri: str) -> str | None:
     """Returns the directory of a Model artifact's evaluation model, None if it has none.
 
-    It is `Format-TFMA` itself, or the newest export `Format-TFMA/<timestamp>` in it, as a `run_fn`
-    leaves it that exports there.
+    It is `Format-TFMA` itself, or the newest export `Format-TFMA/<timestamp>` in it if a `run_fn` exports
+    there.
     """
     return exported_model(path_utils.eval_model_dir(model_uri))
 
@@ -33,13 +33,13 @@ def serving_model_path(model: Artifact) -> str:
 def find_serving_model(directory: str) -> str:
     """Returns the directory of the SavedModel to serve.
 
-    It is the first of these that there is: `directory` itself; the newest `<timestamp>` in it, as
-    `export_saved_model` names it; the newest `export/<exporter>/<timestamp>`, where an Estimator
+    It is the first of these that exists: `directory` itself; the newest `<timestamp>` in it, as
+    `export_saved_model` names it; the newest `export/<exporter>/<timestamp>`, if an Estimator
     trained in `directory`.
 
     Raises:
-        FileNotFoundError: There is none.
-        ValueError: Several exporters left one.
+        FileNotFoundError: There is no SavedModel.
+        ValueError: Several exporters left a SavedModel.
     """
     found = exported_model(directory)
     if found is not None:
@@ -67,7 +67,7 @@ def find_serving_model(directory: str) -> str:
 def exported_model(directory: str) -> str | None:
     """Returns `directory` if it holds a SavedModel, or else its newest `<timestamp>` that does.
 
-    None when there is neither.
+    Returns None if neither does.
     """
     if _holds_saved_model(directory):
         return directory

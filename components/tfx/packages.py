@@ -1,9 +1,9 @@
-"""Keeps packages of TFX and TFMA from importing all that they have when one module is needed.
+"""Keeps packages of TFX and TFMA from importing all their modules when only one is needed.
 
-`tfx.components` imports every component of TFX, and with them Transform and a Kubernetes client, also for
-who wants `tfx.components.schema_gen.executor` alone. Every component of TFX imports two modules of TFMA, and
-that package imports Apache Beam and all metrics. Here both packages are found as ever, but their
-`__init__.py` runs only when somebody asks the package for a name that is no module in it.
+`tfx.components` imports every component of TFX, and with them Transform and a Kubernetes client, even for
+an import of `tfx.components.schema_gen.executor` alone. Every component of TFX imports two modules of TFMA,
+and that package imports Apache Beam and all metrics. With this module both packages are still found, but
+their `__init__.py` runs only when a name is requested that is not a module of the package.
 """
 
 import importlib.abc
@@ -23,20 +23,20 @@ _PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "tfx.components": (),
 }
-"""Packages, and what is imported before their modules: TFMA's protos need each other, and import none.
+"""Packages, and the modules to import before theirs: TFMA's protos need each other without importing them.
 
-What these have is also found as a name of the package: `tfx.components` makes `EvalConfig` and others one of
-TFMA's, and old pipelines write `tfma.EvalConfig`.
+The names in these modules are also names of the package: `tfx.components` reads `EvalConfig` and others from
+TFMA, and old pipelines write `tfma.EvalConfig`.
 """
 
 _SPECIAL_NAMES = ("__all__", "__version__")
 
 
 class _DeferredLoader(importlib.abc.Loader):
-    """Runs a package's `__init__.py` when one of its names is asked for.
+    """Runs a package's `__init__.py` when one of its names is requested.
 
     Args:
-      loader: Runs it.
+      loader: The package's own loader.
     """
 
     def __init__(self, loader: importlib.abc.Loader):
@@ -45,11 +45,11 @@ class _DeferredLoader(importlib.abc.Loader):
         self._has_begun = False
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        """Returns what the package's own loader returns."""
+        """Returns the module of the package's own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Leaves the module empty, but for a function that finds its names."""
+        """Leaves the module empty except for a function that finds its names."""
         module.__dict__["__getattr__"] = lambda name: self._find(module, name)
         for first in _PACKAGES[module.__name__]:
             importlib.import_module(first)
@@ -70,7 +70,7 @@ class _DeferredLoader(importlib.abc.Loader):
 
 
 class _DeferringFinder(importlib.abc.MetaPathFinder):
-    """Finds these packages as ever, and has their `__init__.py` wait."""
+    """Finds these packages as usual, but defers their `__init__.py`."""
 
     def find_spec(
         self,
@@ -78,7 +78,7 @@ class _DeferringFinder(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of such a package, None for any other module."""
+        """Returns the spec of a deferred package, None for any other module."""
         if fullname not in _PACKAGES:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -88,6 +88,6 @@ class _DeferringFinder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Has the packages wait, in front of all other finders. Idempotent; no effect on what is imported."""
+    """Defers the packages, ahead of all other finders. Idempotent; imported packages are not affected."""
     if not any(isinstance(finder, _DeferringFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _DeferringFinder())

@@ -1,6 +1,6 @@
-"""What each process of a cluster does: it calls the user's trainer_fn, and plays its part.
+"""The work of each process in a cluster: it calls the user's trainer_fn and runs its own task.
 
-A new process imports this module before its output goes to a log of its own, so that imports which
+A new process imports this module before its output is redirected to its own log, so that imports which
 take long or may fail happen in the task.
 """
 
@@ -18,7 +18,7 @@ class ClusterTask:
         inputs: The Trainer's input artifacts, as JSON.
         exec_properties: Its execution properties.
         directories: `serving_model_dir`, `eval_model_dir` and `model_run_dir` of `make_fn_args`.
-        model_dir: Where the Estimator of the process that starts the cluster trains.
+        model_dir: The Estimator's model_dir in the process that starts the cluster.
     """
 
     inputs: str
@@ -30,11 +30,11 @@ class ClusterTask:
         """Trains, serves variables or evaluates, as TF_CONFIG says.
 
         Raises:
-            TaskFailedError: What the user's code raised.
+            TaskFailedError: The user's code raised an error.
         """
         try:
             self._run()
-        except BaseException as error:  # SystemExit, too: to the run it is an error like others
+        except BaseException as error:  # also SystemExit, which fails the run like any other error
             raise TaskFailedError.of(error) from None
 
     def _run(self) -> None:

@@ -43,11 +43,11 @@ class Trainer(base_component.BaseComponent):
     Training that is killed continues from its last checkpoint when the component runs again under
     the same pipeline run id.
 
-    With a `cluster`, a trainer_fn is called in each of its processes, besides the one of the
-    component, and trains in a cluster with parameter servers. What the exporters leave in the
-    evaluator's process is served; without an evaluator, the last checkpoint is evaluated and exported
-    after the training, in the component's process. The first error in any process ends all of them
-    and is the component's error. The tasks' logs are in `logs/` of the model_run.
+    With a `cluster`, the trainer_fn is called in each process of the cluster as well as in the component's
+    own, and trains with parameter servers. The exports of the evaluator's process are served; without an
+    evaluator, the last checkpoint is evaluated and exported after the training, in the component's process.
+    The first error in any process ends all of them and becomes the component's error. The tasks' logs are
+    in `logs/` of the model_run.
 
     Example:
         trainer = Trainer(
@@ -59,9 +59,9 @@ class Trainer(base_component.BaseComponent):
             eval_args=EvalArgs(num_steps=150),
         )
 
-    Source: TFX's Trainer, with the classic executor of TFX before 1.16. It differs in keeping
-    unfinished training across executions, in loading a module file without building a wheel, and
-    in making changed user code a changed execution for the cache.
+    Source: TFX's Trainer, with the classic executor of TFX before 1.16. Unlike it, this one keeps
+    unfinished training across executions, loads a module file without building a wheel, and runs again
+    instead of using the cache when the user's code has changed.
     """
 
     SPEC_CLASS = TrainerSpec
@@ -87,24 +87,24 @@ class Trainer(base_component.BaseComponent):
         Args:
             examples: Channel of `Examples`, transformed or raw.
             transform_graph: Channel of `TransformGraph`, from Transform.
-            schema: Channel of `Schema`. A trainer_fn needs it: it is its second argument.
+            schema: Channel of `Schema`. Required for a trainer_fn, as its second argument.
             base_model: Channel of `Model` to start from; reaches the user as `base_model`, the
                 path of its serving model.
             hyperparameters: Channel of `HyperParameters`, from a Tuner.
-            trainer_fn: Import path of the function, or, with `module_file`, its name in there.
-            run_fn: The same for a run_fn.
+            trainer_fn: Import path of the function or, with `module_file`, its name in that file.
+            run_fn: Import path or name of a run_fn, in the same way.
             module_file: Path of a Python file that defines `trainer_fn` or `run_fn`.
-            train_args: `num_steps` and `splits` for training. Default: the split `train`, and no
+            train_args: `num_steps` and `splits` for training. Default: the split `train`, without a
                 limit on the steps.
             eval_args: `num_steps` and `splits` for evaluation. Default: the split `eval`, all of it.
-            custom_config: Anything that JSON can hold; reaches the user as `custom_config`.
-            cluster: Processes on this machine that train together. Default: this process alone. A
-                run_fn can't have one: each process would write the model.
+            custom_config: Values that JSON can hold; the user's function receives them as `custom_config`.
+            cluster: Processes on this machine that train together. Default: this process alone. Not
+                possible with a run_fn: each process would write the model.
 
         Raises:
-            ValueError: Neither or both of trainer_fn and run_fn are given, a trainer_fn without
-                a schema, or a run_fn with a cluster.
-            TypeError: custom_config is not a dict, or holds what JSON cannot.
+            ValueError: Neither or both of trainer_fn and run_fn are given, a trainer_fn has no schema, or
+                a run_fn has a cluster.
+            TypeError: custom_config is not a dict, or holds values that JSON cannot.
         """
         if trainer_fn and run_fn:
             raise ValueError(

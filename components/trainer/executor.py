@@ -1,4 +1,4 @@
-"""Runs the user's training function between TFX's artifacts, safely against interruption."""
+"""Runs the user's training function on TFX's artifacts; an interrupted training can be resumed."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ CLUSTER_KEY = "cluster"
 
 NO_RUN_FN_IN_A_CLUSTER = (
     "A cluster of the Trainer needs a trainer_fn. A run_fn writes the model itself, and every process "
-    "of the cluster would write it, with whatever has been trained when that one is done."
+    "of the cluster would write it, each with the variables of a different step."
 )
 
 _MODEL_DIR = "model"
@@ -52,9 +52,9 @@ class Outputs:
 class Executor(base_executor.BaseExecutor):
     """Trains in a directory that outlives a killed execution, then fills the output artifacts.
 
-    The directory is `unfinished/<pipeline run id>-<hash>` beside the model_run output; the hash is
-    that of the execution's inputs and properties, so that changed code or settings start anew,
-    unless the directory was handed over to the run (see `unfinished`).
+    The directory is `unfinished/<pipeline run id>-<hash>` next to the model_run output. The hash covers
+    the execution's inputs and properties, so that changed code or settings start a new training, unless
+    the directory was handed over to the run (see `unfinished`).
     """
 
     def Do(
@@ -72,8 +72,8 @@ class Executor(base_executor.BaseExecutor):
         outputs = _parse_outputs(output_dict)
         work_dir = self._work_dir(input_dict, outputs, exec_properties)
         directories = {
-            # Modules of both contracts train there: it must outlive a failure. TFX's examples of
-            # run_fn train in `serving_model_dir(model_run_dir)` as well, so that it can't be that.
+            # Users train in this directory with both contracts: it must outlive a failure. It can't be
+            # `serving_model_dir(model_run_dir)`, where TFX's examples of run_fn train as well.
             "serving_model_dir": path_utils.serving_model_dir(
                 work_dir if is_trainer_fn else os.path.join(work_dir, _MODEL_DIR)
             ),
@@ -91,9 +91,9 @@ class Executor(base_executor.BaseExecutor):
                 task = ClusterTask(inputs, exec_properties, directories, model_dir)
                 log_dir = None if "://" in work_dir else os.path.join(work_dir, LOGS_DIR)
                 self.train_cluster(cluster, task, log_dir)
-                if not cluster.evaluator:  # no task of the cluster has done it
+                if not cluster.evaluator:  # no task of the cluster has evaluated or exported
                     training.evaluate_and_run_exporters(spec)
-            # Only the chief exports; where TF_CONFIG makes this another task of a cluster, it is done.
+            # Only the chief exports; TF_CONFIG may make this process another task of a cluster.
             if spec.estimator.config.is_chief:
                 training.write_models(spec, outputs.serving_model_dir, outputs.eval_model_dir)
         else:
@@ -105,12 +105,12 @@ class Executor(base_executor.BaseExecutor):
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
         """Trains in the processes of a cluster, and returns when they have ended.
 
-        A subclass can have them run elsewhere, where they see the directories of the task.
+        A subclass can run them on other machines that see the directories of the task.
 
         Args:
-            cluster: Which tasks there are.
-            task: What each of them does.
-            log_dir: Directory for a log file of each task; None without one.
+            cluster: Number of the tasks by type.
+            task: Function that each process calls.
+            log_dir: Directory for a log file of each task; None writes no files.
         """
         train_in_cluster(cluster, task, log_dir)
 
@@ -123,7 +123,7 @@ class Executor(base_executor.BaseExecutor):
         run_id = self._context.pipeline_run_id if self._context else None
         if not run_id:
             fileio.makedirs(outputs.model_run_dir)
-            return outputs.model_run_dir  # No run that could be taken up again.
+            return outputs.model_run_dir  # no run that could be resumed
         parent = os.path.dirname(outputs.model_run_dir.rstrip("/"))
         inputs = {
             key: [_relative(a.uri, parent) for a in artifacts]
@@ -136,7 +136,7 @@ class Executor(base_executor.BaseExecutor):
 
 def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs) -> None:
     if not fileio.exists(os.path.join(args.serving_model_dir, "checkpoint")):
-        _remove(args.serving_model_dir)  # a model that an earlier attempt has left
+        _remove(args.serving_model_dir)  # the model of an earlier attempt
     run_fn(args)
     try:
         find_serving_model(args.serving_model_dir)
@@ -146,7 +146,7 @@ def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs
             "as with estimator.export_saved_model(fn_args.serving_model_dir, "
             "serving_input_receiver_fn)."
         ) from error
-    _remove(outputs.serving_model_dir)  # TFX makes output directories beforehand.
+    _remove(outputs.serving_model_dir)  # TFX creates output directories in advance
     fileio.makedirs(os.path.dirname(outputs.serving_model_dir))
     fileio.rename(args.serving_model_dir, outputs.serving_model_dir)
     _remove(os.path.join(args.model_run_dir, _MODEL_DIR))
@@ -169,5 +169,5 @@ def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:
 
 
 def _relative(uri: str, directory: str) -> str:
-    """Returns a path seen from a directory: the same when both are moved together."""
+    """Returns a path relative to a directory; it stays valid when both are moved together."""
     return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)

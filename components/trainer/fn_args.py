@@ -1,4 +1,4 @@
-"""The argument of the user's trainer_fn or run_fn: TFX's FnArgs, under all the names it has had."""
+"""Arguments of the user's trainer_fn or run_fn: TFX's FnArgs under its old and new names."""
 
 import json
 from typing import Any
@@ -10,21 +10,22 @@ from tfx.utils import io_utils
 
 
 class TrainerFnArgs(fn_args_utils.FnArgs):
-    """TFX's `FnArgs`, which also answers as the `HParams` that a classic trainer_fn was given.
+    """TFX's `FnArgs`, with the methods of the `HParams` that a classic trainer_fn received.
 
     Attributes:
         train_files: File patterns of the training examples.
         eval_files: File patterns of the evaluation examples.
-        train_steps: Steps to train; None without a limit.
+        train_steps: Steps to train; None for no limit.
         eval_steps: Batches to evaluate; None for all.
-        transform_graph_path: Directory of Transform's output, None without one. Also under its
-            old name `transform_output`.
+        transform_graph_path: Directory of Transform's output, None without one. `transform_output` is
+            its old name.
         schema_path: Path of the schema, None without one. Also `schema_file`.
         data_accessor: Makes datasets from the files: `tf_dataset_factory`,
             `record_batch_factory`, `data_view_decode_fn`.
-        serving_model_dir: trainer_fn: the model_dir to train in. run_fn: where to write the model.
-        eval_model_dir: Where the evaluation model goes.
-        model_run_dir: For checkpoints, event files and what else the run leaves.
+        serving_model_dir: The model_dir to train in for a trainer_fn; the directory to write the
+            model to for a run_fn.
+        eval_model_dir: Directory for the evaluation model.
+        model_run_dir: Directory for checkpoints, event files and other files of the training.
         working_dir: The same as model_run_dir.
         base_model: Path of the model to start from, or None. Also `warm_start_from`.
         hyperparameters: KerasTuner's hyperparameters as a dict, or None.

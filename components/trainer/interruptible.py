@@ -12,7 +12,7 @@ def train_and_evaluate(
     train_spec: estimator_core.TrainSpec,
     eval_spec: estimator_core.EvalSpec,
 ) -> None:
-    """Trains as `estimator_core.train_and_evaluate` does; a signal ends it behind its checkpoint.
+    """Trains like `estimator_core.train_and_evaluate`; a signal ends it after a checkpoint.
 
     Args:
         estimator: The Estimator to train.
@@ -20,11 +20,11 @@ def train_and_evaluate(
         eval_spec: Its `EvalSpec`.
 
     Raises:
-        RunInterruptedError: A signal has come. What was trained is saved.
+        RunInterruptedError: A signal came. The trained steps are saved.
     """
     train_spec = train_spec._replace(
         hooks=(*train_spec.hooks, _StopIfInterrupted()),
-        saving_listeners=(_EndBehindCheckpoint(), *train_spec.saving_listeners),
+        saving_listeners=(_EndAfterCheckpoint(), *train_spec.saving_listeners),
     )
     try:
         estimator_core.train_and_evaluate(estimator, train_spec, eval_spec)
@@ -34,10 +34,10 @@ def train_and_evaluate(
 
 
 class _StopIfInterrupted(tf1.train.SessionRunHook):
-    """Holds exceptions back as long as there are steps that are not saved, and stops the training."""
+    """Holds exceptions back while there are unsaved steps, and stops the training."""
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns None: it is called at the end of each session call, which is soon enough."""
+        """Returns None: the hook is called at the end of each session call, which is soon enough."""
         del global_step
         return None
 
@@ -51,17 +51,17 @@ class _StopIfInterrupted(tf1.train.SessionRunHook):
         interruption.is_held = True
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Stops the training if a signal has come: the saver saves at its end."""
+        """Stops the training if a signal came; the saver saves at its end."""
         del run_values
         if interruption.reason is not None:
             run_context.request_stop()
 
 
-class _EndBehindCheckpoint(tf1.train.CheckpointSaverListener):
-    """Lets a signal raise once all steps are saved, before any evaluation of the checkpoint."""
+class _EndAfterCheckpoint(tf1.train.CheckpointSaverListener):
+    """Lets a signal raise after all steps are saved, before any evaluation of the checkpoint."""
 
     def after_save(self, session: Any, global_step_value: int) -> None:
-        """Raises RunInterruptedError if a signal has come."""
+        """Raises RunInterruptedError if a signal came."""
         del session, global_step_value
         interruption.is_held = False
         interruption.check()

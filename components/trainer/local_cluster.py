@@ -1,4 +1,4 @@
-"""Trains what a trainer_fn returns in a cluster of processes on this machine."""
+"""Trains with a trainer_fn in a cluster of processes on this machine."""
 
 import contextlib
 import dataclasses
@@ -19,18 +19,18 @@ _GRACE_SECS = 30.0  # for the chief to save a checkpoint when the training is in
 
 @dataclasses.dataclass(frozen=True)
 class LocalCluster:
-    """The tasks that train beside the chief, each a process on this machine.
+    """Tasks that train beside the chief, each in its own process on this machine.
 
-    Every process imports the user's module and calls its trainer_fn: count on its memory for each.
+    Every process imports the user's module and calls its trainer_fn, so each needs memory for both.
 
     Args:
         workers: Number of workers beside the chief, which trains, too.
-        ps: Number of parameter servers, which keep the variables.
-        evaluator: Whether a process of its own evaluates and exports checkpoints while the others
-            train. Without it, both happen once, after the training.
+        ps: Number of parameter servers, which hold the variables.
+        evaluator: True if a separate process evaluates and exports checkpoints while the others
+            train. Otherwise both happen once, after the training.
 
     Raises:
-        ValueError: There are not enough tasks.
+        ValueError: A number is too small.
 
     Example:
         trainer = Trainer(..., cluster=LocalCluster(workers=2, ps=1, evaluator=True))
@@ -50,12 +50,12 @@ class LocalCluster:
                 )
 
     def to_json(self) -> str:
-        """Returns it as text, for an execution property."""
+        """Returns the cluster as JSON, for an execution property."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def from_json(cls, text: str | None) -> "LocalCluster | None":
-        """Returns what `to_json` gave; None for no text."""
+        """Returns the cluster of `to_json`'s text; None for no text."""
         return cls(**json.loads(text)) if text else None
 
 
@@ -64,15 +64,14 @@ def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | No
 
     Args:
         cluster: The tasks.
-        task: What each process does.
-        log_dir: Directory of a log file for each task, which is continued if it exists. None logs to
-            stderr, each line after the task's name.
+        task: Function that each process calls.
+        log_dir: Directory for the log file of each task; existing files are appended to. None logs to
+            stderr, each line prefixed with the task's name.
 
     Raises:
-        BaseException: What the user's code raised in the first task that failed; the log has its
-            traceback.
-        LocalClusterError: A process died without a word, such as one that needs more memory than
-            there is.
+        BaseException: The error of the user's code in the first task that failed; its traceback is in
+            the log.
+        LocalClusterError: A process died without reporting an error, for example because memory ran out.
         ValueError: TF_CONFIG makes this process a task of another cluster.
     """
     config = RunConfig()
@@ -83,7 +82,7 @@ def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | No
             f"Received: task_type={config.task_type!r}, cluster={cluster}"
         )
     _logger.info(
-        "Training in processes of their own: a chief, workers: %d, parameter servers: %d, "
+        "Training in separate processes: a chief, workers: %d, parameter servers: %d, "
         "evaluators: %d. The log of each task is in %s",
         cluster.workers,
         cluster.ps,

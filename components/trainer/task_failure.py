@@ -1,6 +1,6 @@
-"""An error on its way from a task's process to the one that started it.
+"""Carries an error from a task's process to the process that started it.
 
-Python does not pickle the traceback and the cause of an error, and can't pickle every error:
+Python does not pickle an error's traceback and cause, and some errors can't be pickled at all:
 TensorFlow's hold a part of the graph.
 """
 
@@ -16,9 +16,9 @@ class _Raised(NamedTuple):
 
     Args:
         kind: Name of its class.
-        message: What it says.
-        pickled: The error itself, None when that can't be.
-        calls: Of `raised_at`.
+        message: Its message.
+        pickled: The error itself, None if it can't be pickled.
+        calls: Its calls, from `raised_at`.
     """
 
     kind: str
@@ -28,11 +28,11 @@ class _Raised(NamedTuple):
 
 
 class TaskFailedError(Exception):
-    """What the user's code raised in a task.
+    """An error of the user's code in a task.
 
     Args:
         text: The traceback.
-        chain: The error, and behind each one its cause.
+        chain: The error, followed by its chain of causes.
     """
 
     def __init__(self, text: str, chain: list[_Raised]):
@@ -45,7 +45,7 @@ class TaskFailedError(Exception):
 
     @classmethod
     def of(cls, error: BaseException) -> "TaskFailedError":
-        """Returns the failure to raise in a task's process."""
+        """Returns the TaskFailedError to raise in a task's process."""
         chain: list[BaseException] = []
         cause: BaseException | None = error
         while cause is not None and cause not in chain:
@@ -58,9 +58,9 @@ class TaskFailedError(Exception):
         )
 
     def error(self) -> BaseException:
-        """Returns the error, with its causes and where they were raised in the task's process.
+        """Returns the error, with its causes and the calls in the task's process that raised them.
 
-        One that can't be pickled is a RuntimeError here, of a class of the same name.
+        An error that can't be pickled becomes a RuntimeError whose class has the same name.
         """
         cause: BaseException | None = None
         for raised in reversed(self._chain):
@@ -74,8 +74,8 @@ class TaskFailedError(Exception):
 def _pickled(error: BaseException) -> bytes | None:
     try:
         pickled = pickle.dumps(error)
-        pickle.loads(pickled)  # a class with other arguments than its message fails here
-    except Exception:  # what a class does to be pickled is the user's
+        pickle.loads(pickled)  # fails for a class whose arguments are not just its message
+    except Exception:  # the user's class decides how it is pickled
         return None
     return pickled
 

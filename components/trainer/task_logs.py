@@ -1,4 +1,4 @@
-"""The logs of a cluster's tasks: written in their processes, shown in the one that started them."""
+"""Logs of a cluster's tasks: written in their processes, shown in the process that started them."""
 
 import contextlib
 import logging
@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-# Where the Estimator logs its steps and evaluations.
+# The logger of the Estimator's steps and evaluations.
 _SHOWN = " INFO tensorflow: "
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SHOWN_TASKS = ("chief-0", "evaluator-0")
@@ -17,23 +17,23 @@ _logger = logging.getLogger(__name__)
 
 
 def write_to_stderr() -> None:
-    """Makes this process, a task's, log to stderr, from where it gets to the task's log file."""
+    """Makes this process, a task's, log to stderr, which goes to the task's log file."""
     root = logging.getLogger()
     for handler in list(root.handlers):
-        root.removeHandler(handler)  # those of libraries
+        root.removeHandler(handler)  # handlers of libraries
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(_FORMAT))
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     tensorflow = logging.getLogger("tensorflow")
-    tensorflow.handlers.clear()  # it would say all twice
+    tensorflow.handlers.clear()  # would log everything twice
     tensorflow.propagate = True
     tensorflow.setLevel(logging.INFO)
 
 
 @contextlib.contextmanager
 def shown_here(log_dir: str) -> Iterator[None]:
-    """Logs here what chief and evaluator log of steps and evaluations while the block runs.
+    """Logs here the steps and evaluations that chief and evaluator log while the block runs.
 
     Args:
         log_dir: Directory of the tasks' logs.
@@ -58,11 +58,11 @@ def _size(path: str) -> int:
 
 
 def _follow(path: str, begin: int, over: threading.Event) -> None:
-    """Logs the lines that are added to a file, from a position on."""
+    """Logs the lines that are added to a file after a position."""
     rest = b""
     is_last = False
     while not is_last:
-        is_last = over.wait(_POLL_SECS)  # what is there by then is read still
+        is_last = over.wait(_POLL_SECS)  # lines written by then are still read
         if not os.path.exists(path):
             continue
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Calls a trainer_fn, trains what it returned, and exports the serving and the evaluation model."""
+"""Calls a trainer_fn, trains its Estimator, and exports the serving and the evaluation model."""
 
 import logging
 import os
@@ -19,12 +19,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """What a trainer_fn returns, checked.
+    """The checked result of a trainer_fn.
 
     Attributes:
         estimator: The Estimator to train.
-        train_spec: How to train it.
-        eval_spec: How to evaluate and export it; has at least one exporter.
+        train_spec: Settings of the training.
+        eval_spec: Settings of the evaluation and the exports; has at least one exporter.
         eval_input_receiver_fn: Makes the inputs of the evaluation model; returns an
             `estimator_core.export.EvalInputReceiver`.
     """
@@ -36,7 +36,7 @@ class TrainingSpec:
 
     @classmethod
     def parse(cls, returned: Any) -> "TrainingSpec":
-        """Returns the TrainingSpec for what a trainer_fn returned.
+        """Returns the TrainingSpec for the return value of a trainer_fn.
 
         Raises:
             TypeError: It is not a dict, or a value has the wrong type.
@@ -77,7 +77,7 @@ _TYPES: dict[str, tuple[type | None, str]] = {
 
 
 def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> TrainingSpec:
-    """Returns what a trainer_fn wants trained, and notes what may be a mistake in it.
+    """Calls a trainer_fn, and logs a warning for likely mistakes in the TrainingSpec it returns.
 
     Args:
         trainer_fn: The user's function.
@@ -96,29 +96,29 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
     if not _is_below(spec.estimator.model_dir, args.model_run_dir):
         _logger.warning(
             "The Estimator's model_dir is %s, not trainer_fn_args.serving_model_dir (%s): its "
-            "checkpoints do not become part of the model run, and a killed run starts anew.",
+            "checkpoints do not become part of the model run, and a killed run starts from scratch.",
             spec.estimator.model_dir,
             args.serving_model_dir,
         )
     if args.base_model and spec.estimator.warm_start_settings is None:
         _logger.warning(
             "The Trainer was given a base_model, but the Estimator has no warm_start_from: unless model_fn "
-            "reads %s itself, training starts from nothing. Pass warm_start_from=fn_args.base_model.",
+            "reads %s itself, training starts from scratch. Pass warm_start_from=fn_args.base_model.",
             args.base_model,
         )
     if spec.train_spec.max_steps is None:
         _logger.warning(
-            "train_spec has no max_steps: training ends when train_input_fn's data does, which it "
-            "may never do."
+            "train_spec has no max_steps: training ends when train_input_fn's data does, which "
+            "may never happen."
         )
     return spec
 
 
 def evaluate_and_run_exporters(spec: TrainingSpec) -> None:
-    """Evaluates the last checkpoint and runs the exporters, as `train_and_evaluate` ends.
+    """Evaluates the last checkpoint and runs the exporters, like the end of `train_and_evaluate`.
 
     Args:
-        spec: What was trained.
+        spec: Estimator and settings of the training.
 
     Raises:
         RuntimeError: The training has left no checkpoint.
@@ -145,12 +145,12 @@ def evaluate_and_run_exporters(spec: TrainingSpec) -> None:
 
 
 def write_models(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str) -> None:
-    """Writes the serving and the evaluation model of a training that has ended.
+    """Writes the serving and the evaluation model of a finished training.
 
     The serving model is the newest export of the eval_spec's first exporter.
 
     Args:
-        spec: What was trained.
+        spec: Estimator and settings of the training.
         serving_model_dir: Directory for the serving SavedModel.
         eval_model_dir: Directory for the SavedModel with the signature `eval`.
 
@@ -181,7 +181,7 @@ def _is_below(path: str, directory: str) -> bool:
 def _export_eval_model(spec: TrainingSpec, eval_model_dir: str) -> None:
     base = os.path.join(spec.estimator.model_dir, "eval_export")
     if fileio.exists(base):
-        fileio.rmtree(base)  # Of an execution that was killed here.
+        fileio.rmtree(base)  # left by an execution that was killed here
     exported = spec.estimator.experimental_export_all_saved_models(
         base, {estimator_core.ModeKeys.EVAL: spec.eval_input_receiver_fn}
     )

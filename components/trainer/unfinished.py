@@ -1,4 +1,4 @@
-"""Where training happens until it is done: in a folder that outlives an execution that was killed."""
+"""Folders of unfinished training, which outlive a killed execution."""
 
 import logging
 import os
@@ -15,13 +15,13 @@ _HANDED_OVER = "handed-over"
 
 
 def working_directory(model_runs: str, run_id: str, identity: str) -> str:
-    """Returns the folder to train in; it exists, with what the same training has left there.
+    """Returns the folder to train in; it exists, and keeps the files of an earlier attempt.
 
     Args:
-        model_runs: Folder of the output `model_run`, with a folder of each execution.
-        run_id: Of the pipeline.
-        identity: Hash in hexadecimal digits of all that the training depends on: with another one it
-            starts anew, unless a training was handed over to the run.
+        model_runs: Folder of the output `model_run`, with a folder for each execution.
+        run_id: Id of the pipeline run.
+        identity: Hexadecimal hash of everything that the training depends on: another hash starts a new
+            training, unless a training was handed over to the run.
     """
     folder = os.path.join(model_runs, UNFINISHED_DIR, f"{run_id}-{identity}")
     handed_over = os.path.join(model_runs, UNFINISHED_DIR, f"{run_id}-{_HANDED_OVER}")
@@ -37,12 +37,12 @@ def finish(folder: str, model_run: str) -> None:
     """Moves a finished training to the output of its execution.
 
     Args:
-        folder: Of `working_directory`, or `model_run` itself.
+        folder: The folder from `working_directory`, or `model_run` itself.
         model_run: Folder of the output.
     """
     if folder == model_run:
         return
-    if fileio.exists(model_run):  # TFX makes output directories beforehand.
+    if fileio.exists(model_run):  # TFX creates output directories in advance
         fileio.rmtree(model_run)
     fileio.rename(folder, model_run)
     parent = os.path.dirname(folder)
@@ -51,7 +51,7 @@ def finish(folder: str, model_run: str) -> None:
 
 
 def run_of(folder: Path) -> str | None:
-    """Returns the pipeline run that an unfinished training belongs to, None if it is no training."""
+    """Returns the id of the pipeline run that trains in a folder, None if it is no training."""
     found = re.fullmatch(rf"(.+)-(?:[0-9a-f]+|{_HANDED_OVER})", folder.name)
     return found[1] if found else None
 
@@ -60,8 +60,8 @@ def unfinished_training(root: Path, run_id: str) -> Path | None:
     """Returns the folder of the newest unfinished training of a run, None without one.
 
     Args:
-        root: Of the pipeline's artifacts: `<root>/<component>/model_run/unfinished`.
-        run_id: Of the pipeline.
+        root: Folder of the pipeline's artifacts; trainings are in `<root>/<component>/model_run/unfinished`.
+        run_id: Id of the pipeline run.
     """
     folders = [
         folder for folder in root.glob(f"*/*/{UNFINISHED_DIR}/*") if run_of(folder) == run_id
@@ -77,19 +77,19 @@ def trained_step(folder: Path) -> int | None:
 
 
 def hand_over(folder: Path, run_id: str, *, other_code: bool) -> None:
-    """Lets a run go on with a training, whatever it depended on.
+    """Lets a run continue a training, even if the training's code or settings were different.
 
     Args:
-        folder: Of an unfinished training, which is moved, or a finished one, which is copied.
-        run_id: Of the run that goes on; it can be the same.
-        other_code: Whether the code has changed: what the old code exported is removed, since no
-            later export needs to be better.
+        folder: Folder of an unfinished training, which is moved, or of a finished one, which is copied.
+        run_id: Id of the run that continues; it can be the same run.
+        other_code: True if the code has changed: exports of the old code are removed, so that later
+            exports are not compared with them.
     """
     is_finished = folder.parent.name != UNFINISHED_DIR
     trainings = folder.parent / UNFINISHED_DIR if is_finished else folder.parent
     handed_over = trainings / f"{run_id}-{_HANDED_OVER}"
     if is_finished:
-        partial = trainings / f".{run_id}.partial"  # half a copy is never taken for a training
+        partial = trainings / f".{run_id}.partial"  # an incomplete copy is never read as a training
         shutil.rmtree(partial, ignore_errors=True)
         shutil.copytree(folder, partial)
         folder = partial

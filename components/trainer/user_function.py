@@ -1,4 +1,4 @@
-"""The user's training function: which one it is, and how it is called."""
+"""The user's training function and the contract by which it is called."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ class UserFunction:
     """The user's training function.
 
     Attributes:
-        contract: `trainer_fn` or `run_fn`: how it is called.
+        contract: `trainer_fn` or `run_fn`; determines the arguments of the call.
         function: The function.
     """
 
@@ -32,12 +32,12 @@ class UserFunction:
     def load(
         cls, trainer_fn: str | None, run_fn: str | None, module_file: str | None
     ) -> "UserFunction":
-        """Loads it by import path, or from a module file.
+        """Loads the function by import path, or from a module file.
 
         Args:
             trainer_fn: Import path, or name in the module file.
-            run_fn: The same, for the other contract.
-            module_file: Path of a Python file. Without a name it must define exactly one of
+            run_fn: Import path or name of a function with the other contract.
+            module_file: Path of a Python file. Without a function name, it must define exactly one of
                 `trainer_fn` and `run_fn`.
 
         Raises:
@@ -56,18 +56,18 @@ class UserFunction:
         if len(defined) == 2:
             raise ValueError(
                 f"{module_file} defines both trainer_fn and run_fn. Say which one to use: pass "
-                "trainer_fn='trainer_fn' or run_fn='run_fn' beside module_file."
+                "trainer_fn='trainer_fn' or run_fn='run_fn' with module_file."
             )
         contract = defined[0] if defined else TRAINER_FN_KEY
         return cls(contract, user_code.get_function(module, contract))
 
     @classmethod
     def of_properties(cls, exec_properties: Mapping[str, Any]) -> "UserFunction":
-        """Loads the one that the Trainer's execution properties name.
+        """Loads the function that the Trainer's execution properties name.
 
         Raises:
-            SettingError: Its source is another than the one of their fingerprint. Of a module that was
-                imported before, the source is not looked at: what runs is what was imported.
+            SettingError: Its source does not match the fingerprint in the properties. The source of a
+                module that was imported before is not checked, since the imported code runs.
         """
         trainer_fn, run_fn = exec_properties.get(TRAINER_FN_KEY), exec_properties.get(RUN_FN_KEY)
         module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
@@ -80,6 +80,6 @@ class UserFunction:
         if planned and not was_imported and not before == after == planned:
             raise SettingError(
                 f"the code of {module_file or path} was changed after its fingerprint was taken. Run again: "
-                "what nothing has changed for is reused."
+                "unchanged results are reused."
             )
         return loaded

@@ -1,1 +1,1 @@
-"""TFX's Transform, with the same result each time, on each engine."""
+"""TFX's Transform, with reproducible results on every engine."""

@@ -9,7 +9,7 @@ from components.transform import executor
 class Transform(component.Transform):
     """TFX's Transform: the same arguments, channels and files.
 
-    It differs in one point. The same examples, in the same files and order, have the same result in each
+    It differs in one point: the same examples, in the same files and order, give the same result in each
     run, bit for bit, on each engine of Beam and with any number of workers. There is one file of transformed
     examples for each file of examples, with its rows in the same order and their features sorted by name.
 

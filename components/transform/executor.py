@@ -1,4 +1,4 @@
-"""Runs stock Transform so that its result does not depend on the engine."""
+"""Runs stock Transform with a result that does not depend on the engine."""
 
 import contextlib
 import os
@@ -20,9 +20,9 @@ from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord,
 
 
 class Executor(executor.Executor):
-    """Stock Transform, whose result does not depend on the engine, its workers and their speed.
+    """Stock Transform, whose result does not depend on the engine or on its workers and their speed.
 
-    That holds for tf.Examples in TFRecord files. Of examples in other formats, batches have a fixed size.
+    This applies to tf.Examples in TFRecord files. Other formats are read in batches of a fixed size.
     """
 
     def Do(
@@ -31,7 +31,7 @@ class Executor(executor.Executor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Runs the component; arguments are those of its ComponentSpec."""
+        """Runs the component; the arguments are those of its ComponentSpec."""
         with fixed_batches(), ordered_analysis(), _processor(OrderedTransformProcessor):
             super().Do(input_dict, output_dict, exec_properties)
         for examples in output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY) or []:
@@ -53,9 +53,9 @@ def _processor(kind: type[executor.TransformProcessor]) -> Iterator[None]:
 
 
 class OrderedTransformProcessor(executor.TransformProcessor):
-    """Stock Transform's work, with a source and files of our own for tf.Examples.
+    """Stock Transform's work, with our own source and output files for tf.Examples.
 
-    Source: TransformProcessor of TFX 1.21, whose private hooks these are.
+    Source: the private hooks of TransformProcessor in TFX 1.21.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Lets tf.Transform combine batches in an order that depends on their contents alone."""
+"""Makes tf.Transform combine batches in an order that depends on their contents alone."""
 
 import contextlib
 import hashlib
@@ -18,12 +18,12 @@ _NUM_GROUPS = 16
 
 @contextlib.contextmanager
 def ordered_analysis() -> Iterator[None]:
-    """Lets analyzers of pipelines that are built within combine their batches in the same order each time.
+    """Makes analyzers of pipelines built in this context combine batches in the same order each time.
 
-    tf.Transform adds up what comes first, and merges what each worker has. Sums of floats are rounded
-    differently then, and the sketches of quantiles drop other values. Within this context, the same batches
-    have the same result, bit for bit. Vocabularies with weights or by mutual information are not among
-    this: their sums are float64, in any order.
+    tf.Transform adds up results as they arrive and merges them by worker, so sums of floats are rounded
+    differently, and the sketches of quantiles drop different values. In this context, the same batches give
+    the same result, bit for bit. Vocabularies with weights or by mutual information are excluded: their sums
+    are float64, in any order.
 
     Source: the implementations that tf.Transform 1.21 registers for its analyzers.
     """
@@ -41,7 +41,7 @@ def ordered_analysis() -> Iterator[None]:
 
 
 def digest(value: Any) -> bytes:
-    """Returns a digest of a value's contents: of arrays, text, numbers, and containers of them."""
+    """Returns a digest of a value: an array, text, a number, or a container of them."""
     state = hashlib.blake2b(digest_size=16)
     for part in _parts(value):
         state.update(b"%d " % len(part))
@@ -50,7 +50,7 @@ def digest(value: Any) -> bytes:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yields bytes that tell a value from others."""
+    """Yields bytes that identify a value."""
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         yield f"{array.dtype.str}{array.shape}".encode()
@@ -78,10 +78,10 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 class _InOrder(beam.CombineFn):
-    """Collects values with their positions; in the end, passes them on in their order.
+    """Collects values with their positions, and passes them on in order at the end.
 
     Args:
-        fold: [values] -> output.
+        fold: Function from the list of values to the output.
     """
 
     def __init__(self, fold: Callable[[list[Any]], Any]) -> None:
@@ -104,7 +104,7 @@ class _InOrder(beam.CombineFn):
 
 
 class _Fold:
-    """Adds values to one accumulator, in their order."""
+    """Adds values to one accumulator, in order."""
 
     def __init__(self, fn: beam.CombineFn) -> None:
         self._fn = fn
@@ -117,14 +117,14 @@ class _Fold:
 
 
 class _FoldAndExtract(_Fold):
-    """Adds values to one accumulator, in their order, and returns the output."""
+    """Adds values to one accumulator, in order, and returns the output."""
 
     def __call__(self, values: Iterable[Any]) -> Any:
         return self._fn.extract_output(super().__call__(values))
 
 
 class _Merge(_Fold):
-    """Merges accumulators in their order, and returns the output."""
+    """Merges accumulators in order, and returns the output."""
 
     def __call__(self, values: Iterable[Any]) -> Any:
         accumulators = list(values) or [self._fn.create_accumulator()]
@@ -146,7 +146,7 @@ def _place_by_key(keyed: tuple[Any, Any]) -> tuple[Any, tuple[bytes, Any]]:
 
 
 def _combine_batches(batches: beam.PCollection, fn: beam.CombineFn) -> beam.PCollection:
-    """Returns the one output of all batches. Groups of them are combined in parallel."""
+    """Returns the one output of all batches. Groups of batches are combined in parallel."""
     return (
         batches
         | "Place" >> beam.Map(_place_in_group)
@@ -188,7 +188,7 @@ class _AccumulatePacked(beam.PTransform):
 
 
 def _select(batch: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    """Returns what the combiners read, of all that the graph has computed for a batch."""
+    """Returns the values that the combiners read, out of all that the graph has computed for a batch."""
     return {key: batch[key] for key in keys}
 
 
@@ -231,7 +231,7 @@ class _AccumulatePerKey(_Accumulate):
 
 
 def _accumulate_keys(batch: Any, fn: Any) -> Iterator[tuple[Any, tuple[bytes, Any]]]:
-    """Yields for each key of a batch the accumulator of its rows, with the position of the batch."""
+    """Yields each key of a batch with the accumulator of its rows and the position of the batch."""
     position = digest(batch)
     accumulators: dict[Any, Any] = {}
     for key, value in analyzer_impls._split_inputs_by_key(batch):

@@ -1,4 +1,4 @@
-"""Writes transformed examples in the order of the examples, on every engine."""
+"""Writes transformed examples in the order of the input examples, on every engine."""
 
 import hashlib
 import itertools
@@ -16,18 +16,18 @@ from components.beam.packs import Pack, pack, unpack
 from components.transform.ordered_source import BATCH_KEY, file_number
 
 Part = tuple[int, bytes, Pack]
-"""Key of a batch, digest of its examples, and these."""
+"""Key of a batch, digest of its examples, and the examples."""
 
 
 class WriteInOrder(beam.PTransform):
-    """Writes for each file of examples one of transformed examples, with its rows in the same order.
+    """Writes one file of transformed examples for each file of examples, with the rows in the same order.
 
-    The bytes are the same, too: the features of an example are sorted by name.
+    The bytes are reproducible, too: the features of an example are sorted by name.
 
     Args:
-        schema: Of the transformed examples.
-        prefix: Of the files.
-        num_files: Of examples.
+        schema: Schema of the transformed examples.
+        prefix: Path prefix of the files.
+        num_files: Number of files of examples.
     """
 
     def __init__(self, schema: Any, prefix: str, num_files: int) -> None:
@@ -37,10 +37,10 @@ class WriteInOrder(beam.PTransform):
         self._num_files = num_files
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        """Returns the number of each file, after it was written.
+        """Returns the number of each file after it was written.
 
         Args:
-            batches: (record batch, columns of another length) with the column `BATCH_KEY` in one of them.
+            batches: Pairs of a record batch and columns of other lengths; one of the two has `BATCH_KEY`.
         """
         files = (
             batches.pipeline
@@ -78,13 +78,13 @@ class _Encode(beam.DoFn):
                 schema=batch.schema.remove(index),
             )
         examples = pack([sort_features(example) for example in self._coder.encode(batch)])
-        # A large batch is cut into several with the same key.
+        # A large batch is split into several with the same key.
         digest = hashlib.sha256(examples[1]).digest()
         yield file_number(key), (key, digest, examples)
 
 
 def _key_of(batch: Any, others: dict[str, Any]) -> int:
-    """Returns the key of a batch's rows, which have all the same one."""
+    """Returns the key of a batch, which is the same in all its rows."""
     column = others[BATCH_KEY] if BATCH_KEY in others else batch.column(BATCH_KEY)
     return int(column.flatten()[0].as_py())
 

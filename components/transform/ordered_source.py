@@ -15,18 +15,18 @@ from components.beam import record_files
 from components.beam.spread import Spread
 
 BATCH_KEY = stock._TRANSFORM_INTERNAL_FEATURE_FOR_KEY
-"""Name of the column that tells the rows of one batch from those of others, in TFX's executor."""
+"""Name of the column in TFX's executor that identifies the batch of a row."""
 
 MAX_BATCH_EXAMPLES = 8_192
 MAX_BATCH_BYTES = 20 << 20
-"""Of serialized examples in a batch; as with tfx-bsl's batches of a fixed size."""
+"""Serialized examples in a batch, in bytes; the same as in tfx-bsl's batches of a fixed size."""
 
 _BATCHES_PER_FILE_BITS = 32
 _KEY_FIELD = pa.field(BATCH_KEY, pa.large_list(pa.int64()))
 
 
 def batch_key(file_number: int, batch_number: int) -> int:
-    """Returns the key of a batch: keys have the order of the files, and of the batches in a file."""
+    """Returns the key of a batch: keys sort by file, then by batch within the file."""
     return file_number << _BATCHES_PER_FILE_BITS | batch_number
 
 
@@ -53,7 +53,7 @@ def find_files(patterns: Sequence[str]) -> list[str]:
 class OrderedExampleRecord(tf_example_record.TFExampleRecord):
     """tf.Examples of TFRecord files, in batches with a key.
 
-    No batch has rows of two files, and each has the same rows on every engine. tfx-bsl's batches
+    A batch has rows of one file only, and the same rows on every engine. tfx-bsl's batches
     depend on how the engine divides the rows into bundles.
 
     Source: `TFExampleRecord` of tfx-bsl 1.21.
@@ -63,7 +63,7 @@ class OrderedExampleRecord(tf_example_record.TFExampleRecord):
         """Returns a transform: pipeline -> record batches with the column `BATCH_KEY`.
 
         Args:
-            batch_size: Most examples in a batch; None for `MAX_BATCH_EXAMPLES`.
+            batch_size: Maximum number of examples in a batch; None for `MAX_BATCH_EXAMPLES`.
         """
         files = list(enumerate(find_files(self._file_pattern)))
         schema = self._GetSchemaForDecoding().SerializeToString()
@@ -119,9 +119,9 @@ def batches(
     """Yields the records of a file in batches.
 
     Args:
-        path: Of the file.
-        max_examples: Most records in a batch.
-        max_bytes: Most bytes of the records in a batch of two or more.
+        path: Path of the file.
+        max_examples: Maximum number of records in a batch.
+        max_bytes: Maximum size of a batch of two or more records, in bytes.
     """
     batch: list[bytes] = []
     num_bytes = 0

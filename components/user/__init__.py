@@ -1,1 +1,1 @@
-"""The user's code: loading it, and its fingerprint."""
+"""Loads the user's code and computes its fingerprint."""

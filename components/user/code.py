@@ -1,12 +1,12 @@
 """Finds and loads the user's modules and functions: by import path, or from a module file.
 
-A module file is loaded in one of two ways. Where only this process needs it, `load_module_file`
-executes it under a name of its own. Where something else imports it by name, as Transform does with
-its `preprocessing_fn`, `importable_name` says under which name `load_module` finds it.
+A module file is loaded in one of two ways. If only this process needs it, `load_module_file`
+executes it under a unique name. If other code imports it by name, as Transform does with its
+`preprocessing_fn`, `importable_name` returns the name by which `load_module` finds it.
 
-Source: TFX's `udf_utils`. Unlike there, a module file is loaded where it lies: no wheel is built and
-installed for it, which takes TFX seconds per component and run and needs pip. Components that run
-in one process (Trainer, Pusher) need no more.
+Source: TFX's `udf_utils`. Unlike there, a module file is loaded from its own folder: TFX builds and
+installs a wheel, which takes seconds per component and run and needs pip. Components that run in one
+process (Trainer, Pusher) need no wheel.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ _logger = logging.getLogger(__name__)
 
 
 def load_function(import_path: str) -> Callable[..., Any]:
-    """Returns the function that a dotted path names, e.g. `my_project.taxi.trainer_fn`.
+    """Returns the function with a dotted path, e.g. `my_project.taxi.trainer_fn`.
 
     The current working directory counts as importable, as it does for `python -m`.
 
     Raises:
         ValueError: The path has no dot.
-        ModuleNotFoundError: There is no such module; the message says where was looked.
-        AttributeError: The module lacks the function; the message lists what it has.
+        ModuleNotFoundError: There is no such module; the message lists the places that were searched.
+        AttributeError: The module lacks the function; the message lists its functions.
     """
     module_name, _, function_name = import_path.rpartition(".")
     if not module_name or not function_name:
@@ -46,12 +46,12 @@ def load_function(import_path: str) -> Callable[..., Any]:
 
 
 def load_module(import_path: str) -> types.ModuleType:
-    """Returns the module that a dotted path names, e.g. `my_project.taxi`.
+    """Returns the module with a dotted path, e.g. `my_project.taxi`.
 
     The current working directory counts as importable, as it does for `python -m`.
 
     Raises:
-        ModuleNotFoundError: There is no such module; the message says where was looked.
+        ModuleNotFoundError: There is no such module; the message lists the places that were searched.
     """
     make_importable(os.getcwd())
     _provide_tf_estimator()
@@ -59,7 +59,7 @@ def load_module(import_path: str) -> types.ModuleType:
         return importlib.import_module(import_path)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{import_path}.".startswith(f"{error.name}."):
-            raise  # The user's module exists; one of its own imports does not.
+            raise  # the user's module exists, but one of its own imports does not
         raise ModuleNotFoundError(
             f"No module {error.name!r} for {import_path!r}. Looked in the current "
             f"directory ({os.getcwd()}) and in sys.path; install the module, or set PYTHONPATH "
@@ -71,7 +71,7 @@ def load_module(import_path: str) -> types.ModuleType:
 def load_module_file(module_file: str) -> types.ModuleType:
     """Executes a Python file and returns it as a module; its directory becomes importable.
 
-    The file is executed anew at each call, so an edited file is never mistaken for the old one.
+    The file is executed anew at each call, so an edited file is always read again.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -80,14 +80,14 @@ def load_module_file(module_file: str) -> types.ModuleType:
     path = _python_file(module_file)
     make_importable(str(path.parent))
     _provide_tf_estimator()
-    # A name of its own: the file's stem may be that of an installed module.
+    # A unique name: the file's stem may be that of an installed module.
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
     name = f"module_file_{digest}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"Cannot load module_file. Received: {module_file!r}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look modules up by name.
+    sys.modules[name] = module  # dataclasses and pickle look modules up by name
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -102,7 +102,7 @@ def importable_name(module_file: str) -> str:
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: It is not a .py file.
-        ImportError: Importing its name would find another module.
+        ImportError: The name would import another module.
     """
     path = _python_file(module_file)
     make_importable(str(path.parent))
@@ -124,11 +124,11 @@ def function_names(module: types.ModuleType) -> list[str]:
 
 
 def get_function(module: types.ModuleType, function_name: str) -> Callable[..., Any]:
-    """Returns a function of a module.
+    """Returns the function of a module with a name.
 
     Raises:
-        AttributeError: There is none of this name; the message lists those that exist.
-        TypeError: The name is not a function.
+        AttributeError: The module has no such name; the message lists its functions.
+        TypeError: The name is not that of a function.
     """
     function = getattr(module, function_name, None)
     if function is None:
@@ -144,13 +144,13 @@ def get_function(module: types.ModuleType, function_name: str) -> Callable[..., 
 
 
 def make_importable(directory: str) -> None:
-    """Appends a directory to sys.path; behind the rest, so that nothing is shadowed."""
+    """Appends a directory to sys.path; at the end, so that it shadows nothing."""
     if directory not in sys.path:
         sys.path.append(directory)
 
 
 def _python_file(module_file: str) -> Path:
-    """Returns the absolute path of a module file, which is there and a .py file."""
+    """Returns the absolute path of a module file, after checking that it exists and is a .py file."""
     path = Path(module_file).expanduser().resolve()
     if path.suffix != ".py":
         raise ValueError(f"module_file must be a .py file. Received: {module_file!r}")
@@ -160,8 +160,8 @@ def _python_file(module_file: str) -> Path:
 
 
 def _provide_tf_estimator() -> None:
-    """Lets modules of before TFX 1.16 find `tf.estimator` and `tfma.export`, without a change."""
-    import tensorflow as tf  # here: a pipeline without a module is planned without TensorFlow
+    """Lets modules written for TFX before 1.16 find `tf.estimator` and `tfma.export` unchanged."""
+    import tensorflow as tf  # here: planning a pipeline without a module needs no TensorFlow
 
     import estimator_core
 

@@ -1,4 +1,4 @@
-"""The source of the user's code: what it consists of, and what a function of it can reach."""
+"""The source of the user's code: its definitions, and those that a function can reach."""
 
 import ast
 import hashlib
@@ -15,7 +15,7 @@ MODULE_LEVEL = "(module level)"
 
 @dataclass(frozen=True)
 class Definition:
-    """A function or a class of the user's, or what a file does outside of them.
+    """A function or a class of the user's, or the statements of a file outside of them.
 
     Attributes:
         digest: Hash of its syntax: comments and line breaks do not count.
@@ -31,8 +31,8 @@ def read_definitions(
 ) -> dict[str, Definition]:
     """Returns the definitions in all Python files next to a module, such as `taxi.py:trainer_fn`.
 
-    What stands outside of functions and classes is one definition, `taxi.py:(module level)`. Empty
-    when the source cannot be found here (then the code runs elsewhere).
+    Statements outside of functions and classes form one definition, `taxi.py:(module level)`. The result
+    is empty if the source cannot be found here (then the code runs elsewhere).
 
     Args:
         import_path: Dotted path of a function.
@@ -43,16 +43,16 @@ def read_definitions(
         return {}
     definitions: dict[str, Definition] = {}
     for path in sorted(source.parent.glob("*.py")):
-        if path.is_file():  # editors leave links that lead nowhere
+        if path.is_file():  # editors leave broken links
             definitions |= _definitions_of(path)
     return definitions
 
 
 def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
-    """Returns a hash of the user's code: of all Python files next to the module that is named.
+    """Returns a hash of the user's code: of all Python files next to the named module.
 
     As an execution property it makes a changed module a changed execution, so that the result of
-    the old code is not taken from the cache. Empty when the source cannot be found here.
+    the old code is not taken from the cache. Empty if the source cannot be found here.
 
     Args:
         import_path: Dotted path of a function.
@@ -70,11 +70,11 @@ def fingerprint(*, import_path: str | None = None, module_file: str | None = Non
 def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> set[str]:
     """Returns the definitions that functions may use, directly or through further ones.
 
-    By their names: a definition counts as used wherever its name stands, be it a variable, an
-    attribute of something else, or a string. What happens as a module is imported counts as used.
+    It goes by names: a definition counts as used wherever its name occurs, be it a variable, an
+    attribute of another object, or a string. Code that runs when a module is imported counts as used.
 
     Args:
-        definitions: Of `read_definitions`.
+        definitions: Definitions from `read_definitions`.
         functions: Import paths, such as `my_project.taxi.trainer_fn`.
     """
     waiting = [key for key in definitions if key == f"__init__.py:{MODULE_LEVEL}"]
@@ -114,7 +114,7 @@ def _definitions_of(path: Path) -> dict[str, Definition]:
     content = path.read_bytes()
     try:
         return _parts_of(path.name, ast.parse(content))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # or too deep to be looked into
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # or nested too deeply to parse
         digest = hashlib.sha256(content).hexdigest()
         return {f"{path.name}:{MODULE_LEVEL}": Definition(digest, frozenset())}
 
@@ -122,7 +122,7 @@ def _definitions_of(path: Path) -> dict[str, Definition]:
 def _parts_of(file: str, module: ast.Module) -> dict[str, Definition]:
     parts: dict[str, list[ast.stmt]] = {MODULE_LEVEL: []}
     for statement in module.body:
-        # A decorator may do anything with what it decorates as the module is imported.
+        # A decorator may do anything with the function it decorates while the module is imported.
         is_named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         is_named = is_named and not getattr(statement, "decorator_list", ())
         name = getattr(statement, "name", "") if is_named else MODULE_LEVEL

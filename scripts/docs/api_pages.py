@@ -1,6 +1,6 @@
-"""The reference pages of the Python API: which names stand on which page.
+"""The reference pages of the Python API, and the names on each page.
 
-mkdocstrings puts the docstrings in the places of the `:::` lines.
+mkdocstrings replaces the `:::` lines by docstrings.
 """
 
 import ast
@@ -15,10 +15,10 @@ class ApiPage:
     """A page of the reference.
 
     Attributes:
-        file: Below docs/.
-        title: Its heading.
-        package: Whose public names it lists.
-        takes: Whether a name stands on it, and on no page of the same package.
+        file: Path below docs/.
+        title: Heading of the page.
+        package: Package with the public names.
+        takes: Returns True for the names of the package that belong on this page, and on no other.
     """
 
     file: str
@@ -55,7 +55,7 @@ API_PAGES = (
 
 
 def names_of(page: ApiPage) -> list[Name]:
-    """Returns the public names that stand on a page."""
+    """Returns the public names on a page."""
     return [name for name in public_names(page.package) if page.takes(name)]
 
 
@@ -82,7 +82,7 @@ def _introduction(page: ApiPage) -> list[str]:
 
 
 def _as_markdown(paragraph: str) -> str:
-    """Returns a paragraph of a docstring; one of code as a block of code."""
+    """Returns a paragraph of a docstring as Markdown; code becomes a code block."""
     is_code = all(
         line.startswith((" ", "from ", "import ")) or " = " in line or line.endswith(")")
         for line in paragraph.splitlines()

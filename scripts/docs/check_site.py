@@ -1,4 +1,4 @@
-"""Checks a built site: it has every page and every public name, and fetches nothing from elsewhere.
+"""Checks a built site: it has every page and every public name, and loads nothing from other hosts.
 
 Usage: check_site.py FOLDER
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from api_pages import API_PAGES, names_of
 
-# Attributes by which a browser fetches something at once; a link is followed by its reader.
+# Attributes that make a browser fetch a file at once; links are only followed by the reader.
 _FETCHES = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 
 
@@ -31,11 +31,11 @@ class _Page(HTMLParser):
 
 
 def faults(site: Path, pages: Iterable[str]) -> list[str]:
-    """Returns what is wrong with a site.
+    """Returns the faults of a site.
 
     Args:
-        site: Its folder.
-        pages: The Markdown files that it is made of, such as `reference/heads.md`.
+        site: Folder of the site.
+        pages: Markdown files that the site is built from, such as `reference/heads.md`.
     """
     found = []
     anchors: dict[str, set[str]] = {}
@@ -54,12 +54,12 @@ def faults(site: Path, pages: Iterable[str]) -> list[str]:
     for page in API_PAGES:
         for name in names_of(page):
             if name.alias_of is None and name.path not in anchors.get(page.file, set()):
-                found.append(f"{page.file}: {name.path} is not there; has it a docstring?")
+                found.append(f"{page.file}: {name.path} is missing; does it have a docstring?")
     return found
 
 
 def main() -> None:
-    """Checks the site that the staged pages became."""
+    """Checks the site that was built from the staged pages."""
     staged = Path("build/docs")
     pages = [path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*.md"))]
     found = faults(Path(sys.argv[1]), pages)

@@ -1,4 +1,4 @@
-"""The reference page of the command line, from what Typer knows of it."""
+"""The reference page of the command line, from its Typer application."""
 
 import inspect
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ _HEAD = """\
 # The configuration file
 
 Every key, with its type and its default. A file is TOML; `--set section.key=value` sets one key on the
-command line. A key that is not in these tables is refused, with the nearest one that is.
+command line. Other keys are errors; the message names the nearest valid key.
 """
 
 _LISTS = (tuple, list)
@@ -24,7 +24,7 @@ def configuration_page(model: type[BaseModel]) -> str:
     """Returns the page as Markdown: a table for each section.
 
     Args:
-        model: Of the whole configuration.
+        model: Model of the whole configuration.
     """
     lines = [_HEAD]
     for header, section in sections(model):
@@ -45,11 +45,11 @@ def configuration_page(model: type[BaseModel]) -> str:
 
 
 def sections(model: type[BaseModel], name: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
-    """Yields each table with its header as it stands in a file, in the order of the models.
+    """Yields each table with its header in the form that a file has, in the order of the models.
 
     Args:
-        model: Of the table `name`, which comes first.
-        name: With its dots; empty for the keys outside of all tables.
+        model: Model of the table `name`, which comes first.
+        name: Name of the table, with its dots; empty for the keys outside of all tables.
     """
     yield name or "Outside of all tables", model
     for key, field in model.model_fields.items():
@@ -59,7 +59,7 @@ def sections(model: type[BaseModel], name: str = "") -> Iterator[tuple[str, type
 
 
 def attribute_meanings(model: type) -> dict[str, str]:
-    """Returns the `Attributes:` of a class and those above it, by name, each on one line."""
+    """Returns the `Attributes:` of a class and its base classes, by name, each on one line."""
     meanings: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         _, _, text = inspect.cleandoc(vars(kind).get("__doc__") or "").partition("Attributes:\n")

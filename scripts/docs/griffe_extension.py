@@ -1,4 +1,4 @@
-"""For griffe: what it does not read in our sources as we mean it."""
+"""Adapts griffe to the docstrings of this project."""
 
 import re
 import textwrap
@@ -9,11 +9,11 @@ import griffe
 _EXAMPLE = re.compile(r"^(?P<indent> *)Example:\n(?P<code>(?:(?P=indent) +.*\n|\n)+)", re.MULTILINE)
 
 
-class AsWeMean(griffe.Extension):
-    """Shows examples as code, and a class that is made by `__new__` with the parameters of it."""
+class ProjectDocstrings(griffe.Extension):
+    """Shows examples as code, and a class with `__new__` with the parameters of `__new__`."""
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
-        """Puts the signature of `__new__` in the place of an `__init__` that is not there."""
+        """Uses the signature of `__new__` for a class without `__init__`."""
         made_by = cls.members.get("__new__")
         if made_by is None or "__init__" in cls.members or not isinstance(made_by, griffe.Function):
             return
@@ -24,13 +24,13 @@ class AsWeMean(griffe.Extension):
         cls.set_member("__init__", init)
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Makes a section of code of each `Example:`."""
+        """Makes a code section of each `Example:`."""
         if obj.docstring is not None:
             obj.docstring.value = examples_as_code(obj.docstring.value)
 
 
 def examples_as_code(text: str) -> str:
-    """Returns a docstring in which each `Example:` is a section that griffe shows as code."""
+    """Returns a docstring whose `Example:` sections are code sections for griffe."""
     return _EXAMPLE.sub(_section, text + "\n").removesuffix("\n")
 
 

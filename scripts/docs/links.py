@@ -1,4 +1,4 @@
-"""From links that work between the files of the repository to links between the pages of the site."""
+"""Turns links that work between the files of the repository into links between the pages of the site."""
 
 import posixpath
 import re
@@ -20,10 +20,10 @@ ROOT_PAGES = {
 
 @dataclass(frozen=True)
 class Site:
-    """Which page a file of the repository is on.
+    """Pages of the files of the repository.
 
     Attributes:
-        root: Of the repository.
+        root: Root of the repository.
     """
 
     root: Path
@@ -32,7 +32,7 @@ class Site:
         """Returns the page of a file.
 
         Args:
-            file: Relative to the root, such as `docs/spans.md`.
+            file: Path relative to the root, such as `docs/spans.md`.
         """
         if file in ROOT_PAGES:
             return ROOT_PAGES[file]
@@ -41,7 +41,7 @@ class Site:
         return f"sources/{file}.md"
 
     def file_of(self, page: str) -> str:
-        """Returns the file that a page is made of."""
+        """Returns the file of a page."""
         files = {made: file for file, made in ROOT_PAGES.items()}
         return files.get(page, f"docs/{page}")
 
@@ -50,7 +50,7 @@ class Site:
 
         Args:
             text: Markdown.
-            file: Which it stands in, relative to the root.
+            file: File with the text, relative to the root.
         """
         for link in _LINK.finditer(prose(text)):
             target, _ = self._target(link["target"], file)
@@ -62,7 +62,7 @@ class Site:
 
         Args:
             text: Markdown.
-            file: Which it stands in, relative to the root.
+            file: File with the text, relative to the root.
         """
         folder = posixpath.dirname(self.page_of(file))
 
@@ -81,7 +81,7 @@ class Site:
         return "".join(part + block for part, block in zip(parts, [*code, ""], strict=True))
 
     def _target(self, target: str, file: str) -> tuple[str | None, str]:
-        """Returns the file that a link leads to, and its anchor; None for links elsewhere."""
+        """Returns the file and the anchor of a link; None for links to other sites."""
         if re.match(r"[a-z]+:", target) or target.startswith("#"):
             return None, ""
         path, hash_sign, anchor = target.partition("#")
@@ -89,5 +89,5 @@ class Site:
 
 
 def prose(text: str) -> str:
-    """Returns Markdown without its blocks of code, a null character in the place of each."""
+    """Returns Markdown with a null character in place of each code block."""
     return _CODE.sub(_PLACE, text)

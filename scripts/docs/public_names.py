@@ -1,4 +1,4 @@
-"""Where the public names of a package are defined, read from the sources without importing them."""
+"""Finds the definitions of a package's public names in the sources, without importing them."""
 
 import ast
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ class Name:
     """A public name.
 
     Attributes:
-        path: Under which programs use it, such as `estimator_core.Estimator`.
-        module: In which it is defined, such as `estimator_core.estimator`.
-        alias_of: What it is another name of when it is not defined in this project, such as
+        path: Public path, such as `estimator_core.Estimator`.
+        module: Module with the definition, such as `estimator_core.estimator`.
+        alias_of: Original of a name that is not defined in this project, such as
             `tf.compat.v1.train.SessionRunHook`; else None.
     """
 
@@ -25,10 +25,10 @@ class Name:
 
 
 def public_names(package: str) -> list[Name]:
-    """Returns what `__all__` of a package lists, without its submodules.
+    """Returns the names in `__all__` of a package, without its submodules.
 
     Args:
-        package: Such as `estimator_core.export`.
+        package: Package, such as `estimator_core.export`.
 
     Raises:
         ValueError: A listed name is not defined.
@@ -62,12 +62,12 @@ def _imported(module: str, name: str, path: str) -> Name | None:
     if _file(f"{module}.{name}") is not None:
         return None  # a module
     if _file(module) is None:
-        return Name(path, module, f"{module}.{name}")  # another project's
+        return Name(path, module, f"{module}.{name}")  # from another project
     return _resolve(module, name, path)
 
 
 def _statements(tree: ast.Module) -> list[ast.stmt]:
-    """Returns the statements of a module, with those for type checkers."""
+    """Returns the statements of a module, including those for type checkers."""
     found = []
     for node in tree.body:
         found += node.body if isinstance(node, ast.If) else [node]

@@ -1,4 +1,4 @@
-"""Writes the Markdown of the site, from docs/, the README and the sources, into a folder of its own.
+"""Writes the Markdown of the site, from docs/, the README and the sources, into a folder.
 
 Usage: stage.py FOLDER
 """

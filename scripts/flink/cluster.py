@@ -1,9 +1,9 @@
-"""A Flink cluster on this machine: one JobManager, some task managers, each a process.
+"""A Flink cluster on this machine: one JobManager and some task managers, each in its own process.
 
     scripts/flink/setup.sh .venv/bin/python .flink
     python scripts/flink/cluster.py .flink
 
-It runs until Ctrl-C. To try things out and for tests; it is no way to run Flink in earnest.
+It runs until Ctrl-C. It is for experiments and tests, not for production.
 """
 
 import argparse
@@ -23,7 +23,7 @@ START_SECS = 180
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 
-# What Flink asks of Java 17 (`env.java.opts.all` of its own configuration).
+# Settings that Flink needs on Java 17 (`env.java.opts.all` of its own configuration).
 _EXPORTS = (
     "java.base/sun.net.util",
     "java.rmi/sun.rmi.registry",
@@ -45,7 +45,7 @@ _OPENS = (
     "java.base/java.util.concurrent.locks",
 )
 
-# Each step of a pipeline has network buffers and sorting memory of its own, and Transform has many steps.
+# Each step of a pipeline has its own network buffers and sorting memory, and Transform has many steps.
 _TASK_MANAGER_SETTINGS = {
     "taskmanager.cpu.cores": "1.0",
     "taskmanager.numberOfTaskSlots": "1",
@@ -75,9 +75,9 @@ class FlinkCluster:
     """Processes of Flink; a context that ends them.
 
     Args:
-      flink: The folder that `setup.sh` has filled.
-      folder: For configuration and logs.
-      port: Of the JobManager's REST interface; 0 takes a free one.
+      flink: Folder that `setup.sh` has filled.
+      folder: Folder for configuration and logs.
+      port: Port of the JobManager's REST interface; 0 takes a free one.
     """
 
     def __init__(self, flink: Path, folder: Path, port: int = 0):
@@ -101,13 +101,13 @@ class FlinkCluster:
             "rest.port": str(self._port),
             "heartbeat.interval": "2000",
             "heartbeat.timeout": "20000",
-            # Beam gives its batch jobs no restart strategy: without these lines Flink restarts none. Of a
-            # lost machine each region of a job would count as an attempt, unless all start again at once.
+            # Beam gives its batch jobs no restart strategy, so Flink restarts none without these lines.
+            # If a machine is lost, each region of a job counts as an attempt unless all restart at once.
             "jobmanager.execution.failover-strategy": "full",
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": "3",
             "restart-strategy.fixed-delay.delay": "5 s",
-            # Beam's jars lie beside Flink's here: then workers live from one step of a job to the next.
+            # Beam's jars are next to Flink's here, so workers stay alive between the steps of a job.
             "classloader.resolve-order": "parent-first",
         }
         text = "".join(f"{key}: {value}\n" for key, value in settings.items())
@@ -135,16 +135,16 @@ class FlinkCluster:
         return self._task_managers[-1]
 
     def kill_task_manager(self) -> None:
-        """Kills the oldest task manager, as a machine that is lost does."""
+        """Kills the oldest task manager, like the loss of a machine."""
         process = self._task_managers.pop(0)
         process.kill()
         process.wait()
 
     def wait_for_slots(self, slots: int, secs: float = START_SECS) -> None:
-        """Waits until the cluster has so many task slots.
+        """Waits until the cluster has a number of task slots.
 
         Raises:
-          TimeoutError: It has not.
+          TimeoutError: It does not have them in time.
         """
         end = time.monotonic() + secs
         while time.monotonic() < end:
@@ -155,7 +155,7 @@ class FlinkCluster:
         raise TimeoutError(f"Flink has not {slots} slots after {secs:g} s; logs: {self._folder}")
 
     def read(self, path: str) -> dict:
-        """Returns what the JobManager's REST interface says at a path, such as `overview`."""
+        """Returns the reply of the JobManager's REST interface at a path, such as `overview`."""
         with urllib.request.urlopen(f"http://{self.master}/{path}", timeout=10) as answer:
             return json.load(answer)
 
@@ -188,7 +188,7 @@ class FlinkCluster:
 
 
 def free_port() -> int:
-    """Returns a port that nothing listens at."""
+    """Returns a port that is free."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         return int(probe.getsockname()[1])
@@ -198,7 +198,7 @@ def main() -> None:
     """Runs a cluster until a signal."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("flink", type=Path, help="the folder that setup.sh has filled")
-    parser.add_argument("--port", type=int, default=8081, help="of the REST interface")
+    parser.add_argument("--port", type=int, default=8081, help="port of the REST interface")
     parser.add_argument("--task-managers", type=int, default=2)
     given = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -210,7 +210,7 @@ def main() -> None:
         for _ in range(given.task_managers):
             cluster.add_task_manager()
         cluster.wait_for_slots(given.task_managers)
-        print(f"Flink runs at {cluster.master}; logs in {folder}; Ctrl-C ends it", flush=True)
+        print(f"Flink runs at {cluster.master}; logs in {folder}; stop with Ctrl-C", flush=True)
         signal.pause()
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Dockerfile with docker, podman or buildah, whichever works here.
-# The host's package indexes are handed in as secrets: they become part of no layer.
+# Builds the Dockerfile with docker, podman or buildah, whichever works.
+# The host's package indexes are passed as secrets, so no layer contains them.
 # Usage: build.sh NAME [BASE_IMAGE]
 set -eu
 
@@ -24,7 +24,7 @@ for secret in indexes uv_toml certificates; do
 done
 if [ -n "$base" ]; then
   set -- "$@" --build-arg "PYTHON_IMAGE=$base"
-  # What is called localhost/... is on this machine, and nowhere to be pulled from.
+  # localhost/... names an image on this machine, which cannot be pulled.
   case $engine:$base in
     podman:localhost/*) set -- "$@" --pull=never ;;
     buildah:localhost/*) set -- "$@" --pull-never ;;
@@ -37,12 +37,12 @@ case $engine in
   docker) DOCKER_BUILDKIT=1 docker build "$@" "$context" || status=$? ;;
   podman) podman build --layers "$@" "$context" || status=$? ;;
   buildah)
-    # chroot needs neither user namespaces nor a runtime: it works inside a container, too.
+    # chroot needs neither user namespaces nor a runtime, so it works inside a container, too.
     BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} buildah build --layers "$@" "$context" || status=$?
     ;;
 esac
 
-# Was it the base image? What is on this machine under the name is not asked for.
+# Was the base image the cause? Images on this machine are not pulled.
 if [ "$status" != 0 ]; then
   wanted=${base:-$(sed -n 's/^ARG PYTHON_IMAGE=//p' "$context/Dockerfile")}
   case $wanted in */*) ;; *) wanted=docker.io/library/$wanted ;; esac

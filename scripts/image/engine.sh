@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints the container engine to use: docker, podman or buildah, the first one that works here.
+# Prints the container engine to use: docker, podman or buildah, the first one that works.
 # A docker client without an engine does not count.
-# $IMAGE_ENGINE names one instead. Exits with 1, and says what was tried, if there is none.
+# $IMAGE_ENGINE names one instead. Without one, prints the engines tried and exits with 1.
 set -eu
 
 works() {

@@ -1,22 +1,22 @@
 #!/bin/sh
-# Writes what this host knows of package indexes into a folder, for the build to mount as secrets:
+# Writes this host's settings of package indexes into a folder, for the build to mount as secrets:
 #   indexes       exports of pip's settings, uv's and the proxies'; points to the two below
 #   uv_toml       uv's configuration file
-#   certificates  the host's certificates, with which a company's proxy may sign
-# They may hold passwords: the folder should be the caller's alone, and be removed after the build.
+#   certificates  the host's certificates, which may include those of a company's proxy
+# They may hold passwords: the folder should be readable by the caller only, and be removed after the build.
 # Usage: index_settings.sh FOLDER
 set -eu
 
 folder=$1
 : >"$folder/indexes" && : >"$folder/uv_toml" && : >"$folder/certificates"
 
-# quoted VALUE: as one word of a shell.
+# quoted VALUE: quotes it as one shell word.
 quoted() {
   printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"
 }
 
-# pip's settings, those of its files included: global.index-url='...' becomes PIP_INDEX_URL. pip prints a
-# value as Python writes it: in quotes, and with \\n between several.
+# pip's settings, including those of its files: global.index-url='...' becomes PIP_INDEX_URL. pip prints a
+# value like Python: in quotes, and with \\n between several.
 ${PYTHON3:-python3} -m pip config list 2>/dev/null |
   sed -nE 's/^(global|install|:env:)\.(index-url|extra-index-url|trusted-host|timeout|default-timeout|retries|proxy)=(.*)$/\2=\3/p' |
   while IFS='=' read -r name value; do

@@ -2,7 +2,7 @@
 
 Usage: python3 scripts/image/layers.py ENGINE IMAGE        ENGINE is docker, podman or buildah
 
-A size is that of the files that the layer adds, uncompressed, in megabytes of 10^6 bytes.
+A size is the sum of the files that the layer adds, uncompressed, in megabytes of 10^6 bytes.
 """
 
 import json
@@ -23,7 +23,7 @@ def main(engine, image):
 
 
 def _of_history(engine, image):
-    """Returns (bytes, instruction) of each layer, as docker and podman tell them."""
+    """Returns (bytes, instruction) of each layer, from docker or podman."""
     output = _output(
         engine, "history", "--no-trunc", "--format", "{{.Size}}\t{{.CreatedBy}}", image
     )
@@ -36,7 +36,7 @@ def _of_history(engine, image):
 
 
 def _of_buildah(engine, image):
-    """Returns (bytes, instruction) of each layer, from the files that buildah keeps of them."""
+    """Returns (bytes, instruction) of each layer, from buildah's files."""
     info = json.loads(_output(engine, "info"))
     root = pathlib.Path(info["store"]["GraphRoot"])
     driver = info["store"]["GraphDriverName"]
@@ -53,7 +53,7 @@ def _of_buildah(engine, image):
         layer_id = by_id[layer_id].get("parent")
     history = json.loads(_output(engine, "inspect", "--type", "image", image))["OCIv1"]["history"]
     made_by = [entry.get("created_by", "") for entry in history if not entry.get("empty_layer")]
-    # The history of an instruction that changed no file may still count as a layer of no bytes.
+    # An instruction that changed no file may still be a layer of no bytes in the history.
     layers = list(zip(reversed(sizes), made_by, strict=True))
     return [layer for layer in layers if layer[0] > 10_000]
 

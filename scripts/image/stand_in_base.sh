@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a stand-in for the base image where no registry can be reached: Debian 12 with its own
+# Makes a stand-in for the base image if no registry is reachable: Debian 12 with its own
 # Python 3.11, by debootstrap, under the name localhost/python-stand-in:bookworm. Needs root.
 # It is for tests: its Python is Debian's 3.11.2, not the release that the Dockerfile names.
 # Usage: stand_in_base.sh    prints the name
@@ -16,16 +16,16 @@ if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
     --include=python3,python3-venv,python3-pip,libpython3.11-dev,ca-certificates \
     bookworm "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1; then
     tail -n 20 "$root.log" >&2
-    echo "image: debootstrap could not make the stand-in for the base image; its reason stands above." >&2
+    echo "image: debootstrap could not make the stand-in for the base image; its message is above." >&2
     rm -f "$root.log"
     exit 1
   fi
   rm -f "$root.log"
-  # What python:3.11-slim has, and Debian has not: `python`, and a pip that may install (Python's headers,
-  # which libpython3.11-dev above brings, are the third such thing).
+  # Debian lacks three things of python:3.11-slim: `python`, a pip that may install, and Python's headers
+  # (installed above by libpython3.11-dev).
   ln -s python3 "$root/usr/bin/python"
   rm -f "$root"/usr/lib/python3.11/EXTERNALLY-MANAGED
-  # Nor do Debian's images keep what apt caches.
+  # Like Debian's images, this one does not keep apt's caches.
   printf 'Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\nDPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n' \
     >"$root/etc/apt/apt.conf.d/docker-clean"
   rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the image on this machine, says what each layer weighs, and runs the tests in it.
-# Where no engine works, but apt-get and root do, buildah is installed. Where no registry can be
-# reached, a stand-in for the base image is made (stand_in_base.sh): that is said.
+# Builds the image on this machine, prints the size of each layer, and runs the tests in it.
+# If no engine works, buildah is installed with apt-get, as root. If no registry is reachable, a
+# stand-in for the base image is made (stand_in_base.sh), with a message.
 # Usage: test.sh NAME PYTHON [PYTEST_ARGUMENT ...]
 set -eu
 
@@ -10,7 +10,7 @@ shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 
-# install PACKAGE ...: of the system.
+# install PACKAGE ...: installs system packages.
 install() {
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     return 1
@@ -30,11 +30,11 @@ else
   echo "test-image: $engine cannot pull $base:" >&2
   echo "$pulled" | tail -n 1 >&2
   if [ "$engine" != buildah ]; then
-    echo "test-image: a stand-in for it takes buildah: IMAGE_ENGINE=buildah make test-image" >&2
+    echo "test-image: a stand-in for it needs buildah: IMAGE_ENGINE=buildah make test-image" >&2
     exit 1
   fi
   command -v debootstrap >/dev/null 2>&1 || install debootstrap || {
-    echo "test-image: a stand-in for it takes debootstrap, and root." >&2
+    echo "test-image: a stand-in for it needs debootstrap, and root." >&2
     exit 1
   }
   base=$("$here/stand_in_base.sh")

@@ -1,6 +1,6 @@
 """Starts the tests' stand-in for Kubeflow Pipelines, to try `submit` and `schedule` without a cluster.
 
-It answers the requests of these commands and keeps what it is given in memory. It executes nothing.
+It answers the requests of these commands and stores them in memory. It executes nothing.
 Usage: python scripts/kubeflow/stand_in.py [--port 8080]
 """
 
@@ -27,7 +27,7 @@ def main() -> None:
         print(server.url, flush=True)
         print(
             "This is a stand-in for Kubeflow Pipelines. It executes nothing: every run has SUCCEEDED as soon "
-            "as it is asked for. Ctrl-C ends it.",
+            "as it is requested. Stop it with Ctrl-C.",
             file=sys.stderr,
         )
         threading.Event().wait()

@@ -1,4 +1,4 @@
-"""Checks that docstrings say what a thing does, in the words of a colleague, and so does a test's name.
+"""Checks that docstrings say plainly what a thing does or holds, and that a test's name is a sentence.
 
 A docstring's first sentence has a verb or is a noun phrase: it does not open with a question word ("What
 runs a component", "Whether it is open"). The line of an argument or an attribute begins with a noun: not
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).parents[2]
 FOLDERS = ("estimator_core", "components", "pipelines", "scripts", "benchmarks", "tests")
-# Questions that a docstring answers instead of saying what the thing is or does.
+# Question words that open a docstring, in place of a verb or a noun phrase.
 QUESTION = re.compile(r"(What|Whether|How|Where|When|Which|Who|Whose|Why)\b")
 NO_NOUN = "Of|That|Those|As|From|So|To|By|In|For|With|Whose|What|Which|Where|How|Whether|When|Who"
 ARGUMENT = re.compile(rf"^ +\*{{0,2}}`{{0,2}}\w+`{{0,2}}(?: \([^)]*\))?: (?:{NO_NOUN}) ")
@@ -82,7 +82,7 @@ def count(folder: str) -> str:
 
 
 def main() -> int:
-    """Prints the places to rewrite; returns 1 when there are any."""
+    """Prints the places to rewrite; returns 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", action="store_true", help="print figures by package")
     arguments = parser.parse_args()

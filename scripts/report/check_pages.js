@@ -1,5 +1,5 @@
 // node check_pages.js FILE.html ...: opens each page in a real browser, with the network off, at three sizes and in
-// both themes, runs axe-core, and prints what it found as JSON, one line a page and profile.
+// both themes, runs axe-core, and prints its findings as JSON, one line per page and profile.
 // --shots DIR writes a screenshot of each.
 "use strict";
 const fs = require("fs");
@@ -33,7 +33,7 @@ async function check(browser, file, name, shots) {
   await page.keyboard.press("Tab");
   const firstFocus = await page.evaluate(() => document.activeElement.className);
   await page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
-  await page.setBypassCSP(true); // the page's own policy forbids axe-core
+  await page.setBypassCSP(true); // the page's policy forbids axe-core
   const found = await page.evaluate(async (source) => {
     (0, eval)(source);
     return window.axe.run(document, { resultTypes: ["violations"] });

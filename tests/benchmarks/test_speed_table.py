@@ -115,8 +115,8 @@ def test_the_same_work_is_the_same():
         ({"variables": 9}, "variables: 8 of estimator_core, 9 of tf.estimator 2.15"),
         ({"steps": 2299}, "steps: 2300 of estimator_core, 2299 of tf.estimator 2.15"),
         ({"names": ["loss"]}, "names: None of estimator_core, ['loss'] of tf.estimator 2.15"),
-        ({"loss": 0.35}, "loss: 0.35 of tf.estimator 2.15, beside a median of 0.3"),
-        ({"loss": float("nan")}, "loss: nan of tf.estimator 2.15, beside a median of 0.3"),
+        ({"loss": 0.35}, "loss: 0.35 of tf.estimator 2.15, with a median of 0.3"),
+        ({"loss": float("nan")}, "loss: nan of tf.estimator 2.15, with a median of 0.3"),
     ],
 )
 def test_what_differs_is_said(changed, said):

@@ -1,4 +1,4 @@
-"""One check of a model, and how it is said in words."""
+"""One check of a model, and its description in words."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,18 +12,19 @@ class Check:
 
     Attributes:
         metric: Name of the metric.
-        against: What it is held against.
-        value: Of the candidate; None where it is not a number. Of the baseline where it is held
-            against itself, as it was when it was pushed.
-        reference: Of the trivial model or the baseline, on the same examples; or what it was then.
-        bound: What the value has to pass: the reference, for a baseline with the tolerance.
-        higher_is_better: Of the metric.
+        against: Subject of the comparison: `trivial`, `baseline` or `baseline when pushed`.
+        value: Value of the candidate; None if it is not a number. For `baseline when pushed`, the value of
+            the baseline now.
+        reference: Value of the trivial model or the baseline on the same examples. For `baseline when
+            pushed`, the value of the baseline at that time.
+        bound: Limit for the value: the reference, for a baseline with the tolerance.
+        higher_is_better: True if higher values of the metric are better.
         difference: Value minus reference.
-        low: Lower end of the confidence interval of the difference; None if it has no end.
-        high: Upper end of it.
-        confidence: Of the interval.
-        num_examples: It is made of.
-        passed: Whether the model passed.
+        low: Lower end of the confidence interval of the difference; None if it is infinite.
+        high: Upper end of the interval; None if it is infinite.
+        confidence: Confidence level of the interval.
+        num_examples: Number of examples that were compared.
+        passed: True if the model passed.
         message: The outcome in words.
     """
 
@@ -43,7 +44,7 @@ class Check:
 
 
 def checks_from(items: Any) -> tuple[Check, ...]:
-    """Returns checks that were read from JSON."""
+    """Returns checks from their JSON form."""
     return tuple(Check(**item) for item in items)
 
 
@@ -51,13 +52,11 @@ def describe(check: Check, fewest: int) -> str:
     """Returns the outcome of a check in words.
 
     Args:
-        check: All but its message.
-        fewest: Number of examples, of a binary problem those of the rarer class.
+        check: The check; its message is not read.
+        fewest: Number of examples, or for a binary problem the size of the rarer class.
     """
     if check.value is None:
-        return (
-            f"{check.metric} is no number: the model predicts what is none, or a class is missing"
-        )
+        return f"{check.metric} is not a number: the model predicts NaN or infinity, or a class is missing"
     whom = "the trivial model's" if check.against == "trivial" else "the baseline's"
     sign = 1 if check.higher_is_better else -1
     is_better = check.difference is not None and sign * check.difference > 0

@@ -1,8 +1,7 @@
 """The default checks: is a model better than the trivial one, and no worse than the baseline?
 
-The trivial model answers with the prior, the majority class or the mean of the labels. Both questions
-are asked of a metric and of the loss, and answered by the confidence interval of the difference on
-the same examples.
+The trivial model answers with the prior, the majority class or the mean of the labels. Both checks
+compare a metric and the loss, by the confidence interval of the difference on the same examples.
 """
 
 import json
@@ -31,7 +30,7 @@ METRICS: dict[ProblemType, tuple[str, str]] = {
     "multi-class": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy"),
     "regression": ("root_mean_squared_error", "mean_squared_error"),
 }
-"""The metric and the loss of each problem type, by TFMA's and Keras' names."""
+"""The metric and the loss of each problem type, by the names in TFMA and Keras."""
 
 Intervals = Mapping[str, tuple[float | None, float | None]]
 
@@ -45,19 +44,18 @@ class DefaultChecks:
     """Settings of the default checks.
 
     Attributes:
-        problem_type: `binary`, `multi-class` or `regression`; None takes it from the predictions of
+        problem_type: `binary`, `multi-class` or `regression`; None reads it from the predictions of
             a canned head.
-        fallback: The problem type where neither tells it; None makes no check then.
-        confidence: Of the two-sided intervals, above 0.5 and below 1.
-        tolerance: Share of what the baseline is better than the trivial model by, that a candidate
-            may be worse than the baseline, beyond the interval. Two trainings on the same data
-            differ by chance, which the interval does not cover: without a tolerance half of all
-            honest models would be refused when there are very many examples.
-        baseline_then: What the baseline reached when it was pushed: metric, its value and that of
-            the trivial model. Then it must have kept a share of its skill on the new examples:
-            damaged labels make both models look bad alike. None does not ask.
-        min_skill_kept: That share. The skill is the share of the way from the trivial model to a
-            perfect one.
+        fallback: Problem type if it is neither set nor known from the predictions; None skips the checks.
+        confidence: Confidence level of the two-sided intervals, above 0.5 and below 1.
+        tolerance: Allowed loss of quality beyond the interval, as a share of the baseline's lead over the
+            trivial model. Two trainings on the same data differ by chance, which the interval does not
+            cover: with very many examples and no tolerance, half of all sound models would be rejected.
+        baseline_then: Metric, the baseline's value and the trivial model's value when the baseline was
+            pushed. The baseline must then have kept a share of its skill on the new examples, since
+            damaged labels make both models look equally bad. None skips this check.
+        min_skill_kept: Share of its skill that the baseline must have kept. The skill is the share of the
+            way from the trivial model to a perfect one.
     """
 
     problem_type: ProblemType | None = None
@@ -91,7 +89,7 @@ class DefaultChecks:
 
     @classmethod
     def from_json(cls, text: str | None) -> "DefaultChecks | None":
-        """Returns the settings; None if there are none."""
+        """Returns the settings from JSON; None if there are none."""
         fields = json.loads(text or "null")
         if not fields:
             return None
@@ -101,15 +99,15 @@ class DefaultChecks:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the default checks have found.
+    """Results of the default checks.
 
     Attributes:
-        checks: In the order in which they are shown.
-        not_checked: Which checks were not made, and why; one sentence each.
-        failures: Why a model must not be pushed though a check could not be made.
-        intervals: Confidence intervals of the candidate's own metric and loss, by name; None where
-            there is no end.
-        baseline_intervals: Those of the baseline.
+        checks: Checks in the order in which they are shown.
+        not_checked: One sentence for each check that was not made, with the reason.
+        failures: Reasons not to push a model although a check could not be made.
+        intervals: Confidence intervals of the candidate's own metric and loss, by name; None for an
+            infinite end.
+        baseline_intervals: Confidence intervals of the baseline's metric and loss.
     """
 
     checks: tuple[Check, ...] = ()
@@ -129,11 +127,11 @@ def run_checks(
     """Returns the outcome of the default checks.
 
     Args:
-        given: The examples, with the answers of the models.
+        given: Examples with the answers of the models.
         candidate: Name of the model.
         baseline: Name of the baseline; None if there is none.
-        tally: Of the labels that the trivial model knows; one without weight takes those of `given`.
-        settings: How to check.
+        tally: Labels that the trivial model is based on; if its weight is 0, the labels of `given`.
+        settings: Settings of the checks.
     """
     if not len(given.weights):
         return Checked(not_checked=("the default checks: there are no examples",))
@@ -150,8 +148,8 @@ def run_checks(
     failures: tuple[str, ...] = ()
     if baseline is not None and baseline in given.unusable:
         failures = (
-            f"the model cannot be compared with the one that is served, which makes other "
-            f"predictions: of that one, {given.unusable[baseline]}. Serve another kind of model "
+            f"the model cannot be compared with the served one, which predicts something else: "
+            f"for the served model, {given.unusable[baseline]}. Serve another kind of model "
             "from another root.",
         )
     elif baseline is not None:
@@ -200,7 +198,7 @@ class _Maker:
             yield self._check(metric, "baseline", reference, reference - sign * allowed, answers)
 
     def against_itself(self, name: str) -> Iterator[Check]:
-        """Yields whether the baseline has kept its skill; nothing if it is not known or had none."""
+        """Yields the check that the baseline kept its skill; nothing without a known, positive skill."""
         metric, settings = self._metrics[0], self._settings
         if settings.baseline_then is None or settings.baseline_then[0] != metric:
             return
@@ -216,7 +214,7 @@ class _Maker:
         passed = best is None or _sign(metric) * (best - bound) >= 0
         kept = "has kept enough of" if passed else "has lost too much of"
         message = (
-            f"the model that serves {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
+            f"the served model {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
             f"these data ({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; "
             f"the bound is {bound:.5g}; {len(self._given.labels)} examples)"
         )
@@ -255,10 +253,10 @@ class _Maker:
         if not math.isfinite(value):
             passed = False
         elif against == "trivial":
-            # Where one class has nearly all examples, the most probable one is it, however good a
-            # model is: then the loss tells.
+            # If one class has nearly all examples, it is the most probable one for any model, however good;
+            # the loss shows the difference.
             passed = worst > 0 or (metric == _ACCURACY and best >= 0)
-        else:  # whatever has no number is worse than what has one
+        else:  # a finite value passes against a reference that is not finite
             passed = not math.isfinite(reference) or best >= sign * (bound - reference)
         check = Check(
             metric,

@@ -1,4 +1,4 @@
-"""The default checks as a part of the Evaluator's Beam pipeline; they end in a file of their own."""
+"""The default checks as a part of the Evaluator's Beam pipeline; they are written to their own file."""
 
 import json
 import os
@@ -33,13 +33,13 @@ _FILE = "default_checks.json"
 
 @dataclass(frozen=True)
 class Gate:
-    """What the default checks need to know.
+    """Models, weight and settings of the default checks.
 
     Attributes:
-        settings: How to check.
+        settings: Settings of the checks.
         candidate: Name of the model in a `Batch`.
         baseline: Name of the baseline; None if there is none.
-        example_weight: The feature that weighs examples; empty if none does.
+        example_weight: Feature that weighs examples; empty without weights.
     """
 
     settings: DefaultChecks
@@ -53,21 +53,21 @@ class Gate:
         return (self.candidate, *(() if self.baseline is None else (self.baseline,)))
 
     def judge(self, batch: Batch) -> Outcomes:
-        """Returns what the models answered."""
+        """Returns the answers of the models."""
         return self._outcomes(batch, self.models)
 
     def judge_candidate(self, batch: Batch) -> Outcomes:
-        """Returns what the candidate answered."""
+        """Returns the answers of the candidate."""
         return self._outcomes(batch, (self.candidate,))
 
     def weights(self, batch: Batch) -> Values:
-        """Returns the weights of the examples, 1 where none are named: `[batch_size]`."""
+        """Returns the weights of the examples, 1 without a weight feature: `[batch_size]`."""
         if self.example_weight:
             return batch.example_weights(self.example_weight)
         return np.ones(len(batch.labels))
 
     def tally(self, batch: Batch) -> LabelTally:
-        """Returns how the labels are distributed."""
+        """Returns the distribution of the labels."""
         return LabelTally.of(batch.labels, self.weights(batch), self.problem_type(batch))
 
     def problem_type(self, batch: Batch) -> ProblemType | None:
@@ -93,14 +93,14 @@ def write_checks(
 ) -> None:
     """Adds the default checks to a pipeline.
 
-    The few numbers of each example (`Outcomes`) come together in one place, 8 bytes each.
+    The few numbers of each example (`Outcomes`, 8 bytes each) are collected on one worker.
 
     Args:
         batches: `Batch`es of the examples to evaluate on.
-        training_labels: `Batch`es of the examples that were trained on, whose predictions are not
-            looked at; None lets the trivial model know the labels of `batches` instead.
-        gate: What to check.
-        evaluation_uri: Where the outcome is written; `read_checks` reads it.
+        training_labels: `Batch`es of the training examples, whose predictions are ignored; None bases the
+            trivial model on the labels of `batches` instead.
+        gate: Models and settings of the checks.
+        evaluation_uri: Directory for the outcome; `read_checks` reads it.
     """
     judged = batches | "Judge" >> beam.Map(gate.judge) | beam.CombineGlobally(concatenate)
     tally: Any = LabelTally()
@@ -114,7 +114,7 @@ def write_checks(
 
 
 def read_checks(evaluation_uri: str) -> Checked:
-    """Returns what `write_checks` has written; nothing if it was not asked for."""
+    """Returns the results that `write_checks` has written; no checks if there are none."""
     path = os.path.join(evaluation_uri, _FILE)
     if not fileio.exists(path):
         return Checked()

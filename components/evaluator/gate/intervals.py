@@ -1,9 +1,9 @@
 """Confidence intervals of the difference between two models on the same examples.
 
-All of them are analytic: they cost a pass over the examples (the AUC a sort), and give the same numbers
-each time. Differences are paired: what both models get right or wrong alike cancels out, so that the
-interval of a difference is much narrower than those of the two values. Quantiles are of Student's
-distribution, and with fewer than two examples (for the AUC: of a class) an interval is infinite.
+All of them are analytic: they take one pass over the examples (the AUC a sort), and give the same numbers
+each time. Differences are paired: answers that both models get right or wrong cancel out, so the
+interval of a difference is much narrower than those of the two values. Quantiles are from Student's
+distribution. With fewer than two examples (for the AUC: of a class) an interval is infinite.
 """
 
 import math
@@ -38,10 +38,10 @@ def mean_difference(
     """Returns the difference of the means of a value per example, such as the log loss.
 
     Args:
-        first: Of the first model, `[n]`.
-        second: Of the second model, `[n]`.
-        weights: Of the examples, `[n]`, not negative.
-        confidence: Of the two-sided interval, such as 0.95.
+        first: Values of the first model, `[n]`.
+        second: Values of the second model, `[n]`.
+        weights: Weights of the examples, `[n]`, not negative.
+        confidence: Confidence level of the two-sided interval, such as 0.95.
 
     Source: the paired t interval; with weights, the linearised variance of a ratio of sums.
     """
@@ -54,13 +54,13 @@ def rate_difference(
     """Returns the difference of two shares of right answers.
 
     Two examples are added, one that only the first model gets right and one that only the second
-    does: without them the interval is a point when few models' answers differ.
+    does: without them the interval would be a point if the answers of the models never differ.
 
     Args:
-        first: 1 where the first model is right, else 0, `[n]`.
-        second: The same of the second model, `[n]`.
-        weights: Of the examples, `[n]`.
-        confidence: Of the two-sided interval.
+        first: 1 for right answers of the first model, else 0, `[n]`.
+        second: 1 for right answers of the second model, else 0, `[n]`.
+        weights: Weights of the examples, `[n]`.
+        confidence: Confidence level of the two-sided interval.
 
     Source: the adjusted Wald interval for paired proportions of Bonett and Price (2012).
     """
@@ -75,12 +75,12 @@ def rate_difference(
 
 
 def wilson_interval(successes: float, total: float, confidence: float) -> tuple[float, float]:
-    """Returns the interval of a share, which lies within 0 and 1 also with few examples.
+    """Returns the interval of a share, which lies within 0 and 1 even with few examples.
 
     Args:
-        successes: At most `total`.
-        total: Number of examples; 0 tells nothing.
-        confidence: Of the two-sided interval.
+        successes: Number of successes, at most `total`.
+        total: Number of examples; 0 gives the interval from 0 to 1.
+        confidence: Confidence level of the two-sided interval.
 
     Source: the score interval of Wilson (1927).
     """
@@ -101,13 +101,13 @@ def root_mean_difference(
     Args:
         first: Squares of the first model, `[n]`.
         second: Squares of the second model, `[n]`.
-        weights: Of the examples, `[n]`.
-        confidence: Of the two-sided interval.
+        weights: Weights of the examples, `[n]`.
+        confidence: Confidence level of the two-sided interval.
 
     Source: the delta method.
     """
     roots = [math.sqrt(_mean(squares, weights)) for squares in (first, second)]
-    # The derivative of the root; a model without any error has nothing that varies.
+    # The derivative of the root; without any error nothing varies.
     parts = [
         squares / (2 * root) if root else squares
         for squares, root in zip((first, second), roots, strict=True)
@@ -116,12 +116,12 @@ def root_mean_difference(
 
 
 def auc(labels: Values, scores: Values, weights: Values) -> float:
-    """Returns the exact area under the ROC curve; ties count half. NaN when a class is missing.
+    """Returns the exact area under the ROC curve; ties count half. NaN if a class is missing.
 
     Args:
         labels: 0 or 1, `[n]`.
-        scores: Higher means rather 1, `[n]`.
-        weights: Of the examples, `[n]`.
+        scores: Scores, higher for 1, `[n]`.
+        weights: Weights of the examples, `[n]`.
     """
     positive, _ = _placements(labels, scores, weights)
     return _mean(positive, weights[labels > 0.5])
@@ -132,16 +132,16 @@ def auc_difference(
 ) -> Difference:
     """Returns the difference of two AUCs, or of one to that of a constant, 0.5.
 
-    Against the constant the standard error is at least that of a share of which one in `k + 2` is
-    wrong, where `k` is the size of the smaller class: three positives above all negatives would
-    otherwise be beyond doubt.
+    Against the constant, the standard error is at least that of a share in which one of `k + 2` is
+    wrong, where `k` is the size of the smaller class: otherwise three positives above all negatives
+    would look certain.
 
     Args:
         labels: 0 or 1, `[n]`.
         first: Scores of the first model, `[n]`.
         second: Scores of the second model; None for a constant.
-        weights: Of the examples, `[n]`.
-        confidence: Of the two-sided interval.
+        weights: Weights of the examples, `[n]`.
+        confidence: Confidence level of the two-sided interval.
 
     Source: the paired comparison of DeLong, DeLong and Clarke-Pearson (1988), here with weights.
     """
@@ -170,10 +170,10 @@ def auc_difference(
 
 
 def _placements(labels: Values, scores: Values, weights: Values) -> tuple[Values, Values]:
-    """Returns, for each example, the share of the other class that it is on the right side of.
+    """Returns, for each example, the share of the other class that is ranked correctly against it.
 
     Returns:
-        Of the positives, `[positives]`, and of the negatives, `[negatives]`; ties count half.
+        Shares for the positives, `[positives]`, and for the negatives, `[negatives]`; ties count half.
     """
     is_positive = labels > 0.5
     positive, negative = scores[is_positive], scores[~is_positive]
@@ -183,7 +183,7 @@ def _placements(labels: Values, scores: Values, weights: Values) -> tuple[Values
 
 
 def _share_below(scores: Values, others: Values, weights: Values) -> Values:
-    """Returns the share of the others' weight below each score, ties counting half."""
+    """Returns the share of the others' weight below each score; ties count half."""
     order = np.argsort(others, kind="stable")
     ordered = others[order]
     totals = np.concatenate([[0.0], np.cumsum(weights[order])])

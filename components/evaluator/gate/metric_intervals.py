@@ -11,20 +11,20 @@ from components.evaluator.gate.intervals import Difference
 from components.evaluator.gate.outcomes import Outcomes, Values, losses
 
 Interval = tuple[float | None, float | None]
-"""Low and high; None where it has no end."""
+"""Low and high; None for an infinite end."""
 
 
 def metric_intervals(
     given: Outcomes, answers: Values, confidence: float, *, all_metrics: bool = False
 ) -> dict[str, Interval]:
-    """Returns the intervals of a model's metrics, by the names of TFMA and Keras.
+    """Returns the intervals of a model's metrics, by the names in TFMA and Keras.
 
     Args:
-        given: The examples, whose problem type is known.
-        answers: Of the model, as in `Outcomes.answers`.
-        confidence: Of the two-sided intervals.
-        all_metrics: Whether to have those of further metrics as well; else the metric and the loss of the
-            default checks.
+        given: Examples with a known problem type.
+        answers: Answers of the model, as in `Outcomes.answers`.
+        confidence: Confidence level of the two-sided intervals.
+        all_metrics: True to include further metrics; False for the metric and the loss of the
+            default checks only.
     """
     found = dict(_of_checks(given, answers, confidence))
     if all_metrics:
@@ -87,7 +87,7 @@ def _others(
 
 
 def _share(right: Values, weights: Values, confidence: float) -> Difference:
-    """Returns the interval of a weighted share, as of so many examples of equal weight as tell as much."""
+    """Returns the interval of a weighted share, with the effective number of examples (Kish)."""
     share = float(np.average(right, weights=weights))
     size = float(weights.sum()) ** 2 / float(weights @ weights)
     return Difference(share, *intervals.wilson_interval(share * size, size, confidence))

@@ -1,4 +1,4 @@
-"""What models answer to each example, in the few numbers that the default checks need.
+"""Answers of models to each example, reduced to the few numbers that the default checks need.
 
 Probabilities of a thousand classes become two numbers, so that a million examples fit into memory.
 """
@@ -18,10 +18,10 @@ _PROBLEM_TYPES: dict[str, ProblemType] = {
     "probabilities": "multi-class",
     "predictions": "regression",
 }
-"""By the prediction of a canned head that is evaluated."""
+"""Problem type by the prediction of a canned head that is evaluated."""
 
-MIN_PROBABILITY = 1e-7  # as Keras clips: a log loss stays finite
-_MAX_SUM_ERROR = 1e-3  # of the probabilities of an example, which may be float16 sums
+MIN_PROBABILITY = 1e-7  # clipped as in Keras, so that a log loss stays finite
+_MAX_SUM_ERROR = 1e-3  # error in the sum of an example's probabilities, which may be float16
 
 NEXT_STEP = (
     "Set data.problem_type (problem_type of DefaultChecks) where it is known, or give thresholds."
@@ -33,13 +33,13 @@ class Outcomes:
     """Labels and answers of some examples.
 
     Attributes:
-        problem_type: None when it is not known, or when there are no examples.
+        problem_type: None if it is not known, or if there are no examples.
         labels: 0 or 1, class ids, or numbers: `[n]`.
-        weights: Of the examples, `[n]`.
-        answers: By model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of
+        weights: Weights of the examples, `[n]`.
+        answers: Answers by model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of
             the right class, and 1 if it has the highest one, else 0, `[n, 2]`. Regression: the
             number, `[n, 1]`.
-        unusable: By model, why its answers can't be judged.
+        unusable: Reason why the answers can't be judged, by model.
     """
 
     problem_type: ProblemType | None
@@ -52,7 +52,7 @@ class Outcomes:
         """Returns some of the examples.
 
         Args:
-            index: Which ones.
+            index: Indices of the examples.
         """
         return Outcomes(
             self.problem_type,
@@ -64,7 +64,7 @@ class Outcomes:
 
 
 def problem_type_of(prediction_key: str) -> ProblemType | None:
-    """Returns the problem type that a canned head's prediction tells, such as `logistic`."""
+    """Returns the problem type of a canned head's prediction, such as `logistic`."""
     return _PROBLEM_TYPES.get(prediction_key.rpartition("/")[-1])
 
 
@@ -78,15 +78,15 @@ def outcomes(
 
     Args:
         labels: `[n]` or `[n, 1]`.
-        predictions: By model, `[n]` or `[n, dimension]`; the first model is the candidate.
-        weights: `[n]`; None weighs all alike.
+        predictions: Predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
+        weights: `[n]`; None for equal weights.
         problem_type: None if it is not known.
     """
     size = len(labels)
     weighted = np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
     candidate = next(iter(predictions))
     if problem_type is None:
-        reason = f"its predictions are of no known kind. {NEXT_STEP}"
+        reason = f"its predictions have no known problem type. {NEXT_STEP}"
         return _none(weighted, {candidate: reason})
     flat = labels.reshape(-1)
     reason = _why_not_labels(flat, size, problem_type)
@@ -105,7 +105,7 @@ def outcomes(
 
 
 def concatenate(parts: Iterable[Outcomes]) -> Outcomes:
-    """Returns the outcomes of all examples; a model that is unusable in a part is so in the whole."""
+    """Returns the outcomes of all examples; a model that is unusable in a part is unusable in the whole."""
     some = [part for part in parts if len(part.weights) or part.unusable]
     if not some:
         return _none(np.zeros(0), {})
@@ -125,11 +125,11 @@ def concatenate(parts: Iterable[Outcomes]) -> Outcomes:
 
 @dataclass(frozen=True)
 class LabelTally:
-    """How the labels of some examples are distributed; what the trivial model knows.
+    """Distribution of the labels of some examples, from which the trivial model predicts.
 
     Attributes:
         by_class: Weight by class id; empty for a regression.
-        weight: Of all examples.
+        weight: Weight of all examples.
         total: Weighted sum of the labels.
     """
 
@@ -160,14 +160,14 @@ class LabelTally:
 
 
 def trivial_answers(tally: LabelTally, given: Outcomes) -> Values:
-    """Returns what a model without features answers: the prior, the majority class, or the mean.
+    """Returns the answers of a model without features: the prior, the majority class, or the mean.
 
     Args:
-        tally: Of the labels that it knows; with some weight.
-        given: The examples, whose problem type is known.
+        tally: Labels that it is based on; their weight is above 0.
+        given: Examples with a known problem type.
 
     Returns:
-        As in `Outcomes.answers`.
+        Answers as in `Outcomes.answers`.
     """
     size = len(given.labels)
     if given.problem_type != "multi-class":
@@ -198,35 +198,37 @@ def _none(weights: Values, unusable: Mapping[str, str]) -> Outcomes:
 
 
 def _why_not_labels(labels: npt.NDArray[Any], size: int, problem_type: ProblemType) -> str:
-    """Returns why labels are none of the problem type; empty if they are."""
+    """Returns the reason why labels do not fit the problem type; empty if they do."""
     if len(labels) != size:
-        return f"there are {len(labels) / max(size, 1):g} labels to an example"
+        return f"there are {len(labels) / max(size, 1):g} labels per example"
     if not np.issubdtype(labels.dtype, np.number):
-        return f"the labels are no numbers (dtype {labels.dtype})"
+        return f"the labels are not numbers (dtype {labels.dtype})"
     if not np.isfinite(labels).all():
         return "some labels are not finite numbers"
     if problem_type == "binary" and not np.isin(labels, (0, 1)).all():
         return "the problem is binary, and some labels are neither 0 nor 1"
     if problem_type == "multi-class" and not ((labels >= 0) & (labels % 1 == 0)).all():
-        return "the problem is multi-class, and some labels are no class ids"
+        return "the problem is multi-class, and some labels are not class ids"
     return ""
 
 
 def _answer(
     labels: Values, predictions: npt.NDArray[Any], problem_type: ProblemType
 ) -> Values | str:
-    """Returns the answers of a model, or why they can't be judged."""
+    """Returns the answers of a model, or the reason why they can't be judged."""
     if not np.issubdtype(predictions.dtype, np.number):
-        return f"its predictions are no numbers (dtype {predictions.dtype})"
+        return f"its predictions are not numbers (dtype {predictions.dtype})"
     values = predictions.astype(np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     shape = f"predictions of shape {[None, *values.shape[1:]]}"
     if problem_type == "multi-class":
         if values.ndim != 2:
-            return f"a multi-class problem has a probability for each class, and it has {shape}"
+            return (
+                f"a multi-class problem needs a probability for each class; the model has {shape}"
+            )
         if not _are_probabilities(values):
-            return "its predictions are no probabilities, which add up to 1"
+            return "its predictions are not probabilities, which add up to 1"
         ids = labels.astype(np.int64)
         inside = np.minimum(ids, values.shape[1] - 1)
         of_label = values[np.arange(len(ids)), inside]
@@ -237,14 +239,14 @@ def _answer(
         if values.ndim == 2 and values.shape[1] == 2 and _are_probabilities(values):
             values = values[:, 1]
         if values.ndim != 1:
-            return f"a binary problem has one probability, and it has {shape}"
+            return f"a binary problem needs one probability; the model has {shape}"
         if not ((values >= 0) & (values <= 1) | ~np.isfinite(values)).all():
-            return "its predictions are no probabilities between 0 and 1"
+            return "its predictions are not probabilities between 0 and 1"
     if values.ndim != 1:
-        return f"a {problem_type} problem has one number to an example, and it has {shape}"
+        return f"a {problem_type} problem needs one number per example; the model has {shape}"
     return values[:, np.newaxis]
 
 
 def _are_probabilities(values: Values) -> bool:
-    """Returns whether rows are probabilities; classes that are of no interest may be left out."""
+    """Returns True if rows are probabilities; classes without interest may be left out."""
     return bool((values >= 0).all() and (values.sum(axis=1) <= 1 + _MAX_SUM_ERROR).all())

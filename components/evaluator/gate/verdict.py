@@ -1,4 +1,4 @@
-"""The verdict on a model: blessed or not, its metrics, and in words what failed."""
+"""The verdict on a model: the blessing, its metrics, and a sentence for each failure."""
 
 import json
 import math
@@ -29,19 +29,19 @@ Metrics = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an Evaluator found.
+    """Result of an Evaluator.
 
     Attributes:
-        blessed: Whether the model passed.
-        metrics: Metrics over all examples, by name; None where a metric is not a number.
-        failures: Why the model is not blessed, one sentence for each failed threshold or check.
-        baseline_metrics: Those of the baseline model; empty without one.
+        blessed: True if the model passed.
+        metrics: Metrics over all examples, by name; None if a metric is not a number.
+        failures: Reasons why the model is not blessed, one sentence for each failed threshold or check.
+        baseline_metrics: Metrics of the baseline model; empty without one.
         slices: Metrics of each slice, by its name, such as `trip_start_hour:12`.
-        checks: The default checks that were made, those that passed too.
-        not_checked: Which of the default checks were not made, and why.
-        intervals: Confidence intervals of the metrics of the default checks; None where there is no
+        checks: Default checks that were made, including those that passed.
+        not_checked: Default checks that were not made, with the reasons.
+        intervals: Confidence intervals of the metrics of the default checks; None for an infinite
             end.
-        baseline_intervals: Those of the baseline's metrics.
+        baseline_intervals: Confidence intervals of the baseline's metrics.
     """
 
     blessed: bool
@@ -63,10 +63,10 @@ class Verdict:
 
 
 def load_verdict(evaluation_uri: str) -> Verdict:
-    """Returns the verdict that is in a ModelEvaluation artifact.
+    """Returns the verdict in a ModelEvaluation artifact.
 
     Raises:
-        FileNotFoundError: There is none: the artifact is not of our Evaluator.
+        FileNotFoundError: There is no verdict: another Evaluator wrote the artifact.
     """
     path = os.path.join(evaluation_uri, VERDICT_FILE)
     if not fileio.exists(path):
@@ -87,14 +87,14 @@ def make_verdict(
     has_baseline: bool,
     checked: Checked = NOTHING_CHECKED,
 ) -> Verdict:
-    """Returns the verdict on what TFMA wrote, and on the default checks.
+    """Returns the verdict on TFMA's results and the default checks.
 
     Args:
         evaluation_uri: TFMA's output directory.
-        eval_config: The user's configuration: with change thresholds also when there is no
-            baseline, so that a first model is not mistaken for one without thresholds.
-        has_baseline: Whether a baseline was evaluated too.
-        checked: What the default checks have found.
+        eval_config: The user's configuration, including change thresholds without a baseline, so that a
+            first model is not reported as one without thresholds.
+        has_baseline: True if a baseline was evaluated too.
+        checked: Results of the default checks.
     """
     candidate = _load_metrics(evaluation_uri, tfma.CANDIDATE_KEY if has_baseline else None)
     baseline = _load_metrics(evaluation_uri, tfma.BASELINE_KEY) if has_baseline else {}
@@ -153,7 +153,7 @@ def _failures(
     if not _has_thresholds(eval_config):
         if not checked.checks:
             why = "".join(f" Not checked: {reason}" for reason in checked.not_checked)
-            yield f"No threshold is configured, so nothing says that the model is good enough.{why}"
+            yield f"No threshold is configured, so the model cannot be judged.{why}"
         return
     result = tfma.load_validation_result(evaluation_uri)
     for validation in result.metric_validations_per_slice:
@@ -201,11 +201,11 @@ def _sentence(
     if not failure.HasField("metric_value"):
         return f"{name} has a threshold but was not computed {where}"
     if failure.message:
-        return f"{name} cannot be held against its threshold {where}: {_one_line(failure.message)}"
+        return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
     if math.isnan(value):
         return (
-            f"{name} has a threshold but no value: the examples do not have what it needs {where}"
+            f"{name} has a threshold but no value: the examples lack the data that it needs {where}"
         )
     threshold = failure.metric_threshold
     if threshold.HasField("value_threshold"):
@@ -226,8 +226,8 @@ def _sentence(
         if mine is not None and other is not None:
             values = f" from the baseline's {other:.6g} to {mine:.6g}"
     return (
-        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is asked "
-        f"for {where}"
+        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is "
+        f"required {where}"
     )
 
 

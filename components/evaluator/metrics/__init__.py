@@ -1,1 +1,1 @@
-"""From examples to metrics by slice."""
+"""Computes metrics by slice from examples."""

@@ -1,6 +1,6 @@
-"""Evaluates batches slice by slice, and puts out what TFMA's writers take.
+"""Evaluates batches slice by slice, with results for TFMA's writers.
 
-Stands for TFMA's MetricsPlotsAndValidationsEvaluator where every metric can be computed on arrays
+Replaces TFMA's MetricsPlotsAndValidationsEvaluator if every metric can be computed on arrays
 (`batched_metrics`): the same slices, derived metrics, differences to the baseline and validation.
 """
 
@@ -32,7 +32,7 @@ _CLASSES_OF_METRICS = {
     "AUCPrecisionRecall": ("auc_precision_recall", (_POSITIVE,)),
     "Recall": ("recall", (_POSITIVE,)),
 }
-"""By class: the default name, and the classes without which there is no value."""
+"""Default name by metric class, and the classes without which the metric has no value."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Computations:
     """The computations of a configuration, in TFMA's order, each once.
 
     Attributes:
-        sums: What is summed over examples.
-        derived: What follows from the sums.
-        has_plots: Whether a plot is among the results.
+        sums: Sums over examples.
+        derived: Metrics computed from the sums.
+        has_plots: True if there is a plot among the results.
     """
 
     sums: list[Sums]
@@ -77,8 +77,8 @@ class SliceBatch(beam.DoFn):
     """Turns a `Batch` into the rows of each slice.
 
     Args:
-        eval_config: Names the slices.
-        example_weight: The feature that weighs examples; empty if none does.
+        eval_config: Configuration with the slices.
+        example_weight: Feature that weighs examples; empty without weights.
     """
 
     def __init__(self, eval_config: config_pb2.EvalConfig, example_weight: str) -> None:
@@ -103,14 +103,14 @@ class SliceBatch(beam.DoFn):
 
 
 class CombineRows(beam.CombineFn):
-    """Sums over the rows of a slice; puts out TFMA's metrics that derive from nothing."""
+    """Sums over the rows of a slice; outputs TFMA's metrics that derive from no other metric."""
 
     def __init__(self, eval_config: config_pb2.EvalConfig) -> None:
         self._eval_config = eval_config
         self._sums: list[Sums] | None = None
 
     def __reduce__(self) -> Any:
-        return CombineRows, (self._eval_config,)  # Keras metrics are made where they are used.
+        return CombineRows, (self._eval_config,)  # each worker makes its own Keras metrics
 
     @property
     def _all(self) -> list[Sums]:
@@ -122,7 +122,7 @@ class CombineRows(beam.CombineFn):
         return self._sums
 
     def create_accumulator(self) -> list[Any]:
-        """Returns sums over nothing: an empty list."""
+        """Returns the sums over no rows: an empty list."""
         return []
 
     def add_input(self, accumulator: list[Any], rows: Rows) -> list[Any]:
@@ -178,7 +178,7 @@ class Derive(beam.DoFn):
         yield slice_key, metrics
 
     def _undefined(self, metrics: MetricsDict) -> MetricsDict:
-        """Returns NaN for the metrics that need classes which the slice does not have; TFMA says 0."""
+        """Returns NaN for metrics that need classes which the slice lacks; TFMA returns 0."""
         classes = {
             key.model_name: {
                 _POSITIVE: matrices.tp[0] + matrices.fn[0] > 0,
@@ -217,8 +217,8 @@ def evaluate(
 
     Args:
         batches: `Batch`es.
-        eval_config: The configuration, with defaults; `Computations.from_config` takes it.
-        example_weight: The feature that weighs examples; empty if none does.
+        eval_config: Configuration, with defaults, for which `Computations.from_config` is not None.
+        example_weight: Feature that weighs examples; empty without weights.
     """
     computations = Computations.from_config(eval_config)
     if computations is None:
@@ -250,7 +250,7 @@ def _only(sliced: tuple[SliceKey, MetricsDict], plots: bool) -> tuple[SliceKey, 
 
 
 def _needs_classes(eval_config: config_pb2.EvalConfig) -> dict[str, tuple[str, ...]]:
-    """Returns what classes the metrics need that have no value without them, by their names."""
+    """Returns the classes that metrics need to have a value, by the name of the metric."""
     needs = {}
     for spec in eval_config.metrics_specs:
         for metric in spec.metrics:

@@ -2,14 +2,14 @@
 
 TFMA computes a metric in two steps: combiners reduce examples to sums (histograms, confusion
 matrices, totals), and derived computations turn the sums into metrics. The second step is TFMA's
-own here. The first one is done with NumPy on thousands of examples at a time, which takes a
-hundredth of the time, for the combiners on which the common metrics are built: example counts,
-everything on histograms and confusion matrices (AUC, accuracy, precision, recall, plots), means,
-Keras metrics, squared and absolute errors, correlation. `sums_for` says whether a computation is among them.
+own here. The first one is done with NumPy on thousands of examples at a time, in a hundredth of
+the time, for the combiners of the common metrics: example counts, everything on histograms and
+confusion matrices (AUC, accuracy, precision, recall, plots), means, Keras metrics, squared and
+absolute errors, correlation. `sums_for` returns None for other computations.
 
-The combiners are TFMA's internals, of the version that is locked; the tests hold every metric
-against TFMA's own path. One is meant to differ: TFMA 0.52 counts the first part of the data twice
-in mean squared and absolute errors when it merges accumulators.
+The combiners are internals of the locked TFMA version; the tests compare every metric with TFMA's
+own path. One difference is intended: TFMA 0.52 counts the first part of the data twice in mean
+squared and absolute errors when it merges accumulators.
 """
 
 import abc
@@ -31,7 +31,7 @@ from tensorflow_model_analysis.metrics import (
     tf_metric_wrapper,
 )
 
-# TFMA has no public name for any of these; see the module's docstring.
+# TFMA has no public names for these; see the module's docstring.
 _KerasCombiner = tf_metric_wrapper._CompilableMetricsCombiner  # noqa: SLF001
 _MatrixCombiner = binary_confusion_matrices._BinaryConfusionMatrixCombiner  # noqa: SLF001
 _HistogramCombiner = calibration_histogram._CalibrationHistogramCombiner  # noqa: SLF001
@@ -53,8 +53,8 @@ class Rows:
 
     Attributes:
         labels: `[n]` or `[n, label_dimension]`.
-        predictions: By model name, `[n]` or `[n, prediction_dimension]`.
-        weights: `[n]`; None if examples are not weighted.
+        predictions: Predictions by model name, `[n]` or `[n, prediction_dimension]`.
+        weights: `[n]`; None without weights.
     """
 
     labels: Array
@@ -64,7 +64,7 @@ class Rows:
     def flat(self, key: metric_types.MetricKey) -> tuple[Array, Array, Array]:
         """Returns labels, predictions and weights of a metric, one for each number: all `[m]`.
 
-        Class ids against probabilities count as a number for each class, 1 for the right one.
+        A class id with probabilities becomes a number for each class, 1 for the right one.
         """
         predictions = self.predictions[key.model_name].astype(np.float64)
         labels = self.labels
@@ -76,14 +76,14 @@ class Rows:
         return labels.astype(np.float64).ravel(), predictions.ravel(), weights
 
     def example_weights(self, key: metric_types.MetricKey) -> Array:
-        """Returns the weights of the examples, 1 where a metric or the data has none: `[n]`."""
+        """Returns the weights of the examples, 1 if the metric or the data has none: `[n]`."""
         if self.weights is None or not key.example_weighted:
             return np.ones(len(self.labels))
         return self.weights.astype(np.float64)
 
 
 class Sums(abc.ABC):
-    """Sums over examples that stand for a TFMA combiner. Sums are arrays, or tuples of arrays."""
+    """Sums over examples that replace a TFMA combiner. Sums are arrays, or tuples of arrays."""
 
     @abc.abstractmethod
     def add(self, rows: Rows) -> Any:
@@ -95,13 +95,13 @@ class Sums(abc.ABC):
 
     @abc.abstractmethod
     def output(self, sums: Any) -> MetricsDict:
-        """Returns what the combiner puts out."""
+        """Returns the metrics that the combiner outputs."""
 
 
 class _ExampleCount(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         self._keys = computation.keys
-        # The combiner keeps its settings to itself.
+        # No public access to the combiner's settings.
         self._weighted = computation.combiner._example_weighted  # noqa: SLF001
 
     def add(self, rows: Rows) -> Array:
@@ -135,7 +135,7 @@ class _Histogram(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         combiner = computation.combiner
         self._key = computation.keys[0]
-        # The combiner keeps its settings to itself.
+        # No public access to the combiner's settings.
         self._num_buckets = combiner._num_buckets  # noqa: SLF001
         self._left = combiner._left  # noqa: SLF001
         self._range = combiner._range  # noqa: SLF001
@@ -149,7 +149,7 @@ class _Histogram(Sums):
         position = predictions if self._by_prediction else labels
         if not np.isfinite(position).all():
             raise ValueError(
-                f"{self._key.name}: the model predicts values that are no numbers (NaN or infinite)."
+                f"{self._key.name}: the model predicts values that are not numbers (NaN or infinite)."
             )
         buckets = (position - self._left) / self._range * self._num_buckets + 1
         ids = np.clip(np.trunc(buckets), 0, self._num_buckets + 1).astype(np.int64)
@@ -169,7 +169,7 @@ class _Histogram(Sums):
 
 class _ConfusionMatrices(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
-        # The combiner keeps its settings to itself.
+        # No public access to the combiner's settings.
         matrices = computation.combiner._binary_confusion_matrices  # noqa: SLF001
         self._key = computation.keys[0]
         self._thresholds = list(matrices._thresholds)  # noqa: SLF001
@@ -235,20 +235,20 @@ class _SquaredPearson(Sums):
         if not weight:
             return {self._key: float("nan")}
         spread = (xx - x * x / weight) * (yy - y * y / weight)
-        # Without spread in either there is no correlation.
+        # There is no correlation if either has no spread.
         return {
             self._key: float((xy - x * y / weight) ** 2 / spread) if spread > 0 else float("nan")
         }
 
 
 class _KerasMetrics(Sums):
-    """Sums are the metrics' variables, which TFMA too adds up."""
+    """Sums are the metrics' variables; TFMA adds them up, too."""
 
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         self._key = computation.keys[0]
         self._combiner = computation.combiner
         self._combiner.setup()
-        # The Keras metrics that the combiner has made; nothing else gives them.
+        # The Keras metrics that the combiner has made; there is no other access to them.
         self._metrics = self._combiner._metrics[""]  # noqa: SLF001
 
     def add(self, rows: Rows) -> Array:
@@ -281,7 +281,7 @@ class _KerasMetrics(Sums):
 
 
 def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
-    """Returns the sums that stand for a computation's combiner, None if there are none."""
+    """Returns the sums that replace a computation's combiner, None if there are none."""
     combiner = computation.combiner
     plain = all(
         not getattr(combiner, name, None) for name in ("_aggregation_type", "_class_weights")
@@ -294,11 +294,11 @@ def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
         return None
     kind = type(combiner)
     if kind is _KerasCombiner:
-        # A model with several outputs has a metric for each: TFMA's own path takes it.
+        # A model with several outputs has a metric for each: left to TFMA's own path.
         is_single = combiner._output_names == [""]  # noqa: SLF001
         return _KerasMetrics(computation) if is_single else None
     if kind is _MatrixCombiner:
-        # With an example id the matrices are those of whole groups of examples.
+        # With an example id, the matrices are computed over groups of examples.
         is_plain = not combiner._example_id_key  # noqa: SLF001
         return _ConfusionMatrices(computation) if is_plain else None
     if kind is _HistogramCombiner:

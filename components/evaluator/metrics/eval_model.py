@@ -17,19 +17,19 @@ _LABELS = "labels"
 _PREDICTIONS_PREFIX = "predictions/"
 _LABELS_PREFIX = "labels/"
 
-# What is evaluated when no prediction_key is configured, first match first: the probabilities of a
-# binary head, of a multi-class head, the values of a regression head.
+# Default prediction_key, first match first: the probabilities of a binary head, of a multi-class
+# head, the values of a regression head.
 _DEFAULT_PREDICTION_KEYS = ("logistic", "probabilities", "predictions")
 _ALL_CLASSES = "all_classes"
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What an evaluation model says of a batch.
+    """Labels and predictions of a batch, from an evaluation model.
 
     Attributes:
         labels: `[batch_size]`, or `[batch_size, label_dimension]` above 1; numbers, or class ids
-            where the labels are strings.
+            for labels that are strings.
         predictions: `[batch_size]` or `[batch_size, prediction_dimension]` above 1.
     """
 
@@ -38,22 +38,22 @@ class Evaluated:
 
 
 class EvalModel:
-    """An evaluation SavedModel, cut down to labels and predictions.
+    """An evaluation SavedModel, reduced to labels and predictions.
 
-    The labels are those of training, also when `preprocessing_fn` derives them: the model holds
-    the whole way from the raw example.
+    The labels are those of training, even if `preprocessing_fn` derives them: the model contains
+    all steps from the raw example.
 
     Args:
         path: Directory of the SavedModel; has the tag `eval` and the signature `eval`.
         prediction_key: The prediction to evaluate. Default: `logistic`, `probabilities` or
-            `predictions`, whichever comes first, or the only one that there is.
-        label_key: The label to evaluate, where the model has several by name.
+            `predictions`, whichever comes first, or the only prediction of the model.
+        label_key: The label to evaluate, if the model has several by name.
 
     Attributes:
-        prediction: Name of the prediction that is evaluated, such as `logistic`.
+        prediction: Name of the evaluated prediction, such as `logistic`.
 
     Raises:
-        ValueError: The model lacks what is asked for, or it is not clear what to evaluate.
+        ValueError: The model lacks the label or prediction, or several match.
     """
 
     def __init__(self, path: str, prediction_key: str = "", label_key: str = "") -> None:
@@ -75,14 +75,14 @@ class EvalModel:
         self._says_classes = classes in outputs
         if self._says_classes:
             fetches["classes"] = outputs[classes]
-        # Fetching less than the signature skips the metrics, which would cost more than the rest.
+        # Fetching only these tensors skips the metrics, which would take more time than the rest.
         feeds = [signature.inputs[0].name]
         self._function = model.prune(feeds, fetches)
         self._labels_function = model.prune(feeds, {"labels": fetches["labels"]})
         self._label = label
         self.prediction = prediction.removeprefix(_PREDICTIONS_PREFIX)
         self._classes: npt.NDArray[Any] | None = None
-        self._model = model  # Keeps variables and tables alive.
+        self._model = model  # keeps variables and tables alive
 
     def __call__(self, serialized: npt.NDArray[Any]) -> Evaluated:
         """Returns labels and predictions of serialized tf.Examples `[batch_size]`.
@@ -94,24 +94,24 @@ class EvalModel:
         return Evaluated(self._numbers(outputs["labels"]), _squeeze(outputs["predictions"]))
 
     def predictions(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Returns the predictions alone: the labels may be none that the model knows."""
+        """Returns the predictions alone; the model may not know the labels."""
         return _squeeze(self._run(serialized)["predictions"])
 
     def labels(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Returns the labels alone, which costs less than to predict.
+        """Returns the labels alone, which is cheaper than predicting.
 
         Raises:
-            ValueError: As of a call.
+            ValueError: A label is not in the vocabulary, or is a string without a vocabulary.
         """
         self.classes(serialized[:1])
         outputs = self._labels_function(tf.constant(serialized))
         return self._numbers(outputs["labels"].numpy())
 
     def classes(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-        """Returns the names of the classes in their order; None if the model does not say them.
+        """Returns the names of the classes in their order; None if the model has no names.
 
         Args:
-            serialized: Some example to ask it with.
+            serialized: Any example, to run the model on.
         """
         if self._classes is None and self._says_classes:
             self._run(serialized)
@@ -135,7 +135,7 @@ class EvalModel:
         if vocabulary is None and labels.size:
             raise ValueError(
                 f"{self._label!r} of {self._path} are strings, and there is no {_ALL_CLASSES!r} "
-                "among its predictions that tells their class ids. Canned classifiers have it."
+                "among its predictions to read their class ids from. Canned classifiers have it."
             )
         vocabulary = np.zeros(0, object) if vocabulary is None else vocabulary
         ids = {word: i for i, word in enumerate(vocabulary)}
@@ -150,7 +150,7 @@ class EvalModel:
 
 def _find_label(outputs: Mapping[str, str], label_key: str, path: str) -> str:
     if _LABELS in outputs:
-        return _LABELS  # The only one; a label_key can but name it.
+        return _LABELS  # the only one, whatever label_key says
     names = [name for name in outputs if name.startswith(_LABELS_PREFIX)]
     if label_key and f"{_LABELS_PREFIX}{label_key}" in names:
         return f"{_LABELS_PREFIX}{label_key}"
@@ -181,5 +181,5 @@ def _find_prediction(outputs: Mapping[str, str], prediction_key: str, path: str)
 
 
 def _squeeze(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns `[batch_size, 1]` as `[batch_size]`, anything else as it is."""
+    """Returns `[batch_size, 1]` as `[batch_size]`, any other shape unchanged."""
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values

@@ -1,7 +1,7 @@
-"""Reads examples in large batches and turns them into what TFMA's metrics take.
+"""Reads examples in large batches and turns them into the input of TFMA's metrics.
 
-TFMA's own extractors hand every example through a chain of Beam stages. Here one stage reads a
-file, runs the evaluation models on thousands of examples at a time, and emits per example only what
+TFMA's own extractors pass every example through a chain of Beam stages. Here one stage reads a
+file, runs the evaluation models on thousands of examples at a time, and emits only the values that
 metrics and slices need.
 """
 
@@ -27,7 +27,7 @@ BATCH_SIZE = 8192
 
 @dataclass(frozen=True)
 class ModelToEvaluate:
-    """An evaluation model and how to read it.
+    """An evaluation model, with its prediction and label.
 
     Attributes:
         name: Its name in the EvalConfig; empty when there is only one model.
@@ -44,11 +44,11 @@ class ModelToEvaluate:
 
 @dataclass(frozen=True)
 class RawFeatures:
-    """The raw features that slices and metrics look at.
+    """The raw features that slices and metrics read.
 
     Attributes:
-        names: The features.
-        example_weight: The one that weighs examples; empty if none does.
+        names: Names of the features.
+        example_weight: Feature that weighs examples; empty without weights.
         serialized_schema: Schema of `names`; None infers types from the data.
     """
 
@@ -85,7 +85,7 @@ class RawFeatures:
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
             raise ValueError(
-                f"The evaluation slices or weighs by {name!r}, which is no raw feature. "
+                f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
         projected = schema_pb2.Schema(feature=[features[name] for name in sorted(names)])
@@ -97,11 +97,11 @@ class Batch:
     """A batch of evaluated examples.
 
     Attributes:
-        labels: `[batch_size, ...]`, those of the first model.
-        predictions: By model name, `[batch_size, ...]`.
-        features: By feature, a list of each example's values; None where it has none.
+        labels: `[batch_size, ...]`, from the first model.
+        predictions: Predictions by model name, `[batch_size, ...]`.
+        features: List of each example's values by feature; None for an example without values.
         prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
-        classes: Names of the first model's classes in their order; empty if it does not say them.
+        classes: Names of the first model's classes in their order; empty if it has no names.
     """
 
     labels: npt.NDArray[Any]
@@ -114,7 +114,7 @@ class Batch:
         """Returns the feature `name` as weights: `[batch_size]`.
 
         Raises:
-            ValueError: An example does not have exactly one value of it.
+            ValueError: An example does not have exactly one value of the feature.
         """
         for values in self.features.get(name, [None]):
             if values is None or len(values) != 1:
@@ -124,8 +124,8 @@ class Batch:
         return np.array([values[0] for values in self.features[name] if values], np.float64)
 
 
-BASELINE_OF_OTHER_TYPES = "[the baseline takes columns of other types] "
-"""How an error begins if a column is of another type than when the baseline was trained."""
+BASELINE_OF_OTHER_TYPES = "[the baseline has other column types] "
+"""Prefix of the error for a column whose type has changed since the baseline was trained."""
 
 _OTHER_TYPES = "Data types don't match"
 
@@ -134,11 +134,11 @@ class ReadAndEvaluate(beam.DoFn):
     """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
 
     Args:
-        models: The models to evaluate; the first one gives the labels, and the order of the classes.
-        raw_features: The raw features to decode.
-        batch_size: Examples to a batch.
-        labels_only: Whether the batches have no predictions.
-        models_of: Who has the same one takes the same models in a process, which are loaded once.
+        models: Models to evaluate; the first one supplies the labels and the order of the classes.
+        raw_features: Raw features to decode.
+        batch_size: Number of examples in a batch.
+        labels_only: True to leave out predictions.
+        models_of: Cache of the models in a process; stages with the same cache load the same models once.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class ReadAndEvaluate(beam.DoFn):
                         model.classes(serialized),
                     )
         except tf.errors.InvalidArgumentError as error:
-            # Beam raises an error of its own with the text of this one: it says which model it was.
+            # Beam raises its own error with this text, so the text says which model it was.
             is_of_other_types = name != first[0] and _OTHER_TYPES in error.message
             raise RuntimeError(
                 f"{BASELINE_OF_OTHER_TYPES if is_of_other_types else ''}"
@@ -229,20 +229,20 @@ def in_order_of(
 ) -> npt.NDArray[Any]:
     """Returns the probabilities of a model in the order of the classes of another one.
 
-    Class ids say nothing by themselves: a model that was trained when there were fewer classes has
-    other ones. A class that it does not know has the probability 0.
+    Class ids alone are not comparable: a model that was trained on fewer classes has other ids. A
+    class that the model does not know has the probability 0.
 
     Args:
         predictions: `[n]` or `[n, number of classes]`.
-        classes: Their names; None if the model does not say them.
-        wanted: The names in the order that is asked for; None leaves the predictions as they are.
+        classes: Names of the model's classes; None if it has no names.
+        wanted: Class names in the requested order; None leaves the predictions unchanged.
     """
     if classes is None or wanted is None or np.array_equal(classes, wanted):
         return predictions
     if predictions.ndim == 1 and len(classes) == 2:  # the probability of the second class
         predictions = np.stack([1 - predictions, predictions], axis=1)
     if predictions.ndim != 2 or predictions.shape[1] != len(classes):
-        return predictions  # of something else than classes
+        return predictions  # not probabilities of classes
     columns = {name: column for column, name in enumerate(classes)}
     blank = np.zeros(len(predictions), predictions.dtype)
     ordered = [predictions[:, columns[name]] if name in columns else blank for name in wanted]
@@ -250,7 +250,7 @@ def in_order_of(
 
 
 class _Models(dict[str, EvalModel]):
-    """Models by name. A class of its own, as `Shared` needs one that takes weak references."""
+    """Models by name. A subclass of dict, since `Shared` needs an object that takes weak references."""
 
     def __init__(self, models: Sequence[ModelToEvaluate]) -> None:
         super().__init__({m.name: EvalModel(m.path, m.prediction_key, m.label_key) for m in models})
@@ -262,8 +262,8 @@ def load_models(
     """Returns the models by their names, loaded once for all threads of a process.
 
     Args:
-        models_of: Keeps them.
-        models: The same ones in each call with it.
+        models_of: Cache of the models.
+        models: Models to load; the same ones in each call with this cache.
     """
     loaded: dict[str, EvalModel] = models_of.acquire(lambda: _Models(models))
     return loaded
@@ -274,7 +274,7 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
 
     Args:
         batch: The batch.
-        example_weight: The feature that weighs examples; empty if none does.
+        example_weight: Feature that weighs examples; empty without weights.
     """
     single = len(batch.predictions) == 1
     rows = {name: _rows(values) for name, values in batch.predictions.items()}
@@ -287,7 +287,7 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
             if column[i] is not None
         }
         extracts = {
-            tfma.INPUT_KEY: b"",  # Only its size is looked at.
+            tfma.INPUT_KEY: b"",  # only its size is used
             tfma.FEATURES_KEY: features,
             tfma.LABELS_KEY: label,
             tfma.PREDICTIONS_KEY: (

@@ -1,4 +1,4 @@
-"""Which examples of a batch fall into which slices."""
+"""Divides the examples of a batch into slices."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,10 +16,10 @@ class Slices:
     """The slices of a configuration.
 
     Args:
-        eval_config: Names them; without any, all examples are the one slice.
+        eval_config: Configuration with the slices; without any, all examples are one slice.
 
     Attributes:
-        features: The raw features that decide it.
+        features: Raw features that the slices depend on.
     """
 
     def __init__(self, eval_config: config_pb2.EvalConfig) -> None:
@@ -38,7 +38,7 @@ class Slices:
             [None if values is None else tuple(values) for values in column]
             for column in batch.features.values()
         ]
-        # Examples with the same values fall into the same slices: ask TFMA once for them all.
+        # Examples with the same values fall into the same slices: TFMA is called once for them all.
         indices_by_values: dict[Any, list[int]] = {}
         for i, values in enumerate(zip(*columns, strict=True) if columns else [()] * size):
             indices_by_values.setdefault(values, []).append(i)

@@ -1,6 +1,6 @@
-"""What a report shows of an evaluation beyond TFMA's results: plots, intervals by slice, importances.
+"""Details of an evaluation for a report, beyond TFMA's results: plots, intervals by slice, importances.
 
-It is made by branches of the Evaluator's Beam pipeline, and lies beside TFMA's files.
+Branches of the Evaluator's Beam pipeline write them next to TFMA's files.
 """
 
 import json
@@ -27,17 +27,17 @@ _FOLDER = "report"
 _PLOTS, _SLICES, _IMPORTANCE = "plots", "slices", "importance"
 
 MAX_SLICES = 500
-"""Slices whose intervals are kept: those with the most examples."""
+"""Number of slices whose intervals are kept: those with the most examples."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What is known of some examples.
+    """Sums and outcomes of some examples.
 
     Attributes:
-        by_model: What the plots are made of.
-        classes: Their names.
-        by_slice: What the candidate has answered.
+        by_model: Sums for the plots, by model.
+        classes: Names of the classes.
+        by_slice: Outcomes of the candidate, by slice.
     """
 
     by_model: dict[str, PredictionSums]
@@ -50,13 +50,13 @@ def write_details(
 ) -> None:
     """Adds plots, and the intervals of all metrics by slice, to a pipeline.
 
-    All comes together in one step: each further one that Beam groups by would cost as much as the rest.
+    All of it is collected in one step: each further grouping in Beam would cost as much as the rest.
 
     Args:
         batches: `Batch`es of the examples to evaluate on.
-        slices: Which slices there are.
-        gate: Names the models and the weights.
-        evaluation_uri: Where it is written; `load_details` reads it.
+        slices: Slices of the evaluation.
+        gate: Names of the models and the weight.
+        evaluation_uri: Directory for the details; `load_details` reads them.
     """
     _ = (
         batches
@@ -70,16 +70,16 @@ def write_importance(found: beam.PCollection, evaluation_uri: str) -> None:
     """Adds the importances of features to a pipeline.
 
     Args:
-        found: What `Importance` yields.
-        evaluation_uri: As of `write_details`.
+        found: Importances that `Importance` yields.
+        evaluation_uri: Directory for the importances, as for `write_details`.
     """
     _ = found | "WriteImportance" >> beam.Map(_write, evaluation_uri, _IMPORTANCE)
 
 
 def load_details(evaluation_uri: str) -> dict[str, Any]:
-    """Returns what was written into a ModelEvaluation artifact: `plots`, `slices`, `importance`.
+    """Returns the details in a ModelEvaluation artifact: `plots`, `slices`, `importance`.
 
-    What was not made is left out.
+    Details that were not made are left out.
     """
     found = {}
     for name in (_PLOTS, _SLICES, _IMPORTANCE):

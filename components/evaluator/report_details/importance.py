@@ -1,7 +1,7 @@
-"""How much a model needs each feature: its loss grows when the feature's values change rows.
+"""Importance of features: the growth of a model's loss when a feature's values are permuted across rows.
 
-A bounded number of examples is looked at, for a bounded time. All features but one stay as they are, so
-one that another feature can stand for looks less important than it is.
+The number of examples and the time are limited. All other features stay as they are, so a feature that
+another one can replace looks less important than it is.
 """
 
 import logging
@@ -25,15 +25,15 @@ from components.evaluator.metrics.extraction import ModelToEvaluate, load_models
 _LOGGER = logging.getLogger(__name__)
 
 MAX_ROWS = 500
-"""Examples that are looked at, at most."""
+"""Maximum number of examples to evaluate."""
 
 MAX_SECS = 1.0
-"""After this time no further feature is begun."""
+"""Time after which no further feature is started."""
 
 _MIN_ROWS = 20
 _ROWS_IN_A_CALL = 4_096
-_FEWEST_ROWS = 100  # of many features: each is looked at with as few
-_READ_FOR_ONE = 4  # rows that are read for each that is looked at, so that they are from all over
+_FEWEST_ROWS = 100  # used for many features
+_READ_FOR_ONE = 4  # rows to read for each row used, so that the sample covers all files
 _CONFIDENCE = 0.95
 _ROUNDING = 1e-6
 _SEED = 20_260_131
@@ -46,7 +46,7 @@ class Row:
     """A serialized tf.Example in parts that can be exchanged.
 
     Attributes:
-        parts: By feature, its entry in the map of features, as bytes.
+        parts: Serialized entry in the map of features, by feature name.
     """
 
     parts: dict[str, bytes]
@@ -63,19 +63,23 @@ class Row:
         )
 
     def serialize(self, name: str = "", other: "Row | None" = None) -> bytes:
-        """Returns the example, with one feature as another row has it; or without it, as that one."""
+        """Returns the example with one feature's value, or its absence, from another row."""
         parts = {**self.parts, name: other.parts.get(name, b"")} if other else self.parts
-        body = b"".join(parts.values())  # a map is a sequence of entries: parts add up to a message
-        return b"\x0a" + _varint(len(body)) + body  # field 1 of tf.Example, by its length
+        body = b"".join(
+            parts.values()
+        )  # a map is a sequence of entries, so the parts join to a message
+        return (
+            b"\x0a" + _varint(len(body)) + body
+        )  # field 1 of tf.Example, prefixed with its length
 
 
 class Importance(beam.DoFn):
-    """Turns the list of all files into the importances of features, as JSON has them.
+    """Turns the list of all files into the importances of features, in JSON form.
 
     Args:
-        models: As of `ReadAndEvaluate`; the first one is looked at.
-        models_of: As there.
-        gate: Says what kind of problem it is.
+        models: Models as for `ReadAndEvaluate`; only the first one is used.
+        models_of: Cache of the models as for `ReadAndEvaluate`.
+        gate: Settings with the problem type.
         clock: Returns seconds.
     """
 
@@ -93,7 +97,7 @@ class Importance(beam.DoFn):
         self._clock = clock
 
     def process(self, paths: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields what was found; nothing where no loss is known, or there are too few examples."""
+        """Yields the importances; nothing if the loss is not known or there are too few examples."""
         model = load_models(self._models_of, self._models)[self._models[0].name]
         serialized = read_sample(sorted(paths), MAX_ROWS)
         if len(serialized) < _MIN_ROWS:
@@ -101,14 +105,14 @@ class Importance(beam.DoFn):
         try:
             yield from self._of(model, serialized)
         except (tf.errors.InvalidArgumentError, ValueError) as error:
-            # The evaluation of all examples says so, too, unless it is of the exchanged values alone.
+            # The evaluation of all examples reports this, too, unless only the exchanged values cause it.
             _LOGGER.warning(
-                "The importance of features is not known: the model cannot take the examples: %s",
+                "The importance of features is unknown: the model cannot read the examples: %s",
                 error,
             )
 
     def _of(self, model: EvalModel, serialized: npt.NDArray[Any]) -> Iterator[dict[str, Any]]:
-        # One call of the model where that is enough: the evaluation itself must not take longer for it.
+        # One model call if the rows fit into it: importances must not take longer than the evaluation itself.
         num_features = len(Row.parse(serialized[0]).parts)
         size = max(_FEWEST_ROWS, _ROWS_IN_A_CALL // max(1, num_features))
         serialized = serialized[:: max(1, len(serialized) // size)][:size]
@@ -132,11 +136,11 @@ class Importance(beam.DoFn):
 
 
 def read_sample(paths: Sequence[str], size: int) -> npt.NDArray[Any]:
-    """Returns some serialized examples of the files: every k-th of those that are read.
+    """Returns some serialized examples of the files: every k-th of the rows read.
 
     Args:
         paths: TFRecord files.
-        size: How many at most.
+        size: Maximum number of examples.
     """
     records: list[bytes] = []
     of_each = -(-size * _READ_FOR_ONE // max(1, len(paths)))
@@ -155,20 +159,20 @@ def permutation_importance(
     usual: npt.NDArray[np.float64],
     clock: Callable[[], float],
 ) -> dict[str, Any]:
-    """Returns by how much the loss grows for each feature, the most important first.
+    """Returns the growth of the loss for each feature, the most important feature first.
 
     Args:
         serialized: Examples `[n]`.
         predict: Returns the predictions of examples `[n * k]`.
         loss: Returns the loss of each of the `n` examples from their predictions.
-        usual: The loss as they are, `[n]`.
+        usual: Loss on the unchanged examples, `[n]`.
         clock: Returns seconds.
     """
     start = clock()
     rows = [Row.parse(example) for example in serialized]
     names = sorted({name for row in rows for name in row.parts})
     size = len(rows)
-    # A shift by a random number of rows exchanges every row, which a random order does not.
+    # A shift by a random number of rows moves every row; a random order would leave some in place.
     order = np.random.default_rng(_SEED).permutation(size)
     other = dict(zip(order, np.roll(order, 1), strict=True))
     at_a_time = max(1, _ROWS_IN_A_CALL // size)
@@ -187,7 +191,9 @@ def permutation_importance(
         predictions = predict(np.array(changed, object))
         for number, name in enumerate(group):
             growth = loss(predictions[number * size : (number + 1) * size]) - usual
-            growth[np.abs(growth) < _ROUNDING] = 0.0  # another batch is summed in another order
+            growth[np.abs(growth) < _ROUNDING] = (
+                0.0  # batches of another size are summed in another order
+            )
             finite = growth[np.isfinite(growth)]
             difference = intervals.mean_difference(
                 finite, np.zeros(len(finite)), np.ones(len(finite)), _CONFIDENCE
@@ -219,7 +225,7 @@ def _number(value: float) -> float | None:
 
 
 def _varint(number: int) -> bytes:
-    """Returns a number as protobuf writes it: seven bits a byte, the lowest first."""
+    """Returns a number in protobuf's encoding: seven bits a byte, the lowest first."""
     parts = bytearray()
     while number > 0x7F:
         parts.append(number & 0x7F | 0x80)

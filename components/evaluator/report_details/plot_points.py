@@ -1,4 +1,4 @@
-"""From sums over examples to the points of plots: ROC, precision and recall, calibration, confusion."""
+"""Points of plots from sums over examples: ROC, precision and recall, calibration, confusion."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from components.evaluator.report_details.prediction_sums import (
 )
 
 CONFIDENCE = 0.95
-"""Of the intervals of a calibration."""
+"""Number of intervals of a calibration."""
 
 MAX_POINTS = 100
-"""Points of a curve."""
+"""Number of points of a curve."""
 
 MAX_CLASSES = 30
-"""Classes of a confusion matrix; those with the fewest examples are one together."""
+"""Number of classes of a confusion matrix; the classes with the fewest examples are merged into one."""
 
 _CALIBRATION_BINS = 10
 _HISTOGRAM_BINS = 20
@@ -29,10 +29,10 @@ _THRESHOLD = 0.5
 
 
 def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Returns what the plots of a model show, as JSON has it; empty where nothing was counted.
+    """Returns the points of a model's plots in JSON form; empty if nothing was counted.
 
     Args:
-        sums: Over the examples.
+        sums: Sums over the examples.
         classes: Names of the classes; empty names them by their ids.
     """
     if sums.by_class is not None:
@@ -46,7 +46,7 @@ def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str
 
 def _binary(by_class: Values) -> dict[str, Any]:
     negative, positive = by_class
-    # From the highest probability down: what is taken for 1 if the threshold lies at a bin's lower end.
+    # True and false positives, with the threshold at the lower end of each bin from the highest down.
     true = np.concatenate([[0.0], np.cumsum(positive[::-1])])
     false = np.concatenate([[0.0], np.cumsum(negative[::-1])])
     thresholds = 1 - np.arange(NUM_BINS + 1) / NUM_BINS
@@ -66,7 +66,7 @@ def _binary(by_class: Values) -> dict[str, Any]:
         found["precision_recall"] = _rows(
             recall[some][kept], precision[kept], thresholds[some][kept]
         )
-    # Above the threshold is 1, as Keras has it; the bin that begins with it counts as above.
+    # Values above the threshold are 1, as in Keras; the bin that begins with it counts as above.
     cut = int(_THRESHOLD * NUM_BINS)
     found["confusion"] = {
         "threshold": _THRESHOLD,
@@ -79,7 +79,7 @@ def _binary(by_class: Values) -> dict[str, Any]:
 
 
 def _calibration(negative: Values, positive: Values) -> list[dict[str, float]]:
-    """Returns, for tenths of the examples by their probability, what was predicted and what happened."""
+    """Returns mean prediction and observed rate for tenths of the examples by probability."""
     total = negative + positive
     weight = float(total.sum())
     if not weight > 0:
@@ -165,7 +165,7 @@ def _regression(sample: Values) -> dict[str, Any]:
 
 
 def _corners(horizontal: Values, vertical: Values) -> Any:
-    """Returns the indices of the points to draw: where the curve turns, then evenly along its way."""
+    """Returns the indices of the points to draw: the curve's turns, then points at even distances."""
     first, last = 0, len(horizontal) - 1
     moved: Any = np.flatnonzero((np.diff(horizontal) != 0) | (np.diff(vertical) != 0)) + 1
     kept = np.unique(np.concatenate([[first], moved - 1, moved, [last]]))

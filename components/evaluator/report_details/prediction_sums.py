@@ -1,7 +1,7 @@
-"""What the plots of an evaluation are made of: sums over examples, of bounded size, that can be added.
+"""Sums over examples for the plots of an evaluation; they have bounded size and can be added.
 
-However many examples there are: probabilities are counted in 10,000 intervals, classes in a table, and
-of numbers a random sample is kept.
+For any number of examples, probabilities are counted in 10,000 intervals and classes in a table;
+for regressions a random sample is kept.
 """
 
 import zlib
@@ -17,13 +17,13 @@ from components.evaluator.gate.outcomes import ProblemType
 Values: TypeAlias = npt.NDArray[np.float64]
 
 NUM_BINS = 10_000
-"""Intervals that probabilities are counted in."""
+"""Number of intervals for probabilities."""
 
 NUM_CONFIDENCE_BINS = 20
-"""Intervals of the probability of the most probable class."""
+"""Number of intervals for the probability of the most probable class."""
 
 MAX_SAMPLE = 2_000
-"""Numbers that are kept of a regression."""
+"""Maximum size of a regression's sample."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class PredictionSums:
     """Sums over the examples of one model.
 
     Attributes:
-        problem_type: None where nothing was counted.
-        num_examples: How many were counted.
+        problem_type: None if nothing was counted.
+        num_examples: Number of examples counted.
         by_class: Binary: weight by interval of the probability, `[2, NUM_BINS]`; row 1 has the examples
-            whose label is 1.
+            with label 1.
         confusion: Multi-class: weight by (label, most probable class).
         confidence: Multi-class: by interval of the highest probability, its weighted sum, the weight of
-            what is right, and the weight, `[3, NUM_CONFIDENCE_BINS]`.
+            right answers, and the weight, `[3, NUM_CONFIDENCE_BINS]`.
         sample: Regression: label, prediction and a random number of some examples, those with the lowest
             random numbers, `[at most MAX_SAMPLE, 3]`.
     """
@@ -57,7 +57,7 @@ class PredictionSums:
         weights: Values,
         problem_type: ProblemType | None,
     ) -> "PredictionSums":
-        """Returns the sums of a batch; nothing where labels or predictions are none of the problem type.
+        """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type.
 
         Args:
             labels: `[n]`.
@@ -120,7 +120,7 @@ class PredictionSums:
 
     @classmethod
     def _of_numbers(cls, labels: Values, answers: Values) -> "PredictionSums":
-        # The seed is of the batch: the same examples give the same sample in each run.
+        # The seed depends on the batch: the same examples give the same sample in each run.
         seed = zlib.crc32(labels.tobytes() + answers.tobytes())
         order = np.random.default_rng(seed).random(len(labels))
         sample = np.stack([labels, answers, order], axis=1)
@@ -159,5 +159,5 @@ def _sum(first: Values | None, second: Values | None) -> Values | None:
 
 
 def _lowest(sample: Values) -> Values:
-    """Returns the rows with the lowest random numbers, in their order."""
+    """Returns the rows with the lowest random numbers, sorted by them."""
     return sample[np.argsort(sample[:, 2], kind="stable")[:MAX_SAMPLE]]

@@ -39,9 +39,9 @@ def test_extracts_of_two_models() -> None:
 def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason() -> None:
     gate = Gate(DefaultChecks("binary"), "")
     several = to_batch([extracts(np.array([1]), {"a": np.array([1]), "b": np.array([2])})], gate)
-    assert "no numbers" in gate.judge(several).unusable[""]
+    assert "not numbers" in gate.judge(several).unusable[""]
     ragged = [extracts(np.array(labels), np.array([0.5])) for labels in ([1], [1, 0])]
-    assert "labels are no numbers" in gate.judge(to_batch(ragged, gate)).unusable[""]
+    assert "labels are not numbers" in gate.judge(to_batch(ragged, gate)).unusable[""]
 
 
 def test_the_features_of_slices_come_along() -> None:

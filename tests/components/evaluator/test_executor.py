@@ -166,7 +166,7 @@ def test_a_worse_model_than_the_baseline_is_not_blessed(
     worse = evaluate(examples, baseline, config, baseline_model=binary_model)
     assert worse.verdict.failures == [
         "binary_accuracy changed by -0.5 from the baseline's 0.75 to 0.25, where at least -0.01 is "
-        "asked for (slice: Overall)"
+        "required (slice: Overall)"
     ]
     # The first model of all has no baseline, and nothing to be worse than.
     assert evaluate(examples, baseline, config).verdict.blessed
@@ -187,7 +187,7 @@ def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
     whole = model(tf.io.FixedLenFeature([], tf.int64), "whole")
     found = evaluate(examples, binary_model, config, baseline_model=whole).verdict
     assert found.not_checked == (
-        "the model against the baseline, which takes columns of other types: 'fare' was int64, and is "
+        "the model against the baseline, which has other column types: 'fare' was int64, and is "
         "float now",
     )
     assert (found.blessed, found.baseline_metrics) == (True, {})
@@ -409,7 +409,7 @@ def test_slicing_by_what_is_no_column_lists_the_columns(
         f"{schema.uri}/schema.pbtxt",
         schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("fare", "hours")]),
     )
-    with pytest.raises(ValueError, match=r"'hour', which is no raw feature.*: hours, fare"):
+    with pytest.raises(ValueError, match=r"'hour', which is not a raw feature.*: hours, fare"):
         evaluate(
             make_examples(binary_rows(5)), binary_model, eval_config(BINARY % 0.5), schema=schema
         )

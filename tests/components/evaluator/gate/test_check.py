@@ -42,7 +42,7 @@ CHECK = Check(
             "+0.11; the bound is 0.595; 80 examples)",
         ),
         ({"against": "baseline", "passed": True}, 9, "auc 0.55 is not worse than the baseline's"),
-        ({"value": None}, 9, "auc is no number: the model predicts what is none, or a class"),
+        ({"value": None}, 9, "auc is not a number: the model predicts NaN or infinity, or a class"),
         (
             {"metric": "mean_squared_error", "higher_is_better": False, "difference": -0.05},
             80,

@@ -259,7 +259,7 @@ def test_few_examples_are_said_to_be_few_and_do_not_stop_a_model_for_the_baselin
     assert not checked.checks[0].passed
     one_class = check("binary", np.zeros(30, int), np.linspace(0.1, 0.2, 30))
     assert not one_class.checks[0].passed
-    assert one_class.checks[0].message.startswith("auc is no number")
+    assert one_class.checks[0].message.startswith("auc is not a number")
     assert one_class.checks[0].low is None
 
 
@@ -277,14 +277,14 @@ def test_what_cannot_be_checked_is_said() -> None:
     unknown = check(None, labels, np.ones(4))
     assert unknown.checks == ()
     (reason,) = unknown.not_checked
-    assert "against the trivial one and the baseline: its predictions are of no known" in reason
+    assert "against the trivial one and the baseline: its predictions have no known" in reason
     empty = check("binary", np.zeros(0), np.zeros(0))
     assert empty.not_checked == ("the default checks: there are no examples",)
     # A baseline of another kind is no reason to push without the comparison.
     other = check("binary", labels, np.array([0.1, 0.9, 0.8, 0.2]), np.array([4.0, 5, 6, 7]))
     assert len(other.checks) == 2
     (failure,) = other.failures
-    assert "cannot be compared with the one that is served" in failure
+    assert "cannot be compared with the served one" in failure
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,12 @@ def test_a_custom_head_is_not_checked_and_that_is_said(
     model = make_scorer("good", key="my_score")
     verdict = evaluate(make_examples(rows(4, 60)), model, config, checks=DefaultChecks()).verdict
     (reason,) = verdict.not_checked
-    assert "its predictions are of no known kind. Set data.problem_type" in reason
+    assert "its predictions have no known problem type. Set data.problem_type" in reason
     assert verdict.checks == ()
     assert verdict.blessed is has_threshold
     assert f"Not checked: {reason}" in caplog.text
     if not has_threshold:
-        assert "nothing says that the model is good enough. Not checked: " in verdict.failures[0]
+        assert "so the model cannot be judged. Not checked: " in verdict.failures[0]
 
 
 def test_a_baseline_of_fewer_classes_is_compared_by_their_names(

@@ -62,7 +62,7 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
     assert good.answers["b"].tolist() == [[0.2], [0.3], [0.4]]
     mixed = concatenate([part([0, 1], [0.2, 0.3]), part([1], [4.0])])
     assert list(mixed.answers) == ["c"]
-    assert mixed.unusable == {"b": "its predictions are no probabilities between 0 and 1"}
+    assert mixed.unusable == {"b": "its predictions are not probabilities between 0 and 1"}
     assert concatenate([]).problem_type is None
 
 
@@ -70,16 +70,16 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
     ("problem_type", "labels", "predictions", "reason"),
     [
         ("binary", [0, 2], [0.1, 0.2], "neither 0 nor 1"),
-        ("binary", [0, 1], [[0.1, 0.2, 0.7]] * 2, r"one probability, and it has .*\[None, 3\]"),
-        ("binary", [0, 1], [-3.0, 3.0], "no probabilities between 0 and 1"),
-        ("binary", [[0, 1], [1, 0]], [0.1, 0.2], "2 labels to an example"),
-        ("multi-class", [0, 1.5], [[0.5, 0.5]] * 2, "no class ids"),
+        ("binary", [0, 1], [[0.1, 0.2, 0.7]] * 2, r"one probability; the model has .*\[None, 3\]"),
+        ("binary", [0, 1], [-3.0, 3.0], "not probabilities between 0 and 1"),
+        ("binary", [[0, 1], [1, 0]], [0.1, 0.2], "2 labels per example"),
+        ("multi-class", [0, 1.5], [[0.5, 0.5]] * 2, "not class ids"),
         ("multi-class", [0, 1], [0.5, 0.5], "a probability for each class"),
         ("multi-class", [0, 1], [[3.0, 0.1]] * 2, "add up to 1"),
         ("regression", [0, float("nan")], [0.5, 0.5], "not finite"),
-        ("regression", [0, 1], [[0.5, 0.5]] * 2, "one number to an example"),
-        ("regression", ["a", "b"], [0.5, 0.5], "labels are no numbers"),
-        ("regression", [0, 1], ["a", "b"], "predictions are no numbers"),
+        ("regression", [0, 1], [[0.5, 0.5]] * 2, "one number per example"),
+        ("regression", ["a", "b"], [0.5, 0.5], "labels are not numbers"),
+        ("regression", [0, 1], ["a", "b"], "predictions are not numbers"),
         (None, [0, 1], [0.5, 0.5], r"Set data\.problem_type"),
     ],
 )

@@ -98,7 +98,7 @@ def test_a_histogram_keeps_the_buckets_that_are_not_empty() -> None:
 
 
 def test_predictions_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="no numbers"):
+    with pytest.raises(ValueError, match="not numbers"):
         sums_of('class_name: "AUC"').add(rows([1], [np.nan]))
 
 

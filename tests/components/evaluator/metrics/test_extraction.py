@@ -45,7 +45,7 @@ def test_only_what_slices_and_weighs_is_decoded() -> None:
 
 
 def test_an_unknown_feature_lists_the_nearest_first() -> None:
-    with pytest.raises(ValueError, match=r"by 'hour', which is no raw feature.*: hours, fare"):
+    with pytest.raises(ValueError, match=r"by 'hour', which is not a raw feature.*: hours, fare"):
         RawFeatures.from_config(CONFIG, schema("fare", "hours", "city", "weight"))
 
 
