@@ -18,7 +18,7 @@ class Context:
       record: The run.
       details: By section, see `RunDetails`; those that were not recorded are left out.
       records: All runs of the root, oldest first, this one among them.
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
     """
 
     record: RunRecord

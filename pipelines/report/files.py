@@ -24,7 +24,7 @@ def write_pages(root: Path, record: RunRecord, target: Path) -> None:
     """Writes the report of a run, the index, and again the report of the version that served before.
 
     Args:
-      root: Of the pipeline, after retention was applied: pages link to no removed run.
+      root: Root folder of the pipeline, after retention was applied: pages link to no removed run.
       record: As the run has ended; what is on disk may not say so yet.
       target: Of the report.
     """
@@ -40,7 +40,7 @@ def write_index(root: Path) -> None:
     """Makes the index again, if there is one, after a change that no run has made.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
     """
     if (root / "runs" / INDEX).exists():
         index_file(root, read_runs(root))
@@ -60,7 +60,7 @@ def report_file(
     """Returns the report of a run, which is made if it is not up to date.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: All runs, oldest first.
       run_id: The run, one of them.
       output: Where it goes. Default: beside the record.
@@ -78,7 +78,7 @@ def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = N
     """Returns the index of a root, which is made if it is not up to date.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: All runs, oldest first.
       output: Where it goes. Default: beside the records.
     """

@@ -23,7 +23,7 @@ def render_index(
     """Returns the index as HTML.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: All runs, oldest first.
       state: What the page is made of, see `index_state`.
       has_reports: Whether the reports lie beside it, as far as they were made.

@@ -36,7 +36,7 @@ def kept_runs(
     """Returns which runs keep what.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: Of all its runs, oldest first.
       rules: Of the configuration.
       now: The time, UTC.

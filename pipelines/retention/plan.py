@@ -56,7 +56,7 @@ def plan_removals(
     """Returns what goes, in an order in which nothing refers to what is gone, wherever it is stopped.
 
     Args:
-      root: Of the pipeline, an absolute path; its lock is held.
+      root: Root folder of the pipeline, an absolute path; its lock is held.
       rules: Of the configuration.
       now: The time, UTC.
       store: ML Metadata of the root; None without one.

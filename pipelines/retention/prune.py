@@ -29,7 +29,7 @@ def prune_root(
     """Removes what no rule keeps and nothing needs, and returns it.
 
     Args:
-      root: Of the pipeline, an absolute path; the caller holds its lock.
+      root: Root folder of the pipeline, an absolute path; the caller holds its lock.
       rules: What is kept.
       dry_run: Whether to remove nothing.
       now: UTC. Default: the time.
@@ -54,7 +54,7 @@ def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Remo
     """Prunes a root by the rules of its newest run, or by others.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
       given: Rules that go before those of the configuration, by their keys; None where not given.
       dry_run: Whether to remove nothing.
 
@@ -101,7 +101,7 @@ def prune_after_run(
     """Applies the rules at the end of a run. An error here is shown and logged; the run's outcome stays.
 
     Args:
-      root: Of the pipeline; the caller holds its lock.
+      root: Root folder of the pipeline; the caller holds its lock.
       rules: Of the run's configuration.
       say: Shows a line.
       settings: Where ML Metadata is.

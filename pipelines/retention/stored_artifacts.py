@@ -64,7 +64,7 @@ def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecu
 
     Args:
       store: Nobody else works with this root.
-      root: Of the pipeline; an absolute path.
+      root: Root folder of the pipeline; an absolute path.
     """
     runs: dict[int, set[str]] = defaultdict(set)
     bases: dict[str, str] = {}

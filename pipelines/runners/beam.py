@@ -41,7 +41,7 @@ class BeamRunner(Runner):
 
         Args:
           config: The configuration.
-          root: Of the pipeline.
+          root: Root folder of the pipeline.
 
         Raises:
           RunFailedError: The engine does not answer.

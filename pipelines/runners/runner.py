@@ -41,7 +41,7 @@ class Runner(Protocol):
 
         Args:
           config: The configuration.
-          root: Of the pipeline.
+          root: Root folder of the pipeline.
 
         Raises:
           RunFailedError: What is to do the work does not answer.

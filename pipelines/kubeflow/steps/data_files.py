@@ -1,7 +1,7 @@
-"""The files that CsvExampleGen reads, by their content.
+"""Files that CsvExampleGen reads, with hashes of their content.
 
-`Plan` has read them before, in another pod. What the step makes of them is cached under what `Plan` has
-seen: so the step reads these files and no others, or fails.
+`Plan` has read them before, in another pod, and the step's outputs are cached under the hashes that it saw.
+So the step fails unless it reads the same content.
 """
 
 import fnmatch
@@ -17,12 +17,12 @@ from pipelines.errors import RunFailedError
 
 @dataclass(frozen=True)
 class DataFiles:
-    """What is in the folder that ExampleGen reads.
+    """Content of the folder that ExampleGen reads.
 
     Attributes:
-      folder: Absolute path.
-      patterns: Of the files in it that are read, relative to the folder.
-      files: SHA-256 of each, in hexadecimal digits, by its path relative to the folder.
+      folder: Absolute path of the folder.
+      patterns: Patterns of the files to read, relative to the folder.
+      files: SHA-256 of each file, in hexadecimal digits, by its path relative to the folder.
     """
 
     folder: str
@@ -30,7 +30,7 @@ class DataFiles:
     files: dict[str, str]
 
     def as_plan(self) -> dict[str, Any]:
-        """Returns it as plain values."""
+        """Returns the fields as plain values."""
         return asdict(self)
 
     @classmethod
@@ -46,28 +46,28 @@ class DataFiles:
 
 
 def data_files_of(data: StagedData) -> DataFiles:
-    """Returns what ExampleGen reads of staged data."""
+    """Returns the files that ExampleGen reads of staged data."""
     patterns = [pattern for _, pattern in data.splits] or [data.pattern]
     return DataFiles.read(str(data.folder), patterns)
 
 
 def check_as_profiled(profile: CsvProfile, component: str) -> None:
-    """Checks that files still have the content that their profile was made of.
+    """Checks that files have not changed since they were profiled.
 
     Args:
-      profile: Of the files.
-      component: The step that wants to know, for the error.
+      profile: Profile of the files.
+      component: Id of the step that checks, for the error.
 
     Raises:
-      RunFailedError: They have not.
+      RunFailedError: A file has changed or is gone.
     """
     try:
         is_same = fingerprint_of(profile.files) == profile.fingerprint
     except FileNotFoundError as error:
         raise RunFailedError(
             component,
-            f"a file of the data is gone since it was read: {error.filename}. Run again when nothing "
-            "removes files there",
+            f"a file of the data was removed after it was read: {error.filename}. Run again when "
+            "nothing removes files there",
         ) from error
     if not is_same:
         raise RunFailedError(
@@ -78,14 +78,14 @@ def check_as_profiled(profile: CsvProfile, component: str) -> None:
 
 
 def check_data_files(planned: dict[str, Any], component: str) -> None:
-    """Checks that the files are those that `Plan` has seen.
+    """Checks that the files are those that `Plan` read.
 
     Args:
-      planned: `DataFiles.as_plan`.
-      component: The step that reads them, for the error.
+      planned: Result of `DataFiles.as_plan`.
+      component: Id of the step that reads them, for the error.
 
     Raises:
-      RunFailedError: Files have changed, are gone, or have come.
+      RunFailedError: Files were changed, removed or added.
     """
     before: dict[str, str] = planned["files"]
     try:
@@ -94,26 +94,26 @@ def check_data_files(planned: dict[str, Any], component: str) -> None:
         now = {}
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if changed:
-        raise RunFailedError(component, _what_changed(changed, before, now, planned["folder"]))
+        raise RunFailedError(component, _change_message(changed, before, now, planned["folder"]))
 
 
-def _what_changed(
+def _change_message(
     changed: list[str], before: dict[str, str], now: dict[str, str], folder: str
 ) -> str:
-    """Returns what has become of the data, and what to do."""
+    """Returns the change of the data and the fix, for an error message."""
     files = f"{changed[0]}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''} in {folder}"
     if not any(name in now for name in changed):
         return (
-            f"data that the step Plan had read are gone: {files}. Put them back and try again, or start "
-            "a new run, which reads what is there"
+            f"data that the step Plan read are gone: {files}. Put them back and try again, or start "
+            "a new run, which reads the current files"
         )
     if not any(name in before for name in changed):
         return (
-            f"data have come after the step Plan had read the others: {files}. Start a new run, which "
+            f"data were added after the step Plan read the others: {files}. Start a new run, which "
             "reads them, too"
         )
     return (
-        f"the data changed after the step Plan had read them: {files}. Start a new run, which reads them "
+        f"the data changed after the step Plan read them: {files}. Start a new run, which reads them "
         "as they are now; give new data a name of their own"
     )
 

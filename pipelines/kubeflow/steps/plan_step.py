@@ -1,4 +1,4 @@
-"""The first step: reads the data as they are now, begins the run, and plans all others."""
+"""The step `Plan`, the first one: reads the data, begins the run and plans all other steps."""
 
 import sys
 from dataclasses import replace
@@ -26,18 +26,18 @@ _MAX_TRIES = 3
 
 
 def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
-    """Begins a run, and returns the names of its components' plans by their roles.
+    """Begins a run, and returns the names of its components' plans by role.
 
-    A step that is tried again goes on with the same run.
+    A retry of the step goes on with the same run.
 
     Args:
-      root: Of the pipeline.
-      config: The configuration, with the parameters of the run.
+      root: Root folder of the pipeline.
+      config: Configuration with the parameters of the run applied.
       kubeflow_run: Id of the run on Kubeflow.
 
     Raises:
       BadInputError: The data or the configuration cannot be used; no run was begun.
-      RunFailedError: The data or the root's schema changed while they were read, or another step holds the
+      RunFailedError: The data or the root's schema changed while they were read, or another step held the
         root's lock for too long.
     """
     check_beam(config.beam)
@@ -82,7 +82,7 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
         recorder.note(lost)
     data = stage_data(plan, recorder)
     if data.reasons:
-        data.folder.touch()  # a copy that is needed
+        data.folder.touch()  # keeps the copy from being removed
     files = data_files_of(data)
     check_as_profiled(plan.profile, PLAN)
     from pipelines.definitions.csv_to_serving import csv_to_serving

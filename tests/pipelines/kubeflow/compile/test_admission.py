@@ -89,7 +89,7 @@ def test_data_in_an_object_store_are_refused(config_of, scheme, name):
     with pytest.raises(BadInputError) as refused:
         check_config(config_of(data={"path": path, "label": "tips"}))
     said = str(refused.value)
-    assert said.startswith(f"data.path = {path!r}: steps read files, and no object store")
+    assert said.startswith(f"data.path = {path!r}: steps read files, not object stores")
     assert "Put the files on a volume" in said
     assert "/mnt/pipelines" in said
 

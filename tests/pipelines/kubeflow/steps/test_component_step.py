@@ -144,7 +144,7 @@ def test_data_that_change_while_they_are_read_fail_the_step(importing, tmp_path,
         return execute(*arguments)
 
     monkeypatch.setattr(component_step, "execute_component", with_more_data)
-    with pytest.raises(RunFailedError, match=r"come after the step Plan.*b\.csv"):
+    with pytest.raises(RunFailedError, match=r"added after the step Plan.*b\.csv"):
         run_component(call, planned, KeptFindings())
 
 

@@ -50,7 +50,7 @@ def test_files_are_known_by_their_content(folder, planned):
         (lambda folder: (folder / "eval" / "a.csv").unlink(), "are gone: eval/a.csv in "),
         (
             lambda folder: (folder / "eval" / "z.csv").write_text("new"),
-            "have come .*: eval/z.csv in ",
+            "were added .*: eval/z.csv in ",
         ),
         (lambda folder: folder.rename(folder.parent / "away"), "gone: eval/a.csv and 2 more in "),
     ],
@@ -69,5 +69,5 @@ def test_files_are_held_against_their_profile(data):
     with pytest.raises(RunFailedError, match="changed while they were read"):
         check_as_profiled(profile, "Plan")
     Path(data).unlink()
-    with pytest.raises(RunFailedError, match=f"is gone since it was read: {data}"):
+    with pytest.raises(RunFailedError, match=f"was removed after it was read: {data}"):
         check_as_profiled(profile, "Plan")
