@@ -160,8 +160,8 @@ def _check_root(settings: KubeflowConfig) -> None:
     ):
         paths = ", ".join(volume.path for volume in settings.volumes) or "none"
         raise BadInputError(
-            f"kubeflow.root = {settings.root!r} is not on a volume (volumes: {paths}): the next step would not "
-            'see the files of the former. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
+            f"kubeflow.root = {settings.root!r} is not on a volume (volumes: {paths}): the next step would "
+            'not see the files of the former. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
             f'"{PurePosixPath(settings.root).parent}".'
         )
 

@@ -67,7 +67,7 @@ def test_compile_says_what_is_wrong(config, tmp_path):
         "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a"
     )
     assert ran.exit_code == 2
-    assert "is on no volume" in ran.output
+    assert "is not on a volume" in ran.output
     assert not (tmp_path / "a").exists()
 
 

@@ -36,7 +36,7 @@ def test_the_steps_are_those_of_the_pipeline():
         ({"pipeline_root": "/data"}, "'/data'.*minio://.*kubeflow.root instead"),
         ({"pipeline_root": "minio://"}, "kubeflow.pipeline_root = 'minio://'"),
         ({"root": None}, "kubeflow.root is missing"),
-        ({"root": "/elsewhere/taxi"}, "on no volume.*/mnt/pipelines"),
+        ({"root": "/elsewhere/taxi"}, "not on a volume.*/mnt/pipelines"),
         ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
         ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
         ({"name": "a" * 58}, "at most 57"),
