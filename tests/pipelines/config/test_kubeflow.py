@@ -75,7 +75,7 @@ def test_all_of_it(tmp_path):
         ('[kubeflow]\nimage = "Not A Valid Image!!"', "kubeflow.image = 'Not A.*name of an image"),
         ('[kubeflow]\nimage = "host/Pipelines:1"', "kubeflow.image = 'host/Pipelines:1'"),
         ('[kubeflow]\nimage = "pipelines:"', "kubeflow.image"),
-        ('[kubeflow]\nnode_selector = {"a b" = "c"}', "'a b' is no label"),
+        ('[kubeflow]\nnode_selector = {"a b" = "c"}', "'a b' is not a label"),
         ('[kubeflow]\nnode_selector = {"a" = "b c"}', "'b c' is not a value of a label"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_name_like_a_date_that_is_none(found):
         ("{SPAN}/{YYYY}-{MM}-{DD}.csv", r"\{SPAN\} and \{YYYY\} both name the span"),
         ("{YYYY}/{MM}.csv", r"there is no \{DD\}"),
         ("{DD}.csv", r"there is no \{YYYY\}"),
-        ("v{VERSION}/x.csv", r"\{VERSION\} is that of a span: add \{SPAN\}"),
+        ("v{VERSION}/x.csv", r"\{VERSION\} belongs to a span: add \{SPAN\}"),
         ("{span}/x.csv", r"\{span\} is not a placeholder: write \{SPAN\}"),
         ("{SPAN}/{Version}", r"write \{VERSION\}"),
         ("{SPAN:x}.csv", r"a width is a number of digits, as in \{SPAN:4\}"),

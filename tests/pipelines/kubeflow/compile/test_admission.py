@@ -150,7 +150,7 @@ TASKS = {"plan": {}}
     ("changes", "message"),
     [
         ({"schemaVersion": "2.0.0"}, "schemaVersion='2.0.0'"),
-        ({"root": {"dag": {"tasks": {"my_task": {}}}}}, "'my_task' is no name"),
+        ({"root": {"dag": {"tasks": {"my_task": {}}}}}, "'my_task' is not a valid name"),
         (
             {
                 "root": {

@@ -64,9 +64,7 @@ def test_multi_class_and_regression(full):
     }  # fmt: skip
     found = describe(with_plots(full, problem_type="regression", model=model))
     assert [plot.title for plot in found["plots"]] == ["Predicted against actual", "Residuals"]
-    assert (
-        "The median is 0.125; 90 % are between -0.25 and 0.5." in found["plots"][1].description
-    )
+    assert "The median is 0.125; 90 % are between -0.25 and 0.5." in found["plots"][1].description
 
 
 def test_what_is_not_known_is_said(full, bare, failed):
