@@ -1,25 +1,25 @@
-"""What the ExampleValidator found."""
+"""Findings of the ExampleValidator."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 NOTE_PREFIX = "anomaly: "
-"""How the notes of a run begin that say what was found."""
+"""Prefix of a run's notes about anomalies."""
 
 _DRIFT = ("COMPARATOR_L_INFTY_HIGH", "COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH")
 
 
 @dataclass(frozen=True)
 class Anomaly:
-    """What is wrong with a column.
+    """An anomaly of a column.
 
     Attributes:
-      text: What it is.
-      is_breaking: Whether it makes training meaningless.
-      is_drift: Whether values have moved.
-      split: Whose values; empty if it is not known.
-      column: Its name; empty if it is not known.
+      text: Description of the anomaly.
+      is_breaking: True if it makes training meaningless.
+      is_drift: True if the distribution of the values has moved.
+      split: Split of the values; empty if unknown.
+      column: Name of the column; empty if unknown.
     """
 
     text: str
@@ -33,7 +33,7 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
     """Returns one anomaly for each column of each split that has any.
 
     Args:
-      anomalies: The ExampleAnomalies artifact.
+      anomalies: ExampleAnomalies artifact.
     """
     from tensorflow_metadata.proto.v0 import anomalies_pb2
     from tfx.types import artifact_utils
@@ -66,7 +66,7 @@ def read_drift(anomalies: Any) -> list[dict[str, Any]]:
     The ExampleValidator measures it where there are data to compare with.
 
     Args:
-      anomalies: The ExampleAnomalies artifact.
+      anomalies: ExampleAnomalies artifact.
     """
     from tensorflow_metadata.proto.v0 import anomalies_pb2
     from tfx.types import artifact_utils

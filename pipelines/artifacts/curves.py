@@ -1,4 +1,4 @@
-"""The curves of a training, from the event files that TensorBoard reads."""
+"""Reads the curves of a training from its event files for TensorBoard."""
 
 import logging
 import math
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 MAX_POINTS = 300
-"""Points of a curve that are kept, evenly, with the first and the last one."""
+"""Maximal number of points of a curve; evenly spaced, including the first and the last one."""
 
 MAX_CURVES = 60
-"""Curves that are kept; of more, the first ones by name."""
+"""Maximal number of curves; of more, the first ones by name."""
 
 _FILES = "*tfevents*"
 _LEFT_OUT = ("graph", "checkpoint_path")
@@ -21,7 +21,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
     """Returns the scalars of a training: `curves`, each with its `run`, `tag` and `points` [step, value].
 
     The run is the folder of the event file: empty for that of the training, `eval` for evaluations.
-    `num_curves` is how many there are. Values that are no finite numbers are left out.
+    `num_curves` is the number of all curves. Values that are not finite are left out.
 
     Args:
       model_run: Folder of the `model_run` artifact.
@@ -42,7 +42,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
 
 
 def _base_of(folders: list[Path], root: Path) -> Path:
-    """Returns the folder that the training wrote to: the one that holds all others."""
+    """Returns the folder that the training wrote to, which contains all others."""
     if not folders:
         return root
     base = min(folders, key=lambda folder: len(folder.parts))
@@ -52,7 +52,7 @@ def _base_of(folders: list[Path], root: Path) -> Path:
 
 
 def _scalars(file: Path) -> list[tuple[str, int, float]]:
-    """Returns tag, step and value of the scalars in a file, up to where it was cut off."""
+    """Returns tag, step and value of the scalars in a file, up to the point where it was cut off."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto import event_pb2
@@ -75,7 +75,7 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
                 if math.isfinite(number):
                     found.append((value.tag, int(event.step), float(f"{number:.6g}")))
     except (tf.errors.DataLossError, DecodeError) as error:
-        _LOGGER.warning("%s ends early, as of a training that was killed: %s", file, error)
+        _LOGGER.warning("%s ends early, as after a killed training: %s", file, error)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a model takes and returns, read from its SavedModel without loading it."""
+"""Reads the signatures of a SavedModel without loading it."""
 
 import os
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 _SERVE = "serve"
 _LEFT_OUT = ("__saved_model_init_op", "__saved_model_train_op")
 MAX_TENSORS = 300
-"""Inputs or outputs of a signature that are kept."""
+"""Maximal number of inputs, or of outputs, of a signature."""
 
 
 def describe_model(model: Any) -> dict[str, Any]:
-    """Returns the `signatures` of a model, and the size of what is served in `bytes`.
+    """Returns the `signatures` of a model, and the size of its serving files in `bytes`.
 
     A signature has its `name`, `method`, `inputs` and `outputs`; a tensor its `name`, `type` and `shape`,
-    where None is a size that is open.
+    where None is an unknown size.
 
     Args:
-      model: The `Model` artifact.
+      model: `Model` artifact.
     """
     from components.tfx.model_paths import serving_model_path
 
@@ -28,7 +28,7 @@ def read_signatures(folder: str) -> list[dict[str, Any]]:
     """Returns the signatures of a SavedModel, `serving_default` first.
 
     Args:
-      folder: Of the SavedModel.
+      folder: Folder of the SavedModel.
     """
     from google.protobuf import text_format
     from tensorflow.core.protobuf import saved_model_pb2

@@ -1,4 +1,4 @@
-"""How many examples fell into each split."""
+"""Number of examples of each split."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ def count_examples(statistics: Any) -> dict[str, int]:
     """Returns the number of examples by split.
 
     Args:
-      statistics: An artifact that StatisticsGen has put out.
+      statistics: Output artifact of StatisticsGen.
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx.dsl.io import fileio

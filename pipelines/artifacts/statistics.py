@@ -1,14 +1,14 @@
-"""What StatisticsGen knows of each column, as plain values: counts, quantiles, a small histogram."""
+"""Statistics of each column as plain values: counts, quantiles, a small histogram."""
 
 import math
 from pathlib import Path
 from typing import Any
 
 MAX_COLUMNS = 2_000
-"""Columns that are described; of more, the first ones."""
+"""Maximal number of described columns; of more, the first ones."""
 
 MAX_VALUES = 12
-"""Most frequent values of a column of text that are kept."""
+"""Maximal number of most frequent values of a text column."""
 
 _MAX_BARS = 20
 _MAX_LENGTH = 80
@@ -17,11 +17,11 @@ _MAX_LENGTH = 80
 def describe_statistics(statistics: Any) -> dict[str, Any]:
     """Returns the statistics by column and split.
 
-    `splits` has the number of examples of each, `columns` a dict for each column with its `name`, its
-    `type` and its values in each of the `splits`, and `num_columns` is how many there are.
+    `splits` has the number of examples of each split, `columns` a dict for each column with its `name`, its
+    `type` and its statistics in each of the `splits`, and `num_columns` is the number of all columns.
 
     Args:
-      statistics: An artifact that StatisticsGen has put out.
+      statistics: Output artifact of StatisticsGen.
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx.types import artifact_utils
@@ -50,8 +50,8 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
     """Returns the statistics of a column in a split.
 
     Args:
-      feature: A `FeatureNameStatistics` proto.
-      num_examples: Of the split.
+      feature: `FeatureNameStatistics` proto.
+      num_examples: Number of examples of the split.
     """
     kind = feature.WhichOneof("stats")
     if kind is None:
@@ -85,7 +85,7 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
 
 
 def _missing(common: Any, num_examples: int) -> int:
-    """Returns how many examples have no value: a feature that is there can be empty."""
+    """Returns the number of examples without a value: a feature that is present can be empty."""
     absent = int(num_examples - common.num_non_missing)
     single = common.max_num_values <= 1
     return int(num_examples - common.tot_num_values) if single else absent

@@ -1,1 +1,1 @@
-"""Beam on an engine: what `[beam]` says, as options of Beam, and what has to run beside it."""
+"""Beam on an engine: the Beam options of `[beam]`, and the processes that an engine needs."""

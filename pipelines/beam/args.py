@@ -1,4 +1,4 @@
-"""Checks Beam options: Beam itself leaves out, with a line in its log, what it does not know."""
+"""Checks Beam options: Beam itself only logs unknown options, and ignores them."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -9,10 +9,10 @@ from pipelines.errors import BadInputError
 
 
 def check_beam_args(args: Sequence[str]) -> None:
-    """Checks that Beam knows the options and takes their values.
+    """Checks that Beam knows the options and accepts their values.
 
     Raises:
-      BadInputError: It does not; the message lists the nearest options.
+      BadInputError: An option or a value is invalid; the message lists the nearest options.
     """
     if not args:
         return
@@ -31,7 +31,7 @@ def check_beam_args(args: Sequence[str]) -> None:
 
 
 def _kinds(base: type) -> Iterator[Any]:
-    """Yields the classes that define options of their own."""
+    """Yields the subclasses that define options."""
     for kind in base.__subclasses__():
         if "_add_argparse_args" in vars(kind):
             yield kind
@@ -39,7 +39,7 @@ def _kinds(base: type) -> Iterator[Any]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Knows the names of its options, and raises instead of ending the process."""
+    """Parser that records the names of its options, and raises instead of ending the process."""
 
     def __init__(self, **settings: Any):
         self.names: list[str] = []

@@ -1,4 +1,4 @@
-"""An engine, ready to take work: checked within seconds, with a job server of its own if need be."""
+"""Checks within seconds that an engine answers, and starts a job server if needed."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ def running_engine(config: BeamConfig, folder: Path) -> Iterator[list[str]]:
     """Yields Beam's options for an engine that answers.
 
     Args:
-      config: The configuration.
-      folder: For logs and the program that starts workers; is made.
+      config: Settings of `[beam]`.
+      folder: Folder for logs and the program that starts workers; it is created.
 
     Raises:
-      RunFailedError: The engine does not answer, or not as it must.
-      BadInputError: What is asked of it cannot be done there.
+      RunFailedError: The engine does not answer, or its answer is invalid.
+      BadInputError: The engine does not support the settings.
     """
     if config.runner == "direct":
         yield options.direct_options(config.direct)
@@ -45,7 +45,7 @@ def running_engine(config: BeamConfig, folder: Path) -> Iterator[list[str]]:
 
 
 def checked_flink(config: FlinkConfig) -> FlinkConfig:
-    """Returns the configuration, with the version that the cluster has.
+    """Returns the configuration with the version of the cluster.
 
     Raises:
       RunFailedError: The JobManager does not answer.
@@ -61,7 +61,7 @@ def checked_flink(config: FlinkConfig) -> FlinkConfig:
         raise RunFailedError(
             "Beam",
             f"no Flink JobManager answers at beam.flink.master = {config.master!r} ({error}). Start the "
-            "cluster, or mend the address of its REST interface",
+            "cluster, or correct the address of its REST interface",
         ) from error
     if config.version is not None and config.version != version:
         raise BadInputError(

@@ -1,4 +1,4 @@
-"""Beam's job server: whether one answers, and one of our own while a run lasts."""
+"""Beam's job server: checks one that is running, or starts one for the duration of a run."""
 
 import contextlib
 import socket
@@ -11,10 +11,10 @@ from pipelines.config.beam import FlinkConfig, JobServerConfig, SparkConfig
 from pipelines.errors import RunFailedError
 
 ANSWER_SECS = 10
-"""How long a job server, or a cluster, that runs may take to answer."""
+"""Timeout for the answer of a running job server or cluster."""
 
 START_SECS = 120
-"""How long one may take that was just started; a machine may be busy."""
+"""Timeout for the answer of a job server that was just started; the machine may be busy."""
 
 _LINES_OF_LOG = 5
 
@@ -23,22 +23,22 @@ _LINES_OF_LOG = 5
 def job_server(
     config: JobServerConfig, folder: Path, start_secs: float = START_SECS
 ) -> Iterator[str]:
-    """Yields `host:port` of a job server: the one that runs, or one that lives within the context.
+    """Yields `host:port` of a job server: a running one, or one that runs within the context.
 
     Args:
-      config: Of the engine.
-      folder: For its log, and what it stages.
-      start_secs: How long it may take to start.
+      config: Settings of the engine.
+      folder: Folder for its log and its staged files.
+      start_secs: Timeout of its start.
 
     Raises:
-      RunFailedError: None answers, or it cannot be started.
+      RunFailedError: The job server does not answer, or cannot be started.
     """
     if not config.starts_job_server and config.job_server is not None:
         if not _listens(config.job_server, ANSWER_SECS):
             raise RunFailedError(
                 "Beam",
                 f"no job server answers at beam.*.job_server = {config.job_server!r} within "
-                f"{ANSWER_SECS} s. Start it, or mend the address",
+                f"{ANSWER_SECS} s. Start it, or correct the address",
             )
         yield config.job_server
         return
@@ -66,7 +66,7 @@ def job_server(
 
 
 def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
-    """Returns what starts the job server of an engine, and its address."""
+    """Returns the command that starts the job server of an engine, and its address."""
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.portability import flink_runner, spark_runner
 
@@ -91,7 +91,7 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
     except Exception as error:
         raise RunFailedError(
             "Beam",
-            f"the job server's jar cannot be had: {error}. Set beam.*.job_server to the jar, or to the "
+            f"the job server's jar cannot be obtained: {error}. Set beam.*.job_server to the jar, or to the "
             "address of one that runs",
         ) from error
     return [str(part) for part in command], endpoint
@@ -112,7 +112,7 @@ def _wait_for(process: subprocess.Popen, endpoint: str, log: Path, secs: float) 
 
 
 def _listens(address: str, secs: float) -> bool:
-    """Returns whether something accepts connections there."""
+    """Returns True if the address accepts connections."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=max(secs, 0.1)):

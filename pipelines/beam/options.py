@@ -1,4 +1,4 @@
-"""From `[beam]` to the options that Beam's runners take."""
+"""Conversion of `[beam]` to options of Beam's runners."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from pipelines.config.beam import (
     WorkerConfig,
 )
 
-# A worker imports TensorFlow, which takes seconds: one that has nothing to do is kept for the next step.
+# A worker imports TensorFlow, which takes seconds, so an idle worker is kept for the next step.
 KEEP_WORKERS_MILLIS = 30_000
 
 
@@ -28,11 +28,11 @@ def direct_options(config: DirectConfig) -> list[str]:
 
 
 def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
-    """Returns the options that say where the pipeline's Python code runs.
+    """Returns the options for the environment of the pipeline's Python code.
 
     Args:
-      config: The configuration.
-      launcher: The program that starts a worker where no other one is given.
+      config: Settings of the engine.
+      launcher: Program that starts a worker if the configuration has none.
     """
     environments: dict[str, Callable[[], str | None]] = {
         "process": lambda: json.dumps({"command": config.worker_command or str(launcher)}),
@@ -52,11 +52,11 @@ def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
 
 
 def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline that a job server takes.
+    """Returns the options of a pipeline for a job server.
 
     Args:
-      config: The configuration.
-      job_endpoint: `host:port` of the job server.
+      config: Settings of the engine.
+      job_endpoint: Address of the job server, `host:port`.
       launcher: See `worker_options`.
     """
     return [
@@ -67,7 +67,7 @@ def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> l
 
 
 def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline on Flink; arguments as of `job_options`."""
+    """Returns the options of a pipeline on Flink; for the arguments see `job_options`."""
     options = job_options(config, job_endpoint, launcher)
     options.append(f"--flink_master={config.master}")
     if config.parallelism is not None:
@@ -76,7 +76,7 @@ def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> lis
 
 
 def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline on Spark; arguments as of `job_options`."""
+    """Returns the options of a pipeline on Spark; for the arguments see `job_options`."""
     return [*job_options(config, job_endpoint, launcher), f"--spark_master_url={config.master}"]
 
 
@@ -102,7 +102,7 @@ def dataflow_options(config: DataflowConfig) -> list[str]:
 
 
 def engine_name(config: BeamConfig) -> str:
-    """Returns the engine in words, for messages."""
+    """Returns a description of the engine for messages."""
     if config.runner == "flink":
         return f"Flink at {config.flink.master}"
     if config.runner == "spark":

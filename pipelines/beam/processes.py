@@ -1,4 +1,4 @@
-"""Beam's own runner with workers in other processes that can import what this process can."""
+"""Beam's own runner, with workers in other processes that can import the same modules as this one."""
 
 import os
 import shlex
@@ -18,13 +18,13 @@ _WORKER = (
 class ProcessesRunner(FnApiRunner):
     """Runs a pipeline in worker processes: `--direct_running_mode=multi_processing`.
 
-    Source: Beam 2.77's FnApiRunner. Its workers are not told the pipeline's options, `--beam_plugins` among
-    them, and find neither folders that this process has put into its path nor TFDV's stand-in
-    module. Here they do.
+    Source: Beam 2.77's FnApiRunner. Its workers do not get the pipeline's options, such as `--beam_plugins`,
+    and find neither the folders that this process has added to its path nor TFDV's stand-in module. Here
+    they do.
     """
 
     def run_via_runner_api(self, pipeline_proto: Any, options: Any) -> Any:
-        """Runs a pipeline, whose workers are started with another command."""
+        """Runs a pipeline whose workers are started by `worker_command`."""
         for environment in pipeline_proto.components.environments.values():
             if environment.urn == python_urns.SUBPROCESS_SDK:
                 environment.payload = worker_command().encode()

@@ -1,1 +1,1 @@
-"""The configuration: one file for each section, and the grammar of spans."""
+"""Configuration of a pipeline: one file for each section, and the grammar of spans."""

@@ -1,4 +1,4 @@
-"""`[beam]`: where `--runner beam` does Beam's work, and what each engine needs."""
+"""`[beam]`: the engine of `--runner beam`, and the settings of each engine."""
 
 import re
 from typing import Literal
@@ -14,7 +14,7 @@ _GS = re.compile(r"^gs://[a-z0-9][a-z0-9_.-]+(/.*)?$")
 
 
 def is_address(text: str) -> bool:
-    """Returns whether a text is `host:port`."""
+    """Returns True if a text is `host:port`."""
     return _ADDRESS.match(text) is not None and 0 < int(text.rpartition(":")[2]) < 65536
 
 
@@ -22,24 +22,25 @@ class DirectConfig(Section):
     """`[beam.direct]`: Beam's own runner on this machine.
 
     Attributes:
-      workers: Processes that share the work. 1 is what `--runner local` does.
+      workers: Number of processes that share the work. 1 is the same as `--runner local`.
     """
 
     workers: int = Field(default=1, ge=1)
 
 
 class WorkerConfig(Section):
-    """Where the Python code of a pipeline runs: beside the engine, which is a Java program.
+    """Workers that run the Python code of a pipeline beside the engine, which is a Java program.
 
     Attributes:
       environment: `process`: the engine starts a worker on each of its machines. `external`: it asks a
         pool of workers, `python -m components.beam.worker --pool PORT`, that runs beside it. `docker`: it
         starts a container. `loopback`: threads of the run itself, with an engine on the same machine.
-      worker_command: With `process`: the program, as the engine's machines find it. Default: one that
-        the run writes into its root, which starts this Python.
-      worker_pool: With `external`: `host:port` of the pool, as the engine's machines see it.
-      worker_image: With `docker`: the image.
-      workers: Worker processes to one of the engine's (`sdk_worker_parallelism`). Default: 1.
+      worker_command: Path of the program for `process`, on the engine's machines. Default: a program that the
+        run writes into its root, which starts this Python.
+      worker_pool: Address of the pool for `external`, `host:port`, as the engine's machines see it.
+      worker_image: Name of the image for `docker`.
+      workers: Number of worker processes for each process of the engine (`sdk_worker_parallelism`).
+        Default: 1.
     """
 
     environment: Literal["process", "external", "docker", "loopback"] = "process"
@@ -75,13 +76,13 @@ class WorkerConfig(Section):
 
 
 class JobServerConfig(WorkerConfig):
-    """What Flink and Spark have in common: Beam's job server hands them the work.
+    """Settings of Flink and Spark: both get the work from Beam's job server.
 
     Attributes:
-      job_server: `host:port` of a job server that runs; or its jar (a file, or an https address), and then
-        each run starts it. Default: the jar that Beam has published for its version; Beam downloads it.
-      staging: Folder in which a job server that the run starts puts files for the workers, which must see
-        it. Default: below the root.
+      job_server: `host:port` of a running job server; or its jar (a file, or an https address), which each
+        run starts. Default: the jar that Beam has published for its version; Beam downloads it.
+      staging: Folder for the files that a job server started by the run makes for the workers, which must
+        see it. Default: below the root.
     """
 
     job_server: str | None = None
@@ -89,7 +90,7 @@ class JobServerConfig(WorkerConfig):
 
     @property
     def starts_job_server(self) -> bool:
-        """Whether a run starts it, as none runs."""
+        """True if a run starts the job server."""
         return self.job_server is None or not is_address(self.job_server)
 
     @model_validator(mode="after")
@@ -113,8 +114,8 @@ class FlinkConfig(JobServerConfig):
 
     Attributes:
       master: `host:port` of the JobManager's REST interface.
-      version: Of Flink, such as `1.19`: the job server's jar is for one. Default: what the cluster says.
-      parallelism: Tasks at a time of each step. Default: the cluster's `parallelism.default`.
+      version: Version of Flink that the job server's jar is for, such as `1.19`. Default: the cluster's.
+      parallelism: Number of tasks of each step at a time. Default: the cluster's `parallelism.default`.
     """
 
     master: str | None = None
@@ -140,7 +141,8 @@ class SparkConfig(JobServerConfig):
     """`[beam.spark]`: a Spark 3 cluster.
 
     Attributes:
-      master: Such as `spark://host:7077`, or `local[4]` for threads of the job server.
+      master: Address of the cluster, such as `spark://host:7077`, or `local[4]` for threads of the job
+        server.
     """
 
     master: str | None = None
@@ -160,17 +162,17 @@ class DataflowConfig(Section):
 
     Attributes:
       project: Google Cloud project.
-      region: Such as `europe-west1`.
+      region: Google Cloud region, such as `europe-west1`.
       temp_location: `gs://` folder for temporary files.
-      staging_location: `gs://` folder for what is staged. Default: below `temp_location`.
+      staging_location: `gs://` folder for staged files. Default: below `temp_location`.
       service_account: E-mail address of the account that the workers run as. Default: the project's.
       worker_image: Container image of the workers, with this program in it.
-      machine_type: Of the workers, such as `n2-standard-4`. Default: Dataflow's choice.
-      num_workers: To begin with. Default: Dataflow's choice.
-      max_num_workers: At most. Default: Dataflow's choice.
-      disk_size_gb: Of each worker, in GB. Default: Dataflow's choice.
-      subnetwork: In which the workers run. Default: the project's.
-      public_ips: Whether workers have public addresses.
+      machine_type: Machine type of the workers, such as `n2-standard-4`. Default: Dataflow's choice.
+      num_workers: Initial number of workers. Default: Dataflow's choice.
+      max_num_workers: Maximal number of workers. Default: Dataflow's choice.
+      disk_size_gb: Disk size of each worker, in GB. Default: Dataflow's choice.
+      subnetwork: Subnetwork of the workers. Default: the project's.
+      public_ips: Gives workers public addresses.
     """
 
     project: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9.:-]+$")
@@ -219,12 +221,12 @@ class BeamConfig(Section):
     """`[beam]`: Apache Beam.
 
     Attributes:
-      runner: The engine of `--runner beam`; `--runner local` has Beam work in its own process.
-      args: Pipeline options of Beam; they go before what follows from the rest.
-      direct: Several processes on this machine.
-      flink: The Flink cluster.
-      spark: The Spark cluster.
-      dataflow: The Google Cloud project.
+      runner: Engine of `--runner beam`; `--runner local` runs Beam in its own process.
+      args: Pipeline options of Beam; they take precedence over those that follow from the other keys.
+      direct: Settings of processes on this machine.
+      flink: Settings of Flink.
+      spark: Settings of Spark.
+      dataflow: Settings of Dataflow.
     """
 
     runner: EngineName = "direct"
@@ -236,7 +238,7 @@ class BeamConfig(Section):
 
     @property
     def has_engine(self) -> bool:
-        """Whether it asks for more than this process."""
+        """True if Beam needs more than this process."""
         return self.runner != "direct" or self.direct.workers > 1
 
     @field_validator("args")
@@ -244,7 +246,7 @@ class BeamConfig(Section):
     def _are_options(cls, args: tuple[str, ...]) -> tuple[str, ...]:
         for arg in args:
             if not arg.startswith("--"):
-                raise ValueError(f"{arg!r} is no Beam option: write --name=value")
+                raise ValueError(f"{arg!r} is not a Beam option: write --name=value")
         given = {arg.partition("=")[0]: arg.partition("=")[2] for arg in args}
         workers = given.get("--direct_num_workers", "1")
         if workers != "1" and "--direct_running_mode" not in given:

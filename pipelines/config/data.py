@@ -1,4 +1,4 @@
-"""`[data]`, `[columns]` and `[split]` of a configuration: what is learned from."""
+"""`[data]`, `[columns]` and `[split]` of a configuration: the data to learn from."""
 
 import codecs
 from typing import Any, Literal
@@ -21,21 +21,21 @@ class Section(BaseModel):
 
 
 class DataConfig(Section):
-    """`[data]`: where the examples are and what their columns mean.
+    """`[data]`: the place of the examples and the meaning of their columns.
 
     Attributes:
-      path: A CSV, a folder of CSVs, or a pattern. With `{SPAN}` or a date, and `{VERSION}`: spans.
-      label: The raw column to predict. With a `[module]`: the column from which it computes its label.
-      spans: Which spans of the path: `newest`, `last 5`, a single one, or a range. Default: `newest`.
+      path: CSV, folder of CSVs, or pattern. With `{SPAN}` or a date, and `{VERSION}`: spans.
+      label: Raw column to predict. With a `[module]`: the column from which it computes its label.
+      spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
       problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
       exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
-      numeric: Columns to treat as numbers and nothing else, whatever the inference says.
-      categorical: Columns to treat as categories, whatever the inference says.
-      delimiter: The character between the fields of a row. Default: detected.
-      quote: The character around a field that contains a delimiter. Default: detected.
+      numeric: Columns to treat only as numbers, regardless of the inference.
+      categorical: Columns to treat as categories, regardless of the inference.
+      delimiter: Character between the fields of a row. Default: detected.
+      quote: Character around a field that contains a delimiter. Default: detected.
       encoding: Encoding of the files, by its name in Python. Default: detected.
-      decimal: The decimal mark of numbers. Default: detected, column by column.
-      dates: What comes first in a date such as 03/04/2014. Default: detected, column by column.
+      decimal: Decimal mark of numbers. Default: detected, column by column.
+      dates: First part of a date such as 03/04/2014. Default: detected, column by column.
     """
 
     path: str
@@ -62,13 +62,13 @@ class DataConfig(Section):
     def _is_a_selection(cls, spans: Any, info: ValidationInfo) -> str:
         selection = parse_selection(spans)
         path = info.data.get("path")
-        if path is None:  # it is wrong, too, and that is said
+        if path is None:  # it is invalid, which is reported separately
             return str(selection)
         pattern = parse_span_pattern(path)
         if pattern is None and selection != NEWEST:
             raise ValueError(
-                "data.path has no {SPAN}, nor {YYYY}, {MM} and {DD}: put it where the name of the span "
-                "stands, as in data/span-{SPAN}/"
+                "data.path has no {SPAN}, nor {YYYY}, {MM} and {DD}: put it in place of the name of the "
+                "span, as in data/span-{SPAN}/"
             )
         if pattern is not None and selection.is_by_date not in (None, pattern.is_by_date):
             kind = "dates: write 2026-01-31" if pattern.is_by_date else "numbers: write 7, or 3..7"
@@ -77,7 +77,7 @@ class DataConfig(Section):
 
     @property
     def selection(self) -> SpanSelection:
-        """What `spans` asks for."""
+        """Parsed value of `spans`."""
         return parse_selection(self.spans)
 
     @field_validator("delimiter")
@@ -87,7 +87,7 @@ class DataConfig(Section):
             len(delimiter) != 1 or not delimiter.isascii() or delimiter in "\"'\r\n\0"
         ):
             raise ValueError(
-                'a delimiter is one character, and no quote or line break: ",", ";", "\\t" or "|"'
+                'a delimiter is one character, not a quote or line break: ",", ";", "\\t" or "|"'
             )
         return delimiter
 
@@ -98,23 +98,23 @@ class DataConfig(Section):
             return None if encoding is None else codecs.lookup(encoding).name
         except LookupError as error:
             raise ValueError(
-                'Python knows no such encoding; usual ones are "utf-8", "cp1252" and "utf-16"'
+                'Python has no such encoding; usual ones are "utf-8", "cp1252" and "utf-16"'
             ) from error
 
 
 class SplitConfig(Section):
-    """`[split]`: which rows train and which evaluate.
+    """`[split]`: the division of the rows into those that train and those that evaluate.
 
     Attributes:
       by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its
         copy. `column` draws a third of the values of a column, with all their rows. `time` takes the
         newest third by a column. `files` takes files as they are.
-      column: With `column` and `time`: the name of the column.
-      train: With `files`: a file, or a pattern of files, in the folder `data.path`, for training.
-      eval: The same for evaluation.
-      on_label_difference: What a run does if the distribution of the label differs between the splits by
-        more than chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`,
-        because groups and times may really differ.
+      column: Name of the column for `column` and `time`.
+      train: Training data for `files`: a file, or a pattern of files, in the folder `data.path`.
+      eval: Evaluation data for `files`: a file, or a pattern of files, in the folder `data.path`.
+      on_label_difference: Action if the distribution of the label differs between the splits by more than
+        chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`, because groups
+        and times may really differ.
     """
 
     by: Literal["row", "column", "time", "files"] = "row"
@@ -138,6 +138,6 @@ class SplitConfig(Section):
 
     @property
     def stops_at_label_difference(self) -> bool:
-        """Whether a run ends when the label is distributed otherwise in one split."""
+        """True if a run stops when the distribution of the label differs between the splits."""
         given = self.on_label_difference
         return given == "stop" or (given is None and self.by in ("row", "files"))

@@ -11,16 +11,16 @@ from pipelines.config.data import Section
 
 
 class ThresholdConfig(Section):
-    """`[[evaluator.thresholds]]`: what a model has to reach to be blessed.
+    """`[[evaluator.thresholds]]`: bounds that a model must satisfy to be blessed.
 
-    Several entries may name one metric; then all their bounds hold.
+    Several entries may name one metric; then all their bounds must hold.
 
     Attributes:
       metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
       lower: Smallest value that is blessed.
       upper: Largest value that is blessed.
-      max_regression: How much worse than the model in production the new one may be, in units of
-        the metric. Default: the two are not compared by this threshold.
+      max_regression: Largest loss of quality against the model in production, in units of the metric.
+        Default: the two are not compared by this threshold.
     """
 
     metric: str
@@ -45,11 +45,11 @@ class EvaluatorConfig(Section):
       metrics: Names of metrics. Default: chosen for the kind of problem.
       slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
       thresholds: Bounds in addition to the default checks. Default: none.
-      default_checks: Whether the model must be better than the trivial one, and not worse than the
-        one in production, in its metric and its loss.
+      default_checks: Requires that the model is better than the trivial one, and not worse than the one in
+        production, in its metric and its loss.
       confidence: Confidence level of the intervals of the default checks.
-      tolerance: How much worse than the model in production a new one may be, in addition to the
-        interval; a share of the advantage of the former over the trivial model.
+      tolerance: Largest loss of quality against the model in production, in addition to the interval; a
+        share of the advantage of the model in production over the trivial model.
       min_skill_kept: Share of its skill that the model in production must have kept since it was
         pushed. If it has lost more, the labels may be damaged, and nothing is pushed. The skill is
         the share of the way from the trivial model to a perfect one, in the metric. 0 turns the
@@ -67,9 +67,9 @@ class EvaluatorConfig(Section):
 
 
 class ExampleValidatorConfig(Section):
-    """`[example_validator]`: what happens when the data do not fit the schema, or have drifted.
+    """`[example_validator]`: actions when the data do not fit the schema, or have drifted.
 
-    They are compared with the data of the model that serves, column by column.
+    The data are compared with those of the model that serves, column by column.
 
     Attributes:
       on_anomalies: `warn` shows anomalies and continues, `fail` stops the run. Default: the run stops only

@@ -1,4 +1,4 @@
-"""`[kubeflow]` of the configuration: where and how the steps of a compiled pipeline run."""
+"""`[kubeflow]` of the configuration: settings of a compiled pipeline and its steps."""
 
 import re
 from typing import Annotated, Literal
@@ -44,7 +44,9 @@ def _image(name: str) -> str:
 
 def _env_name(name: str) -> str:
     if not _ENV_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of an environment variable: letters, digits and '_'")
+        raise ValueError(
+            f"{name!r} is not a name of an environment variable: letters, digits and '_'"
+        )
     if name.startswith(_KFP):
         raise ValueError(f"{name!r}: Kubeflow sets the variables {_KFP}... itself; rename it")
     return name
@@ -54,7 +56,7 @@ def _mount_path(path: str) -> str:
     if "://" in path:
         raise ValueError(
             'give a folder, such as "/mnt/pipelines/NAME": this can\'t be in an object store, since steps '
-            "lock files in it and rename folders, which a bucket has no means for. Put it on a volume; "
+            "lock files in it and rename folders, which a bucket does not support. Put it on a volume; "
             "artifacts go to the bucket that kubeflow.pipeline_root names"
         )
     if not path.startswith("/") or path == "/" or ":" in path or ".." in path.split("/"):
@@ -79,7 +81,7 @@ def _memory(text: str) -> str:
 def _label_key(key: str) -> str:
     if not _QUALIFIED.fullmatch(key):
         raise ValueError(
-            f"{key!r} is no label of Kubernetes, such as "
+            f"{key!r} is not a label of Kubernetes, such as "
             '"kubernetes.io/arch" or "cloud.google.com/gke-accelerator"'
         )
     return key
@@ -87,7 +89,7 @@ def _label_key(key: str) -> str:
 
 def _label_value(value: str) -> str:
     if not _LABEL_VALUE.fullmatch(value):
-        raise ValueError(f"{value!r} is no value of a label of Kubernetes")
+        raise ValueError(f"{value!r} is not a value of a label of Kubernetes")
     return value
 
 
@@ -108,8 +110,8 @@ class VolumeConfig(Section):
     Attributes:
       claim: Name of the claim. Several pods must be able to mount it (ReadWriteMany), unless all run on
         one node.
-      path: Where the containers mount it.
-      sub_path: Folder of the volume that is mounted. Default: all of it.
+      path: Mount path in the containers.
+      sub_path: Folder of the volume that is mounted. Default: the whole volume.
     """
 
     claim: _ObjectName
@@ -122,8 +124,8 @@ class SecretConfig(Section):
 
     Attributes:
       name: Name of the Secret.
-      env: The environment variable that each of its keys becomes.
-      path: Folder in which each of its keys becomes a file.
+      env: Environment variable for each key of the Secret.
+      path: Folder in which each key of the Secret becomes a file.
     """
 
     name: _ObjectName
@@ -138,14 +140,14 @@ class SecretConfig(Section):
 
 
 class TolerationConfig(Section):
-    """`[[kubeflow.tolerations]]`: a taint of nodes that steps may run on all the same.
+    """`[[kubeflow.tolerations]]`: a taint of nodes that steps may run on nevertheless.
 
     Attributes:
       key: Key of the taint. Default: any.
       operator: `Equal` compares the value, `Exists` does not.
       value: Value of the taint.
       effect: Effect of the taint. Default: any.
-      seconds: How long it is tolerated, with `NoExecute`. Default: for ever.
+      seconds: Seconds that the taint is tolerated, with `NoExecute`. Default: forever.
     """
 
     key: Annotated[str, AfterValidator(_label_key)] | None = None
@@ -164,7 +166,7 @@ class TolerationConfig(Section):
 
 
 class StepConfig(Section):
-    """`[kubeflow.components.NAME]`: what the step of one component is given.
+    """`[kubeflow.components.NAME]`: settings of the step of one component.
 
     Attributes:
       cpu: Cores, as limit and as request.
@@ -173,8 +175,8 @@ class StepConfig(Section):
       accelerator: Kind of accelerator: the name of the resource in Kubernetes, such as `nvidia.com/gpu` or
         `google.com/tpu`; on Vertex the type, such as `NVIDIA_TESLA_T4`.
       node_selector: Labels of the nodes that it may run on, in addition to those of `[kubeflow]`.
-      retries: How often it is tried again. Default: that of `[kubeflow]`.
-      cache: Whether it is skipped when nothing has changed. Default: that of `[kubeflow]`.
+      retries: Number of retries. Default: that of `[kubeflow]`.
+      cache: Skips the step when nothing has changed. Default: that of `[kubeflow]`.
       timeout: Seconds after which it is stopped.
       env: Environment variables, in addition to those of `[kubeflow]`.
     """
@@ -210,14 +212,14 @@ class TrainingJobConfig(Section):
       cpu: Cores of each task.
       memory: Memory of each task.
       accelerators: Number of accelerators of each task, parameter servers included: the pods of a Job
-        have one description.
-      accelerator: The name of their resource in Kubernetes, such as `nvidia.com/gpu`.
+        share one pod template.
+      accelerator: Name of the accelerators' resource in Kubernetes, such as `nvidia.com/gpu`.
       deadline_secs: Seconds after which the job is ended.
-      keep_secs: How long a finished job is kept, in seconds, so that you can look at it.
-      restarts: How often tasks that were killed are started again.
-      service_account: Of the tasks' pods. Default: that of the namespace.
+      keep_secs: Seconds that a finished job is kept, so that you can look at it.
+      restarts: Number of restarts of tasks that were killed.
+      service_account: Service account of the tasks' pods. Default: that of the namespace.
       api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
-      poll_secs: Seconds between two looks at the job.
+      poll_secs: Seconds between two requests for the state of the job.
     """
 
     kind: Literal["job"] = "job"
@@ -249,8 +251,8 @@ class KubeflowConfig(Section):
       backend: `kubeflow`, the open-source Kubeflow Pipelines, or `vertex`.
       name: Name of the pipeline on Kubeflow. Default: the name in the configuration.
       image: Image in which every step runs; this package must be installed in it.
-      pipeline_root: Where Kubeflow keeps the artifacts: `minio://`, `s3://` or `gs://`.
-      root: Folder that every step sees, for what outlives a run: the versions that are served, the
+      pipeline_root: Address below which Kubeflow keeps the artifacts: `minio://`, `s3://` or `gs://`.
+      root: Folder that every step sees, for the files that outlive a run: the versions that are served, the
         records of runs, the schema. On a volume; on Vertex below `/gcs/`.
       volumes: PersistentVolumeClaims that every step mounts.
       env: Environment variables of every step.
@@ -258,11 +260,11 @@ class KubeflowConfig(Section):
       node_selector: Labels of the nodes that steps may run on.
       tolerations: Taints that steps tolerate.
       service_account: Service account of the runs that `submit` starts. Default: the server's.
-      retries: How often a step that fails is tried again.
-      cache: Whether steps are skipped when nothing that they depend on has changed.
+      retries: Number of retries of a step that fails.
+      cache: Skips steps when nothing that they depend on has changed.
       parameters: Further keys of the configuration that can be set for each run, such as
         `trainer.learning_rate`, in addition to `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
-      training_job: Where the cluster of `[trainer] workers` runs. Default: in the Trainer's pod.
+      training_job: Job for the cluster of `[trainer] workers`. Default: it runs in the Trainer's pod.
       components: Settings of single steps, by component; `Plan`, `Record` and `End` are steps, too.
     """
 
@@ -284,7 +286,7 @@ class KubeflowConfig(Section):
     components: dict[str, StepConfig] = Field(default_factory=dict)
 
     def without_env(self) -> "KubeflowConfig":
-        """Returns it without environment variables, whose values are for the containers alone."""
+        """Returns the settings without environment variables, whose values are only for the containers."""
         components = {
             name: step.model_copy(update={"env": {}}) for name, step in self.components.items()
         }

@@ -28,13 +28,13 @@ def load_config(
 
     Args:
       config_file: TOML file, or None.
-      data: `--data`, goes before the file's `data.path`.
-      label: `--label`, goes before the file's `data.label`.
-      settings: `section.key=value` each, goes before everything else. Values are TOML; what
-        is no TOML is taken as a string.
+      data: Value of `--data`, which overrides the file's `data.path`.
+      label: Value of `--label`, which overrides the file's `data.label`.
+      settings: Values of `--set`, `section.key=value` each, which override everything else. A value is
+        TOML, or else a string.
 
     Raises:
-      BadInputError: What is wrong, the value received, and how to mend it.
+      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
     """
     tree: dict[str, Any] = {}
     if config_file is not None:
@@ -80,7 +80,7 @@ def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> N
 
 
 def explain(error: ValidationError, config_file: Path | None) -> str:
-    """Returns what is wrong with a configuration, and how to mend it."""
+    """Returns a message with the faults of a configuration and their fixes."""
     lines = []
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
@@ -101,7 +101,7 @@ def explain(error: ValidationError, config_file: Path | None) -> str:
 
 
 def _assigned(problem: Any) -> str:
-    """Returns a value as it follows its key; not an address of `[notify]`: errors are logged and shown."""
+    """Returns ` = VALUE` for a message; empty for an address of `[notify]`, which may be a secret."""
     location = problem["loc"]
     if not location or (
         location[0] == "notify" and location[1:2] not in (("on",), ("timeout_secs",))
@@ -111,7 +111,7 @@ def _assigned(problem: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Returns how a value is written, as far as that can be."""
+    """Returns the TOML of a value, or else its type."""
     try:
         return repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or an integer of too many digits
@@ -124,7 +124,7 @@ def _valid_keys(location: tuple[Any, ...]) -> list[str]:
         if isinstance(part, int):
             continue
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
-        if part not in fields:  # a name that the user gives, such as that of a component
+        if part not in fields:  # a name that the user chose, such as a component's
             continue
         annotation = fields[part].annotation
         candidates = [annotation, *_arguments(annotation)]

@@ -1,4 +1,4 @@
-"""`[metadata]` of a configuration: where ML Metadata is kept."""
+"""`[metadata]` of a configuration: the store of ML Metadata."""
 
 import os
 from typing import Any
@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_va
 from pipelines.config.data import Section
 
 PASSWORD_VARIABLE = "PIPELINES_METADATA_PASSWORD"
-"""Environment variable with the password, where the configuration does not give it."""
+"""Environment variable with the password, if the configuration does not have it."""
 
 _PORT = 3306
 
@@ -18,10 +18,10 @@ class MetadataConfig(Section):
     """`[metadata]`: the store of ML Metadata.
 
     Attributes:
-      url: `mysql://user@host:3306/database`; the database exists, and several roots may share it. A
-        password in it is taken out: no record and no log has it. Default: a SQLite file in the root.
-      password: Of the user. Default: that of the URL, or of `PIPELINES_METADATA_PASSWORD`. It is never
-        written anywhere.
+      url: Address `mysql://user@host:3306/database`; the database must exist, and several roots may share
+        it. A password in it is removed: no record and no log has it. Default: a SQLite file in the root.
+      password: Password of the user. Default: the URL's, or that in `PIPELINES_METADATA_PASSWORD`. It is
+        never written anywhere.
     """
 
     url: str | None = None
@@ -52,7 +52,7 @@ class MetadataConfig(Section):
             has_port = parts.port != 0
         except ValueError as error:
             raise ValueError(
-                f"it is no URL ({error}); give mysql://user@host:3306/database"
+                f"it is not a URL ({error}); give mysql://user@host:3306/database"
             ) from error
         database = parts.path.strip("/")
         if parts.scheme != "mysql" or not (

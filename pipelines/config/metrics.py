@@ -1,4 +1,4 @@
-"""The metrics that a configuration can name."""
+"""Metrics that a configuration can name."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from pipelines.config.pipeline_config import ProblemType
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric that a configuration can name.
+    """A metric that a configuration can name.
 
     Attributes:
-      class_name: In TFMA or Keras.
-      higher_is_better: None when neither direction is better.
-      problem_types: The problems whose labels and predictions it can compare.
+      class_name: Name of its class in TFMA or Keras.
+      higher_is_better: True if higher values are better; None if neither direction is.
+      problem_types: Types of problems whose labels and predictions it can compare.
     """
 
     class_name: str

@@ -1,4 +1,4 @@
-"""`[notify]` of the configuration: who is told of what scheduled runs come to."""
+"""`[notify]` of the configuration: the receivers of notifications about scheduled runs."""
 
 import shlex
 from collections.abc import Collection
@@ -13,18 +13,18 @@ Event = Literal["pushed", "unchanged", "not_blessed", "failed", "drifted", "miss
 
 
 class NotifyConfig(Section):
-    """`[notify]`.
+    """`[notify]`: the receivers of notifications about scheduled runs.
 
     It is in no record and no compiled pipeline: an address may be a secret.
 
     Attributes:
-      command: A program and its arguments, run without a shell; it gets the JSON on its standard input.
-      webhook: An http or https address that the JSON is POSTed to.
-      webhook_env: Name of the environment variable of the scheduler that holds that address, in place of
+      command: Program with its arguments, run without a shell; it gets the JSON on its standard input.
+      webhook: Address, http or https, that the JSON is POSTed to.
+      webhook_env: Name of the scheduler's environment variable that holds this address, in place of
         `webhook`.
-      on: What is told: `failed`, `not_blessed`, `drifted` (a column's values have changed, or the data do
-        not fit the schema), `missed` (a run that did not start when it should have), `pushed`, `unchanged`.
-      timeout_secs: Time limit of one attempt, of each receiver.
+      on: Events to report: `failed`, `not_blessed`, `drifted` (a column's values have changed, or the data
+        do not fit the schema), `missed` (a run did not start when it should have), `pushed`, `unchanged`.
+      timeout_secs: Time limit of one attempt, for each receiver.
     """
 
     command: str | None = Field(default=None, repr=False)
@@ -35,11 +35,11 @@ class NotifyConfig(Section):
 
     @property
     def tells(self) -> bool:
-        """Whether anybody is told."""
+        """True if there is a receiver."""
         return bool(self.command or self.webhook or self.webhook_env)
 
     def without(self, receivers: Collection[str]) -> "NotifyConfig":
-        """Returns the same with fewer receivers: without `command`, `webhook` or both."""
+        """Returns the settings with fewer receivers: without `command`, `webhook` or both."""
         gone = {
             "command": ("command",),
             "webhook": ("webhook", "webhook_env"),

@@ -1,4 +1,4 @@
-"""The configuration of a pipeline: TOML file < --data/--label < --set, validated once."""
+"""Model of the configuration of a pipeline, which is validated once."""
 
 import os
 from pathlib import Path
@@ -25,9 +25,9 @@ class SchemaConfig(Section):
     """`[schema]`: the types and shapes of the columns.
 
     Attributes:
-      path: A curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it.
+      path: Curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it.
         Default: inferred from the data.
-      infer_feature_shape: Whether a column that has a value in every row gets a fixed shape. Then
+      infer_feature_shape: Gives a column that has a value in every row a fixed shape. Then
         `preprocessing_fn` gets it as a dense tensor, and a request to the served model must
         contain it. Default: no; every column is sparse.
     """
@@ -46,11 +46,11 @@ class SchemaConfig(Section):
 
 
 class ModuleConfig(Section):
-    """`[module]`: the user's code, TFX's classic contract. Exactly one of the two is given.
+    """`[module]`: the user's code, with TFX's classic contract. Exactly one of the two keys is given.
 
     Attributes:
       path: Import path of a module with `preprocessing_fn` and `trainer_fn` or `run_fn`.
-      file: The same as a Python file; modules next to it can be imported by it.
+      file: Python file with these functions; it can import modules next to it.
     """
 
     path: str | None = None
@@ -66,7 +66,7 @@ class ModuleConfig(Section):
 
 
 class PusherConfig(Section):
-    """`[pusher]`: what is kept of the served models.
+    """`[pusher]`: the number of served models to keep.
 
     Attributes:
       keep: Number of newest versions to keep. None keeps all.
@@ -76,12 +76,13 @@ class PusherConfig(Section):
 
 
 class PipelineConfig(Section):
-    """The configuration of a whole pipeline.
+    """Configuration of a whole pipeline.
 
     Attributes:
       name: Name of the pipeline. Default: the name of the data file or folder.
-      columns: The kind of each column, by its name. Default: inferred.
-      notify: Who is told of scheduled runs; it is in no record, as an address may be a secret.
+      columns: Kind of each column, by its name. Default: inferred.
+      notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
+        secret.
     """
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
@@ -112,13 +113,13 @@ class PipelineConfig(Section):
 
     @property
     def has_default_name(self) -> bool:
-        """Whether the name is the one that the data give it."""
+        """True if the name is derived from the data."""
         return self.name == _default_name(self.data.path)
 
 
 def _default_name(path: str) -> str:
     start = before_placeholder(path).split("*")[0].replace("\0", "") or "."
-    stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, takes links that form a loop
+    stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, accepts links that form a loop
     name = "".join(
         char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem
     )

@@ -1,4 +1,4 @@
-"""`[retention]` of a configuration: how long a root keeps what runs have made."""
+"""`[retention]` of a configuration: rules for removing old runs and artifacts from a root."""
 
 from pydantic import Field, model_validator
 
@@ -6,18 +6,18 @@ from pipelines.config.data import Section
 
 
 class RetentionConfig(Section):
-    """`[retention]`: applied at the end of each run, and by `prune`. Without a key nothing is removed.
+    """`[retention]`: applied at the end of each run, and by `prune`. Without a key, nothing is removed.
 
-    What serves, what can be rolled back to, what new data are compared with and what `--resume` needs
-    stay, whatever the numbers say. How many versions stay below `serving` is `pusher.keep`.
+    The versions that serve or can be rolled back to, the data that new ones are compared with, and the files
+    that `--resume` needs always stay. The number of versions below `serving` is `pusher.keep`.
 
     Attributes:
-      runs: Newest runs whose record, report and log stay. A run goes when no rule keeps it.
-      days: Runs that began in so many days keep their record, report and log.
-      artifacts: Newest runs whose artifacts stay: data, statistics, models, evaluations. The cache can
-        take nothing of the others. Default: those of all runs that have a record.
-      checkpoints: Newest runs whose training directory stays, which is most of what a run takes. Then the
-        training of an older run is not taken from the cache. Default: as `artifacts`.
+      runs: Number of newest runs whose record, report and log stay. A run is removed if no rule keeps it.
+      days: Number of days for which runs keep their record, report and log.
+      artifacts: Number of newest runs whose artifacts stay: data, statistics, models, evaluations. The cache
+        cannot use those of other runs. Default: all runs with a record.
+      checkpoints: Number of newest runs whose training directory stays, which takes most of a run's space.
+        The training of an older run is not taken from the cache. Default: the same as `artifacts`.
     """
 
     runs: int | None = Field(default=None, ge=1)
@@ -36,5 +36,5 @@ class RetentionConfig(Section):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no rule, and so nothing to remove."""
+        """True if there are no rules, so that nothing is removed."""
         return self == RetentionConfig()

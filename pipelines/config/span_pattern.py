@@ -1,4 +1,4 @@
-"""Paths in which `{SPAN}` or a date, and `{VERSION}`, stand for what the data are called."""
+"""Paths with placeholders for the names of the data: `{SPAN}` or a date, and `{VERSION}`."""
 
 import datetime
 import fnmatch
@@ -25,15 +25,15 @@ _TEMPORARY_ENDINGS = (
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder whose name has the placeholders filled in.
+    """A file or folder that fills in the placeholders.
 
     Attributes:
-      span: What it belongs to.
-      version: Of the span; None if the pattern has no `{VERSION}`.
-      path: Up to the last placeholder.
-      name: What stands for the span, as it is written: `03` and `3` are the same span.
-      version_name: The same for the version; empty without one.
-      is_complete: False for a folder in which nothing has a name that the rest of the pattern asks for.
+      span: Span of the data.
+      version: Version of the span; None if the pattern has no `{VERSION}`.
+      path: Path up to the last placeholder.
+      name: Text in place of the span's placeholder; `03` and `3` are the same span.
+      version_name: Text in place of the version's placeholder; empty without one.
+      is_complete: False for a folder that contains nothing that matches the rest of the pattern.
     """
 
     span: SpanKey
@@ -49,9 +49,9 @@ class SpanPattern:
     """A path with placeholders.
 
     Attributes:
-      path: As it is given.
-      is_by_date: Whether dates name the spans.
-      has_version: Whether there is a `{VERSION}`.
+      path: Path as the user wrote it.
+      is_by_date: True if spans are dates.
+      has_version: True if there is a `{VERSION}`.
     """
 
     path: str
@@ -59,15 +59,15 @@ class SpanPattern:
     has_version: bool
 
     def places(self) -> list[Place]:
-        """Returns what is there, in the order of the names; also what is temporary or empty.
+        """Returns the existing places, in the order of their names, including temporary and empty ones.
 
         Raises:
-          BadInputError: A name has the form of a date and is none.
+          BadInputError: A name has the form of a date, but the date does not exist.
         """
         return list(_walk(self._head[0], self._head[1], {}, self))
 
     def files_path(self, place: Place) -> str:
-        """Returns the path of the files of a place: the rest of the pattern, behind the place."""
+        """Returns the path of the files of a place: the place, followed by the rest of the pattern."""
         tail = self._tail
         folder = str(place.path)
         if any(glob.has_magic(part) for part in tail):
@@ -75,7 +75,7 @@ class SpanPattern:
         return os.path.join(folder, *tail)
 
     def key_of(self, values: Mapping[str, str], path: Path) -> SpanKey:
-        """Returns the span that the values of the placeholders name."""
+        """Returns the span of the placeholders' values."""
         if not self.is_by_date:
             return int(values["SPAN"])
         try:
@@ -83,12 +83,12 @@ class SpanPattern:
         except ValueError as error:
             text = "-".join(values[name] for name in _DIGITS)
             raise BadInputError(
-                f"{path}: {text} is no date ({error}). data.path = {self.path!r} takes it for one: "
+                f"{path}: {text} is not a date ({error}), but data.path = {self.path!r} reads it as one: "
                 "rename it, or move it elsewhere."
             ) from error
 
     def is_named_by(self, values: Mapping[str, str]) -> bool:
-        """Returns whether the values are enough to name a span."""
+        """Returns True if the values are enough for a span."""
         return set(_DIGITS if self.is_by_date else ("SPAN",)) <= set(values)
 
     @property
@@ -111,28 +111,28 @@ class SpanPattern:
 
 
 def has_placeholder(text: str) -> bool:
-    """Returns whether a placeholder stands in a path, or part of it."""
+    """Returns True if a path, or part of one, has a placeholder."""
     return any(match[1] in _NAMES for match in _PLACEHOLDER.finditer(text))
 
 
 def before_placeholder(path: str) -> str:
-    """Returns the part of a path before its first placeholder; all of it without one."""
+    """Returns the part of a path before its first placeholder; the whole path without one."""
     starts = (match.start() for match in _PLACEHOLDER.finditer(path) if match[1] in _NAMES)
     return path[: next(starts, len(path))]
 
 
 def parse_span_pattern(path: str) -> SpanPattern | None:
-    """Returns the pattern that a path is; None if it has no placeholder.
+    """Returns the pattern in a path; None if it has no placeholder.
 
     `{SPAN}` and `{VERSION}` stand for numbers, `{SPAN:4}` for one of four digits; `{YYYY}`, `{MM}` and
-    `{DD}` for a date. One may stand in several places, which then say the same. `*`, `?` and `[...]` are
-    those of a glob pattern.
+    `{DD}` for a date. A placeholder may occur several times, always with the same value. `*`, `?` and `[...]`
+    work as in a glob pattern.
 
-    Source: the patterns of TFX's ExampleGen. There a placeholder stands in one place only, and a name
-    in place of `{SPAN}` that is no number is an error; here it is no span.
+    Source: the patterns of TFX's ExampleGen. There, a placeholder occurs only once, and a name in place of
+    `{SPAN}` that is not a number is an error; here it is ignored.
 
     Raises:
-      ValueError: The placeholders do not go together; says how to write them.
+      ValueError: The placeholders do not fit together; the message has the fix.
     """
     widths: dict[str, str | None] = {}
     for match in _PLACEHOLDER.finditer(path):
@@ -140,7 +140,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
         if name.upper() not in _NAMES:
             continue
         if name not in _NAMES:
-            raise ValueError(f"{match[0]} is no placeholder: write {{{name.upper()}}}")
+            raise ValueError(f"{match[0]} is not a placeholder: write {{{name.upper()}}}")
         if width is not None and (name in _DIGITS or not re.fullmatch("[0-9]{1,2}", width)):
             raise ValueError(
                 f"{match[0]}: "
@@ -153,7 +153,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
         if width is not None and not int(width):
             raise ValueError(f"{match[0]}: a width is at least 1")
         if widths.setdefault(name, width) != width:
-            raise ValueError(f"{{{name}}} stands in it with two widths")
+            raise ValueError(f"{{{name}}} occurs with two widths")
     if opened := _OPENED.search(_PLACEHOLDER.sub("", path)):
         raise ValueError(f"{opened[0]} is not closed: write {{{opened[1]}}}")
     if not widths:
@@ -170,7 +170,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
             'set data.spans, such as "2026-01-01..2026-01-31"'
         )
     if "VERSION" in widths and "SPAN" not in widths and not dates:
-        raise ValueError("{VERSION} is that of a span: add {SPAN}, or {YYYY}, {MM} and {DD}")
+        raise ValueError("{VERSION} belongs to a span: add {SPAN}, or {YYYY}, {MM} and {DD}")
     if re.search(r"\{(SPAN|VERSION)\}\{(SPAN|VERSION)[:}]", path):
         raise ValueError(
             "two numbers follow each other; put something between them, or give the first a width, "
@@ -180,7 +180,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
 
 
 def is_temporary(name: str) -> bool:
-    """Returns whether a file or folder of this name is one that is being written, by custom."""
+    """Returns True if a name is, by convention, that of a file or folder that is being written."""
     lower = name.lower()
     return (
         lower.endswith(_TEMPORARY_ENDINGS)
@@ -192,7 +192,7 @@ def is_temporary(name: str) -> bool:
 def _walk(
     folder: Path, parts: tuple[str, ...], values: dict[str, str], pattern: SpanPattern
 ) -> Iterator[Place]:
-    """Yields the places below a folder whose parts of the path are these."""
+    """Yields the places below a folder that match parts of a path."""
     if not parts:
         yield _place(folder, values, pattern)
         return
@@ -224,7 +224,7 @@ def _place(
 def _matches(
     folder: Path, part: str, values: Mapping[str, str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields the names in a folder that a part of the path means, and the values that they give."""
+    """Yields the names in a folder that match a part of the path, with the values of their placeholders."""
     if not has_placeholder(part) and (folder / part).exists():
         yield part, {}
         return
@@ -244,7 +244,7 @@ def _expression(part: str, values: Mapping[str, str]) -> str:
 
     Args:
       part: A name with placeholders.
-      values: What placeholders of the parts before stand for.
+      values: Values of the placeholders in former parts.
     """
     tokens = [token for token in _TOKEN.split(part) if token]
     expression = ""

@@ -1,4 +1,4 @@
-"""Which spans of the data are wanted, as `data.spans` says it."""
+"""Selection of spans by `data.spans`."""
 
 import datetime
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 SpanKey = int | datetime.date
-"""What a span is called: the number in place of `{SPAN}`, or a date."""
+"""Name of a span: the number in place of `{SPAN}`, or a date."""
 
 _NUMBER = r"[0-9]{1,18}"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -20,13 +20,13 @@ _ONE_DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class SpanSelection:
-    """The spans that are wanted. Either the newest ones, or all from `first` to `last`.
+    """Selected spans: either the newest ones, or all from `first` to `last`.
 
     Attributes:
-      newest: How many of the newest; None for a range.
-      first: Of a range.
-      last: Of a range, included; the same as `first` for a single span. With `newest`, the newest one
-        that counts; None for whatever is there.
+      newest: Number of newest spans; None for a range.
+      first: First span of a range.
+      last: Last span of a range, included; the same as `first` for a single span. With `newest`, the last
+        span to consider; None for no limit.
     """
 
     newest: int | None = 1
@@ -34,7 +34,7 @@ class SpanSelection:
     last: SpanKey | None = None
 
     def __str__(self) -> str:
-        """Returns what `parse_selection` reads."""
+        """Returns the text for `parse_selection`."""
         if self.newest is not None and self.last is not None:
             return f"last {self.newest} to {self.last}"
         if self.newest is not None:
@@ -43,7 +43,7 @@ class SpanSelection:
 
     @property
     def is_by_date(self) -> bool | None:
-        """Whether it names dates; None if it names no span at all."""
+        """True if it names dates, False for numbers; None if it does not name a span."""
         return None if self.last is None else isinstance(self.last, datetime.date)
 
 
@@ -52,14 +52,14 @@ NEWEST = SpanSelection()
 
 
 def parse_selection(given: object) -> SpanSelection:
-    """Returns what `data.spans` asks for.
+    """Returns the selection of `data.spans`.
 
     Args:
-      given: `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
+      given: Text `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
         written `A-B`. A single span may also be an integer, or a date of TOML.
 
     Raises:
-      ValueError: It has none of these forms, or the range runs backwards.
+      ValueError: The value has none of these forms, or the range runs backwards.
     """
     if isinstance(given, bool) or not isinstance(given, str | int | datetime.date):
         raise ValueError(_FORMS)
@@ -90,7 +90,7 @@ def _key(text: str) -> SpanKey:
     try:
         return datetime.date.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"{text} is no date: {error}") from error
+        raise ValueError(f"{text} is not a date: {error}") from error
 
 
 def next_key(key: SpanKey) -> SpanKey:
@@ -102,7 +102,7 @@ def format_spans(keys: Iterable[SpanKey]) -> str:
     """Returns spans as text, such as `1..4, 8`.
 
     Args:
-      keys: All numbers, or all dates; ascending.
+      keys: Spans in ascending order; either all numbers, or all dates.
     """
     return ", ".join(
         str(first) if first == last else f"{first}..{last}" for first, last in _stretches(keys)
@@ -110,7 +110,7 @@ def format_spans(keys: Iterable[SpanKey]) -> str:
 
 
 def _stretches(keys: Iterable[SpanKey]) -> Iterator[tuple[SpanKey, SpanKey]]:
-    """Yields the first and the last of each stretch without a gap."""
+    """Yields the first and the last span of each stretch without a gap."""
     stretch: tuple[SpanKey, SpanKey] | None = None
     for key in keys:
         if stretch is not None and key == next_key(stretch[1]):
@@ -126,12 +126,12 @@ def _stretches(keys: Iterable[SpanKey]) -> Iterator[tuple[SpanKey, SpanKey]]:
 def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str:
     """Returns the spans from `first` to `last` that are not present, as text; empty without one.
 
-    The range may be far larger than what is present.
+    The range may be far larger than the number of present spans.
 
     Args:
-      first: Of the range.
-      last: Of the range, included.
-      present: Spans of the range, ascending.
+      first: First span of the range.
+      last: Last span of the range, included.
+      present: Spans of the range that are present, ascending.
     """
     holes = []
     wanted: SpanKey | None = first

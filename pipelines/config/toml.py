@@ -1,4 +1,4 @@
-"""Reads TOML, and says what is wrong with it."""
+"""Reads TOML, with errors for the user."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ def read_toml(config_file: Path) -> dict[str, Any]:
     """Returns the values of a configuration file.
 
     Raises:
-      BadInputError: It cannot be read.
+      BadInputError: The file cannot be read.
     """
     try:
         text = config_file.read_text(encoding="utf-8")
@@ -37,7 +37,8 @@ def _parse_toml(text: str) -> dict[str, Any]:
     """Returns the values of a TOML text.
 
     Raises:
-      ValueError: It is no TOML, or holds what Python cannot read; says where, or how to mend it.
+      ValueError: The text is not TOML, or has values that Python cannot read; the message has the place or
+        the fix.
     """
     try:
         return tomllib.loads(text)
@@ -60,10 +61,10 @@ class _UnreadableError(ValueError):
 
 
 def toml_value(text: str, key: str) -> Any:
-    """Returns the value of `--set key=text`: the text itself where it is no TOML.
+    """Returns the value of `--set key=text`: the text itself if it is not TOML.
 
     Raises:
-      BadInputError: It is TOML that Python cannot read.
+      BadInputError: The text is TOML that Python cannot read.
     """
     try:
         return _parse_toml(f"value = {text}")["value"]

@@ -13,13 +13,13 @@ _Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
 
 
 class TrainerConfig(Section):
-    """`[trainer]`: how long and how to train.
+    """`[trainer]`: length and settings of the training.
 
     Attributes:
-      model: Without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains all
-        three and takes the one with the lowest loss on held-out training rows.
-      train_steps: Optimizer steps. Default: chosen by the number of rows; 1,000 with a `[module]`.
-      eval_steps: Batches of each evaluation during training. Default: all; 150 with a `[module]`.
+      model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains all
+        three and selects the one with the lowest loss on held-out training rows.
+      train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a `[module]`.
+      eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a `[module]`.
       batch_size: Examples per step. Default: chosen by the number of rows.
       hidden_units: Layer sizes of the DNN. Default: chosen by the number of rows.
       learning_rate: Learning rate of the DNN's optimizer. Default: 0.003.
@@ -27,17 +27,17 @@ class TrainerConfig(Section):
         (400 with more than 100,000 rows), and fewer with many classes.
       max_depth: Depth of a boosted tree.
       seed: `tf_random_seed` of the Estimator.
-      early_stopping: Without a `[module]`: one sixth of the training rows is held out. Training stops when
-        the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
-      warm_start: With a `[module]`: training starts from the model that serves. `trainer_fn` or `run_fn`
-        finds it in `fn_args.base_model`, which is None while nothing serves. Default: each run starts from
-        nothing.
-      workers: Processes on this machine that train in addition to the chief, which is then a process of
-        its own, too. Default: none; a single process alternates between training and evaluating.
-      ps: With workers, the number of parameter servers, which keep the variables; at least one.
-      evaluator: With workers, whether one more process evaluates and exports while they train.
-        Default: no; the last checkpoint is evaluated and exported after the training.
-      custom_config: Your own settings for `trainer_fn`, `run_fn` and `preprocessing_fn`. They are passed as
+      early_stopping: Holds out one sixth of the training rows, without a `[module]`. Training stops when the
+        loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
+      warm_start: Starts training from the model that serves, with a `[module]`. `trainer_fn` or `run_fn`
+        finds it in `fn_args.base_model`, which is None while no version serves. Default: each run starts
+        from new weights.
+      workers: Number of processes on this machine that train in addition to the chief, which is then also a
+        process of its own. Default: none; a single process alternates between training and evaluating.
+      ps: Number of parameter servers, which keep the variables; at least one with workers.
+      evaluator: Adds a process that evaluates and exports while the workers train. Default: no; the
+        last checkpoint is evaluated and exported after the training.
+      custom_config: User's own settings for `trainer_fn`, `run_fn` and `preprocessing_fn`. They are passed as
         JSON: text, numbers, booleans, lists and tables.
     """
 
@@ -60,10 +60,10 @@ class TrainerConfig(Section):
     @field_validator("ps", "evaluator")
     @classmethod
     def _belongs_to_workers(cls, value: int, info: ValidationInfo) -> int:
-        workers = info.data.get("workers")  # None if that is wrong itself
+        workers = info.data.get("workers")  # None if that is invalid itself
         if value and workers == 0:
             raise ValueError(
-                "there are no workers that it could be for; set trainer.workers, the number of "
+                "it needs workers; set trainer.workers, the number of "
                 f"processes that train beside the chief, or leave trainer.{info.field_name} out"
             )
         if workers and info.data.get("model") == "boosted_trees":
@@ -105,6 +105,6 @@ def _check_json(value: Any, key: str, depth: int) -> None:
             _check_json(item, f"{key}[{index}]", depth + 1)
     elif not isinstance(value, str | int | float | bool):
         raise ValueError(
-            f"{key} = {value} is a {type(value).__name__}, which JSON has not; write it as text in "
+            f"{key} = {value} is a {type(value).__name__}, which JSON does not have; write it as text in "
             "quotes"
         )

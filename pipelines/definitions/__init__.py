@@ -1,1 +1,1 @@
-"""Pipelines: one file per shape."""
+"""Definitions of pipelines: one file for each shape of DAG."""

@@ -1,4 +1,4 @@
-"""The pipeline from a CSV to a gated, versioned model: its DAG."""
+"""DAG of the pipeline from a CSV to a gated, versioned model."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,14 +16,14 @@ from pipelines.root.schema.root_schema import schema_file
 # Beam would otherwise download and start a runner of its own.
 IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
-# TFX would pack itself for workers elsewhere, for each component anew: seconds, and 45 MB that stay in the
-# temporary folder. It does not where an image is named, which of Beam's runners only Dataflow's looks at.
+# For each component, TFX would pack itself for remote workers, which takes seconds and leaves 45 MB in the
+# temporary folder. It does not if an image is named, an option that only Beam's runner for Dataflow uses.
 NO_TFX_PACKAGE = "--sdk_container_image=unused"
 
 
 @dataclass(frozen=True, eq=False)
 class CsvToServing:
-    """The pipeline, and its components by their role."""
+    """A pipeline, and its components by role."""
 
     pipeline: components.Pipeline
     example_gen: components.CsvExampleGen
@@ -47,8 +47,8 @@ def csv_to_serving(
     Args:
       plan: Plan of the run.
       data: Files for CsvExampleGen.
-      beam_args: Options of Beam that belong to the pipeline. A runner adds its own at each run, which the
-        cache does not see.
+      beam_args: Beam options of the pipeline. A runner adds further ones at each run, which are not in the
+        cache's key.
     """
     code = plan.code
     example_gen = _example_gen(plan, data)
@@ -75,7 +75,7 @@ def csv_to_serving(
         custom_config=code.transform_config,
         disable_statistics=True,
     )
-    transform.add_upstream_node(example_validator)  # bad data are not learned from
+    transform.add_upstream_node(example_validator)  # so that no model learns from bad data
     served_model = _served_model(plan)
     trainer = components.Trainer(
         examples=transform.outputs["transformed_examples"],
@@ -140,10 +140,10 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
 
 
 def _divided_by(column: str | None) -> Any:
-    """Returns the output config that draws a third of a column's values; None draws rows.
+    """Returns the output config that draws a third of a column's values, or of the rows, for evaluation.
 
     Args:
-      column: Column whose rows of one value fall into one split.
+      column: Column to draw values of: all rows of a value are in the same split. None draws rows.
     """
     if column is None:
         return None
@@ -155,7 +155,7 @@ def _divided_by(column: str | None) -> Any:
 
 
 def _stats_options() -> Any:
-    """Returns the options of the statistics: drift is found in quantiles, of which ten are too few."""
+    """Returns the options of the statistics: ten quantiles, the default, are too few to find drift."""
     import tensorflow_data_validation as tfdv
 
     return tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
@@ -166,8 +166,7 @@ def _schema_gen(
 ) -> components.SchemaGen | components.ImportSchemaGen:
     """Returns the component that infers the schema, or imports the curated one.
 
-    Unless it is asked for, an inferred schema fixes no shape: a feature that a client leaves out is a
-    missing value.
+    By default, an inferred schema fixes no shapes: a feature that a client leaves out counts as missing.
     """
     if plan.schema:
         importer = components.ImportSchemaGen(str(plan.schema.file), plan.schema.fingerprint)
@@ -217,8 +216,8 @@ def _pusher(
 ) -> components.Pusher:
     """Returns the Pusher.
 
-    It gives a version above all former ones, even those out of service, and pushes neither a model that
-    serves nor one that a run has pushed before it was killed.
+    The new version is above all former ones, including those out of service. The Pusher pushes neither a
+    model that serves already nor one that the same run pushed before it was killed.
     """
     serving = components.PushDestination.Filesystem(base_directory=str(plan.root / "serving"))
     return components.Pusher(

@@ -1,4 +1,4 @@
-"""Metrics, slices and thresholds of a pipeline, as the EvalConfig of the Evaluator."""
+"""Builds the EvalConfig of the Evaluator from the metrics, slices and thresholds of a pipeline."""
 
 import json
 from typing import Any
@@ -44,15 +44,15 @@ def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None
     """Checks that the metrics in `[evaluator]` can be computed for the problem.
 
     Raises:
-      BadInputError: One can not.
+      BadInputError: A metric does not fit the problem type.
     """
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
         if problem_type not in METRICS[name].problem_types:
             fitting = [other for other in METRICS if problem_type in METRICS[other].problem_types]
             raise BadInputError(
-                f"evaluator: {name!r} is no metric for a {problem_type} problem, which the column "
-                f"{config.data.label!r} makes. Metrics for it: {', '.join(fitting)}."
+                f"evaluator: {name!r} is not a metric for a {problem_type} problem, which follows from "
+                f"the column {config.data.label!r}. Metrics for it: {', '.join(fitting)}."
             )
 
 
@@ -64,9 +64,9 @@ def default_checks(
     """Returns the settings of the default checks; None if they are switched off.
 
     Args:
-      settings: `[evaluator]`.
-      problem_type: None leaves it to the model's predictions.
-      fallback: The problem type when those do not tell it.
+      settings: Settings of `[evaluator]`.
+      problem_type: Problem type; None derives it from the model's predictions.
+      fallback: Problem type if the predictions do not determine it.
     """
     if not settings.default_checks:
         return None
@@ -80,7 +80,7 @@ def default_checks(
 
 
 def merge_thresholds(thresholds: tuple[ThresholdConfig, ...]) -> tuple[ThresholdConfig, ...]:
-    """Returns one threshold for each metric, the tightest of those given: all of them hold.
+    """Returns one threshold for each metric, the tightest of all its bounds.
 
     Raises:
       BadInputError: The bounds of a metric contradict each other.
@@ -97,7 +97,7 @@ def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
     if lower is not None and upper is not None and lower > upper:
         raise BadInputError(
             f"evaluator.thresholds: no model can pass the {len(bounds)} entries for {metric!r}: "
-            f"lower = {lower} is above upper = {upper}. Mend one of them, or remove it."
+            f"lower = {lower} is above upper = {upper}. Change one of them, or remove it."
         )
     regressions = (bound.max_regression for bound in bounds if bound.max_regression is not None)
     return ThresholdConfig(
@@ -106,10 +106,10 @@ def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
 
 
 def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
-    """Checks `[evaluator]`.
+    """Checks the settings of `[evaluator]`.
 
     Raises:
-      BadInputError: A metric, a slice column or the label does not exist, or thresholds make no sense.
+      BadInputError: A metric, a slice column or the label does not exist, or thresholds are contradictory.
     """
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
@@ -123,20 +123,20 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
         if bound.max_regression is not None and METRICS[bound.metric].higher_is_better is None:
             raise BadInputError(
                 f"evaluator.thresholds: max_regression = {bound.max_regression} has no meaning for "
-                f"{bound.metric!r}, of which neither more nor less is better."
+                f"{bound.metric!r}, since neither higher nor lower values are better."
             )
     merge_thresholds(thresholds)
     if not thresholds and not config.evaluator.default_checks:
         raise BadInputError(
-            "evaluator.default_checks = false: nothing says then whether a model is good enough to "
-            "be pushed. Give evaluator.thresholds, such as "
+            "evaluator.default_checks = false: then there are no criteria for a model to be "
+            "pushed. Give evaluator.thresholds, such as "
             '[[evaluator.thresholds]] with metric = "auc" and lower = 0.6.'
         )
     label = config.evaluator.label
     if config.module is None and label not in (None, LABEL_KEY):
         raise BadInputError(
-            f"evaluator.label = {label!r}: the generic model has no such label. It calls what it "
-            f"makes of {config.data.label!r} {LABEL_KEY!r}; remove the setting."
+            f"evaluator.label = {label!r}: the generic model has no such label. Its transformed "
+            f"label of {config.data.label!r} is {LABEL_KEY!r}; remove the setting."
         )
     for slice_columns in config.evaluator.slices or ():
         for name in slice_columns:
@@ -155,10 +155,10 @@ def build_eval_config(
     """Returns the `EvalConfig` proto.
 
     Args:
-      label: Name of the transformed label; None lets the Evaluator take the model's.
-      metrics: Names of `METRICS`; those of the thresholds are added.
-      thresholds: Bounds on the whole data set; several for one metric hold all.
-      slices: Columns of each slice, `()` being the whole data set, which is always there.
+      label: Name of the transformed label; None makes the Evaluator use the model's.
+      metrics: Names from `METRICS`; those of the thresholds are added.
+      thresholds: Bounds on the whole data set; all bounds of a metric must hold.
+      slices: Columns of each slice; `()` is the whole data set, which is always evaluated.
     """
     from tensorflow_model_analysis.proto import config_pb2
 
@@ -184,7 +184,7 @@ def _metric_config(config_pb2: Any, name: str, bound: ThresholdConfig | None) ->
     )
     if bound is None:
         return result
-    # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows would fail it.
+    # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows might fail it.
     threshold = result.per_slice_thresholds.add(slicing_specs=[config_pb2.SlicingSpec()]).threshold
     if bound.lower is not None:
         threshold.value_threshold.lower_bound.value = bound.lower
@@ -202,12 +202,12 @@ def _metric_config(config_pb2: Any, name: str, bound: ThresholdConfig | None) ->
 
 
 def default_metrics(problem_type: ProblemType | None) -> tuple[str, ...]:
-    """Returns the metrics that are computed for a problem type; none when it is not known."""
+    """Returns the metrics that are computed for a problem type; none if it is unknown."""
     return _DEFAULT_METRICS[problem_type] if problem_type else ()
 
 
 def problem_type_of_metrics(metrics: tuple[str, ...]) -> ProblemType | None:
-    """Returns the problem type of the first metric that fits one only; None if there is none."""
+    """Returns the problem type of the first metric that fits only one type; None if there is none."""
     for name in metrics:
         if name in METRICS and len(METRICS[name].problem_types) == 1:
             return METRICS[name].problem_types[0]
@@ -215,20 +215,20 @@ def problem_type_of_metrics(metrics: tuple[str, ...]) -> ProblemType | None:
 
 
 def known_problem_type(config: PipelineConfig) -> ProblemType | None:
-    """Returns the problem type that a configuration gives, itself or by its metrics; None if it does not."""
+    """Returns the problem type that a configuration sets or that its metrics imply; None if unknown."""
     settings = config.evaluator
     bounds = (bound.metric for bound in settings.thresholds or ())
     return config.data.problem_type or problem_type_of_metrics((*(settings.metrics or ()), *bounds))
 
 
 def check_problem_is_known(config: PipelineConfig) -> None:
-    """Checks that something says which metrics fit a label that the user's module makes.
+    """Checks that the problem type of a label that the user's module makes is known.
 
-    The metrics are chosen before there is a model, so its predictions can't tell, and the raw column
-    may be of another kind: a numeric one of which a class is made.
+    The metrics are chosen before there is a model, so they can't depend on its predictions, and the raw
+    column may be of another kind, such as numbers that are converted to classes.
 
     Raises:
-      BadInputError: Nothing says so.
+      BadInputError: The problem type is unknown.
     """
     derived, raw = config.evaluator.label, config.data.label
     if (
@@ -238,7 +238,7 @@ def check_problem_is_known(config: PipelineConfig) -> None:
         and known_problem_type(config) is None
     ):
         raise BadInputError(
-            f"evaluator.label = {derived!r} is not the column {raw!r}, and nothing says which metrics fit "
+            f"evaluator.label = {derived!r} is not the column {raw!r}, so it is unknown which metrics fit "
             'it. Set data.problem_type = "binary", "multi-class" or "regression"; or give '
             "evaluator.metrics, or a threshold on a metric of one problem type, such as auc."
         )

@@ -1,4 +1,4 @@
-"""Whose code a run trains with: the user's module, or the generic model for tables."""
+"""Model code of a run: the user's module, or the generic model for tables."""
 
 import types
 from collections.abc import Mapping
@@ -25,25 +25,25 @@ _TRAINERS = ("trainer_fn", "run_fn")
 
 @dataclass(frozen=True)
 class ModelCode:
-    """The functions that a pipeline calls, and how their model is judged.
+    """Functions that a pipeline calls, and the criteria for their model.
 
     Attributes:
-      preprocessing_fn: Import path.
-      trainer: `trainer_fn` or `run_fn`.
+      preprocessing_fn: Import path of the function.
+      trainer: Name of the training function, `trainer_fn` or `run_fn`.
       trainer_path: Import path of that function; None for a module file.
-      module_file: The user's file; None for an import path.
+      module_file: User's file; None for an import path.
       transform_config: `custom_config` of `preprocessing_fn`.
-      custom_config: That of the trainer.
+      custom_config: `custom_config` of the trainer.
       train_steps: Optimizer steps.
       eval_steps: Batches of an evaluation; None means all.
       label: Name of the transformed label; None means the one that the model reports.
       metrics: Names of the metrics.
-      thresholds: What the model has to reach, beside the default checks.
+      thresholds: Bounds on the metrics, in addition to the default checks.
       slices: Columns of each slice.
-      required_label: Column without which a row is of no use; None keeps all rows.
-      plan: Of the generic model; None for the user's module.
-      default_checks: Settings of the default checks; None makes none.
-      fingerprint: Of the source of the user's module as it was imported; empty where that is not known.
+      required_label: Column without which a row is dropped; None keeps all rows.
+      plan: Plan of the generic model; None for the user's module.
+      default_checks: Settings of the default checks; None turns them off.
+      fingerprint: Fingerprint of the module's source as it was imported; empty if it is not known.
     """
 
     preprocessing_fn: str
@@ -69,12 +69,12 @@ def choose_model_code(
     profile: CsvProfile,
     kinds: Mapping[str, ColumnKind] | None = None,
 ) -> ModelCode:
-    """Returns the user's code when there is a `[module]`, and else the generic model.
+    """Returns the user's code if there is a `[module]`, otherwise the generic model.
 
     Args:
-      config: The configuration.
-      profile: Of the CSV files.
-      kinds: What each column is taken for. Default: inferred.
+      config: Configuration of the pipeline.
+      profile: Profile of the CSV files.
+      kinds: Kind of each column. Default: inferred.
 
     Raises:
       BadInputError: The module cannot be used, or the data cannot be learned from.
@@ -132,7 +132,7 @@ def _user_code(
     fallback = problem_type
     evaluation.check_problem_is_known(config)
     if metrics is None and problem_type is None:
-        # Nothing says how to judge the model: take its label for the raw column, as it is.
+        # Without settings for the evaluation, assume that the model's label is the raw column.
         raw_label = plan_label(profile, profile.columns[config.data.label], config.data)
         fallback = raw_label.problem_type
     return ModelCode(
@@ -158,7 +158,7 @@ def _or(given: Any, default: Any) -> Any:
 
 
 def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
-    """Returns the user's module, by the name under which Transform imports it, and its fingerprint."""
+    """Returns the user's module, imported by the same name as in Transform, and its fingerprint."""
     if module_config.file is None:
         name = str(module_config.path)
     else:
@@ -166,7 +166,7 @@ def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
             name = user_code.importable_name(module_config.file)
         except (FileNotFoundError, ValueError) as error:
             raise BadInputError(
-                f"module.file = {module_config.file!r} is no Python file."
+                f"module.file = {module_config.file!r} is not a Python file."
             ) from error
         except ImportError as error:
             raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error

@@ -1,4 +1,4 @@
-"""The plan of a run: all that is settled before anything is written."""
+"""Plan of a run: all decisions made before anything is written."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

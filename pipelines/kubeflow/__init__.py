@@ -1,1 +1,1 @@
-"""The pipeline on Kubeflow: its steps, their compilation, and what runs in their containers."""
+"""The pipeline on Kubeflow: its compilation, its steps, and submission to a server."""

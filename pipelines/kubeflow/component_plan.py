@@ -1,7 +1,7 @@
-"""What a component's step does: a file in the root that is named after its content.
+"""Plan of a component's step: a file in the root that is named after its content.
 
-`Plan` writes it and hands the name on. So Kubeflow's cache, which looks at the parameters of a step,
-sees the data, the code and the settings.
+The step `Plan` writes it and passes its name to the component's step. Kubeflow's cache compares a step's
+parameters, so the name covers the data, the code and the settings.
 """
 
 import hashlib
@@ -17,21 +17,21 @@ _FOLDER = "plans"
 
 @dataclass(frozen=True)
 class ComponentPlan:
-    """What a component's step does. All of it is plain values.
+    """Plan of a component's step, in plain values.
 
     Attributes:
       component: Id of the component.
       executor: `type` is the name of TFX's proto, `spec` its content.
-      parameters: TFX's `NodeParameters`: the execution properties.
-      fingerprint: Of what the component depends on beyond them: data, code, libraries.
+      parameters: Execution properties, as TFX's `NodeParameters`.
+      fingerprint: Fingerprint of the component's other dependencies: data, code, libraries.
       inputs: Import path of the type of each input artifact, by key.
-      outputs: The same of the output artifacts.
-      check: What is checked behind it, see `pipelines.checks.component_checks`; None for nothing.
-      baselines: Folders in the root that are further inputs, by key, relative to the root.
-      schema: The root's schema as text, in place of the input `schema`; None takes the input.
-      push: What the step of the Pusher does beside pushing; None for any other.
-      code: What the step runs, see `code_of_step`; None where nothing is known of it.
-      findings_id: Of the folder that the check's findings go to, see `findings_id`.
+      outputs: Import path of the type of each output artifact, by key.
+      check: Check after the component, see `pipelines.checks.component_checks`; None for no check.
+      baselines: Folders of further inputs by key, relative to the root.
+      schema: Text of the root's schema, which replaces the input `schema`; None uses the input.
+      push: Further settings of the Pusher's step; None for any other step.
+      code: Code that the step runs, see `code_of_step`; None if unknown.
+      findings_id: Id of the folder for the check's findings, see `findings_id`.
     """
 
     component: str
@@ -52,8 +52,8 @@ def write_component_plan(root: Path, plan: ComponentPlan) -> str:
     """Writes a plan and returns its name.
 
     Args:
-      root: Of the pipeline.
-      plan: What to write.
+      root: Root folder of the pipeline.
+      plan: Plan to write.
     """
     content = json.dumps(asdict(plan), sort_keys=True, indent=1, allow_nan=False).encode()
     return write_named_by_content(root / _FOLDER, content)
@@ -63,7 +63,7 @@ def read_component_plan(root: Path, name: str) -> ComponentPlan:
     """Returns a plan.
 
     Raises:
-      FileNotFoundError: There is none: the step does not see the folder that `Plan` has written to.
+      FileNotFoundError: No such plan: the step does not see the folder that `Plan` wrote to.
     """
     file = root / _FOLDER / f"{name}.json"
     if not file.is_file():
@@ -76,10 +76,10 @@ def read_component_plan(root: Path, name: str) -> ComponentPlan:
 
 
 def write_named_by_content(folder: Path, content: bytes) -> str:
-    """Writes a JSON file that is named after the SHA-256 of its content, and returns that."""
+    """Writes a JSON file that is named after the SHA-256 of its content, and returns the name."""
     name = hashlib.sha256(content).hexdigest()
     file = folder / f"{name}.json"
     if not file.is_file():
         atomic_files.write(file, content)
-    file.touch()  # a file of a run of late, which is not tidied away
+    file.touch()  # files of recent runs are not removed
     return name

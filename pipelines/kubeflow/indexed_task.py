@@ -1,9 +1,9 @@
 """Runs one task of a training in its pod of an indexed Job: `python -m pipelines.kubeflow.indexed_task FILE`.
 
-A Job is complete when all of its pods have succeeded. But nothing tells a parameter server that the
-training is over, and a worker that comes back then would wait for servers that are gone. So the chief
-leaves a file beside the task's when it is done, in the folder that all tasks see, and the other tasks
-end with success as soon as they see it.
+A Job is complete when all of its pods have succeeded. But a parameter server does not notice that the
+training is over, and a worker that restarts then would wait for servers that are gone. So the chief
+writes a file when it is done, into the folder that all tasks see, and the other tasks end with success as
+soon as they find it.
 """
 
 import json
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NoReturn
 
 CLUSTER_VARIABLE = "ESTIMATOR_PIPELINES_CLUSTER"
-"""Environment variable with the addresses of all tasks, in the order of the indices."""
+"""Environment variable with the addresses of all tasks, in the order of their indices."""
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
-"""Environment variable in which Kubernetes tells a pod its index."""
+"""Environment variable in which Kubernetes sets the index of a pod."""
 
 DONE_FILE = "chief_is_done"
 
@@ -32,11 +32,11 @@ def tf_config_of(environ: Mapping[str, str]) -> str:
     """Returns the TF_CONFIG of this pod.
 
     Args:
-      environ: The environment.
+      environ: Environment variables.
 
     Raises:
-      LookupError: It lacks a variable: this is no pod of an indexed Job.
-      ValueError: The index is none of the cluster's.
+      LookupError: A variable is missing: this is not a pod of an indexed Job.
+      ValueError: The cluster has no task with this index.
     """
     for name in (CLUSTER_VARIABLE, INDEX_VARIABLE):
         if name not in environ:
@@ -65,17 +65,17 @@ def run_task(
     end: Callable[[int], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Plays a part in the cluster and returns the exit code.
+    """Runs a task of the cluster and returns the exit code.
 
     Args:
-      file: Describes the task; what says that the chief is done lies beside it.
-      is_chief: Whether this is the chief.
-      play: Plays the part, and returns an exit code.
-      end: Ends this process with an exit code, from any thread.
-      sleep: Waits for so many seconds.
+      file: File that describes the task; the chief's file is written beside it.
+      is_chief: True for the chief.
+      play: Function that runs the task, and returns an exit code.
+      end: Function that ends this process with an exit code, from any thread.
+      sleep: Function that waits for a number of seconds.
     """
     done = file.with_name(DONE_FILE)
-    if done.exists():  # the pod was lost when all was over
+    if done.exists():  # the pod restarted after the training was over
         print("The chief is done: there is nothing left to do.", file=sys.stderr)
         return 0
     if is_chief:
@@ -99,8 +99,8 @@ def run_task(
 def play(file: Path) -> int:
     """Runs the task of the cluster that TF_CONFIG gives to this process; returns the exit code.
 
-    An error of the user's code is no reason to start the task again: the exit code is 1. A task that
-    was asked to end, as Kubernetes does when it empties a node, is started elsewhere: the code is 143.
+    After an error of the user's code, the task is not started again: the exit code is 1. A task that was
+    asked to end, as when Kubernetes drains a node, is started on another one: the exit code is 143.
 
     Args:
       file: File that describes the task.
@@ -132,10 +132,10 @@ def end(code: int) -> NoReturn:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Plays the part in the cluster that belongs to this pod's index; returns the exit code.
+    """Runs the task of this pod's index; returns the exit code.
 
     Args:
-      arguments: The file that describes the task.
+      arguments: Command line: the file that describes the task.
     """
     config = tf_config_of(os.environ)
     os.environ["TF_CONFIG"] = config

@@ -1,7 +1,7 @@
-"""What the steps of one run on Kubeflow leave for each other in the root.
+"""Folder in the root for files that the steps of one run on Kubeflow leave for each other.
 
-Steps that are cached must not be handed anything that differs between runs. So what belongs to a run
-lies in a folder that is named after the run's id on Kubeflow, which every step can find out.
+A step that may be cached must not get arguments that differ between runs. So the files of a run are in a
+folder that is named after the run's id on Kubeflow, which every step can look up.
 """
 
 import json
@@ -29,15 +29,15 @@ _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 @dataclass(frozen=True)
 class StepEnd:
-    """How a step of this run ended.
+    """End of a step of this run.
 
     Attributes:
       component: Id of the component.
       elapsed_secs: Wall time.
-      reason: Why it failed; None if it did not.
-      is_bad_input: Whether the data or the configuration are to blame.
-      findings: What its check had found when it failed, see `KeptFindings.as_json`.
-      has_outputs: Whether the component itself went well, and its check has failed.
+      reason: Reason of its failure; None after success.
+      is_bad_input: True if the data or the configuration are to blame.
+      findings: Findings of its check before it failed, see `KeptFindings.as_json`.
+      has_outputs: True if the component wrote its outputs, so that only its check failed.
     """
 
     component: str
@@ -53,12 +53,12 @@ def locked_for_step(root: Path, component: str, run: str) -> Iterator[None]:
     """Holds the lock of a root for a step, which waits for the steps of other runs.
 
     Args:
-      root: Of the pipeline.
-      component: The step.
-      run: Id of its run, for those who wait.
+      root: Root folder of the pipeline.
+      component: Id of the step.
+      run: Id of its run, for the message to steps that wait.
 
     Raises:
-      RunFailedError: It waited too long.
+      RunFailedError: The step waited too long.
     """
     with ExitStack() as stack:
         try:
@@ -76,7 +76,7 @@ class RunFolder:
     """The folder of one run.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
     """
 
@@ -90,64 +90,64 @@ class RunFolder:
         """Writes the id of the run's record.
 
         Args:
-          run_id: The id.
-          num_notes: How many notes `Plan` has left in the record; None as long as it is at work.
-          beam_options: Of the steps. They are no part of their plans, which the cache sees.
+          run_id: Id of the record.
+          num_notes: Number of notes that `Plan` left in the record; None while it is at work.
+          beam_options: Beam options of the steps, kept out of their plans and thus of the cache's key.
         """
         fields = {"run_id": run_id, "num_notes": num_notes, "beam_options": list(beam_options)}
         self._write(_RUN, fields)
 
     def read_run_id(self) -> str | None:
-        """Returns the id of the run's record; None if `Plan` did not get that far."""
+        """Returns the id of the run's record; None if `Plan` has not written it."""
         fields = self._read(_RUN)
         return fields["run_id"] if fields else None
 
     def read_num_notes(self) -> int | None:
-        """Returns how many notes `Plan` has left in the record; None if it did not get to its end."""
+        """Returns the number of notes that `Plan` left in the record; None if it has not finished."""
         fields = self._read(_RUN)
         return fields.get("num_notes") if fields else None
 
     def read_beam_options(self) -> tuple[str, ...]:
-        """Returns the options of Beam that this run's steps work with."""
+        """Returns the Beam options of this run's steps."""
         return tuple((self._read(_RUN) or {}).get("beam_options", ()))
 
     def require_run_id(self) -> str:
         """Returns the id of the run's record.
 
         Raises:
-          LookupError: There is none here: the run was not begun in this root, or is over.
+          LookupError: No id: the run was not begun in this root, or is over.
         """
         run_id = self.read_run_id()
         if not run_id:
             raise LookupError(
                 f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. Either the step Plan has "
                 "written to another folder: kubeflow.root must be on a volume that every step mounts. Or "
-                "the run is over, and what its steps left for each other was removed: start a new run; "
-                "what has not changed is taken from the cache."
+                "the run is over, and the files that its steps left for each other were removed: "
+                "start a new run; unchanged steps are taken from the cache."
             )
         return run_id
 
     def write_step(self, end: StepEnd) -> None:
-        """Writes how a step ended; a step that is tried again replaces it."""
+        """Writes the end of a step; a retry replaces it."""
         self._write(f"{end.component}.json", asdict(end))
 
     def read_step(self, component: str) -> StepEnd | None:
-        """Returns how a step ended; None if it did not run, as one that is cached."""
+        """Returns the end of a step; None if it did not run, as when it is cached."""
         fields = self._read(f"{component}.json")
         return StepEnd(**fields) if fields else None
 
     def forget_step(self, component: str) -> None:
-        """Removes how a step ended."""
+        """Removes the end of a step."""
         (self.path / f"{component}.json").unlink(missing_ok=True)
 
     def steps(self) -> list[StepEnd]:
-        """Returns the steps that have ended, in that order."""
+        """Returns the ends of steps, in the order in which they ended."""
         files = (path for path in self.path.glob("*.json") if path.name != _RUN)
         ends = (self.read_step(path.stem) for path in sorted(files, key=_changed))
         return [end for end in ends if end is not None]
 
     def failures(self) -> list[StepEnd]:
-        """Returns the steps that failed, the first one first."""
+        """Returns the ends of the steps that failed, the first failure first."""
         return [end for end in self.steps() if end.reason is not None]
 
     def remove(self) -> None:
@@ -168,14 +168,14 @@ def run_folders(root: Path) -> list[Path]:
 
 
 def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the id of the run that this process is a step of.
+    """Returns the id of this process's run on Kubeflow.
 
     Args:
-      output_uris: Of the step's output artifacts; on Vertex they tell.
-      environment: Of the process.
+      output_uris: Uris of the step's output artifacts; on Vertex they have the id.
+      environment: Environment variables of the process.
 
     Raises:
-      LookupError: Nothing tells.
+      LookupError: Neither has the id.
     """
     if environment.get(RUN_ID_VARIABLE):
         return environment[RUN_ID_VARIABLE]
@@ -183,7 +183,7 @@ def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.
         if found := _OF_VERTEX.match(uri):
             return found["run"]
     raise LookupError(
-        f"Nothing tells which run this step is of: the environment variable {RUN_ID_VARIABLE} is not "
+        f"The id of this step's run is unknown: the environment variable {RUN_ID_VARIABLE} is not "
         "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "
         f"outputs are not on Vertex. Received: {output_uris!r}"
     )

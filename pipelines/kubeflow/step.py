@@ -1,7 +1,7 @@
-"""What runs in a container: `python -m pipelines.kubeflow.step COMPONENT ...`.
+"""Runs a step in its container: `python -m pipelines.kubeflow.step COMPONENT ...`.
 
-Kubeflow's launcher calls it with the paths of its local copies, so that nothing here depends on where
-the artifacts are kept. Standard error tells what happens; its last line is the reason of a failure.
+Kubeflow's launcher calls it with the paths of its local copies, so nothing here depends on the store of
+the artifacts. The log goes to standard error; its last line is the reason of a failure.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a step and returns its exit code.
 
     Args:
-      arguments: Default: those of the command line.
+      arguments: Arguments of the command line. Default: `sys.argv`'s.
     """
     args = _parser().parse_args(arguments)
     steps: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if findings is not None:
         _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
     else:
-        _folder(args).forget_step(args.component)  # that an earlier try failed does not count
+        _folder(args).forget_step(args.component)  # a failure of an earlier try no longer counts
     return 0
 
 
@@ -96,7 +96,7 @@ def _end(args: argparse.Namespace) -> None:
 
     record = end_run(args.root, args.run)
     if record is None:
-        print("The run ended before it began: see the step Plan.", file=sys.stderr)
+        print("The run ended before its record was begun: see the step Plan.", file=sys.stderr)
     else:
         print(f"run {record.run_id}: {record.status}", file=sys.stderr)
 
@@ -128,7 +128,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
             metadata = run_component(call, plan, findings)
         finally:
             findings.write_details(args.root, run_id)
-            if findings.has_anomalies:  # `schema accept` may make them the new state
+            if findings.has_anomalies:  # `schema accept` may need them
                 keep_statistics(call, run_id)
     else:
         from pipelines.kubeflow.steps.push_step import run_pusher
@@ -160,7 +160,7 @@ def _is_of_check(error: BaseException) -> bool:
 
 
 def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
-    """Leaves the reason to the exit handler; that it can't must not hide the reason."""
+    """Writes the reason for the exit handler; an error here must not hide the reason."""
     try:
         _folder(args).write_step(end)
     except (OSError, LookupError) as error:
@@ -199,10 +199,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    raise_at_signals()  # what goes on elsewhere, such as a training job, is ended with the step
+    raise_at_signals()  # so that a training job is ended with the step
     code = main()
     ignore_signals()
-    # Threads of Beam and gRPC must not keep a step alive that is over, nor its exit code from it.
+    # Threads of Beam and gRPC must not keep a finished step alive, or change its exit code.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

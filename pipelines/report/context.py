@@ -1,4 +1,4 @@
-"""What a report is made of: the record of a run, its details, and the other runs of the root."""
+"""Source data of a report: the record of a run, its details, and the other runs of the root."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ NOT_RECORDED = "Not recorded by the version that made this run."
 
 @dataclass(frozen=True)
 class Context:
-    """What the sections of a report see.
+    """Data for the sections of a report.
 
     Attributes:
-      record: The run.
-      details: By section, see `RunDetails`; those that were not recorded are left out.
+      record: Record of the run.
+      details: Details by section, see `RunDetails`; without those that were not recorded.
       records: All runs of the root, oldest first, this one among them.
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
     """
 
     record: RunRecord
@@ -28,24 +28,24 @@ class Context:
 
     @property
     def former(self) -> RunRecord | None:
-        """The run to compare with: the newest one before that has metrics, or else the one before."""
+        """Run to compare with: the newest former run with metrics, or else the previous run."""
         earlier = self.records[: self.number - 1]
         evaluated = [one for one in earlier if one.metrics]
         return next(reversed(evaluated or earlier), None)
 
     @property
     def number(self) -> int:
-        """Which run of the root it is, from 1."""
+        """Number of the run in the root, from 1."""
         ids = [one.run_id for one in self.records]
         return ids.index(self.record.run_id) + 1 if self.record.run_id in ids else len(ids) + 1
 
     @property
     def ran(self) -> set[str]:
-        """The components that ended well."""
+        """Components that succeeded."""
         return {one.name for one in self.record.components if one.status != "failed"}
 
     def missing(self, component: str) -> str:
-        """Returns why there are no details of a component."""
+        """Returns the reason why there are no details of a component."""
         if component in self.ran:
             return NOT_RECORDED
-        return f"{component} did not run, or did not end well."
+        return f"{component} did not run, or failed."

@@ -1,6 +1,6 @@
-"""Writes the pages, `ROOT/runs/<run_id>.html` and `ROOT/runs/index.html`, each as a whole.
+"""Writes the pages `ROOT/runs/<run_id>.html` and `ROOT/runs/index.html`, each atomically.
 
-The head of a page has a hash of what it was made of. It is only made again when that has changed.
+The head of a page has a hash of its source data. The page is only made again when they have changed.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ _PLOTS = "plots.json.gz"
 
 
 def write_pages(root: Path, record: RunRecord, target: Path) -> None:
-    """Writes the report of a run, the index, and again the report of the version that served before.
+    """Writes the report of a run and the index, and updates the report of the version that served before.
 
     Args:
-      root: Of the pipeline, after retention was applied: pages link to no removed run.
-      record: As the run has ended; what is on disk may not say so yet.
-      target: Of the report.
+      root: Root folder of the pipeline, after retention was applied: pages link to no removed run.
+      record: Final record of the run, which may not be on disk yet.
+      target: Path of the report.
     """
     known = {one.run_id: one for one in RunRecords(root).read_all()}
     records = [*({**known, record.run_id: record}).values()]
@@ -39,17 +39,17 @@ def write_pages(root: Path, record: RunRecord, target: Path) -> None:
 
 
 def write_index(root: Path) -> None:
-    """Makes the index again, if there is one, after a change that no run has made.
+    """Updates the index, if it exists, after a change outside of a run.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
     """
     if (root / "runs" / INDEX).exists():
         index_file(root, read_runs(root))
 
 
 def _refresh_report(root: Path, records: Sequence[RunRecord], version: str) -> None:
-    """Makes the report of a version's run again, if there is one, because the version no longer serves."""
+    """Updates the report of a version's run, if it exists, because the version no longer serves."""
     for record in records:
         target = root / "runs" / f"{record.run_id}.html"
         if record.version == version and target.exists():
@@ -59,13 +59,13 @@ def _refresh_report(root: Path, records: Sequence[RunRecord], version: str) -> N
 def report_file(
     root: Path, records: Sequence[RunRecord], run_id: str, output: Path | None = None
 ) -> Path:
-    """Returns the report of a run, which is made if it is not up to date.
+    """Returns the path of a run's report, which is made if it is not up to date.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: All runs, oldest first.
-      run_id: The run, one of them.
-      output: Where it goes. Default: beside the record.
+      run_id: Id of one of these runs.
+      output: Path of the report. Default: beside the record.
     """
     (record,) = (one for one in records if one.run_id == run_id)
     return _up_to_date(
@@ -77,12 +77,12 @@ def report_file(
 
 
 def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = None) -> Path:
-    """Returns the index of a root, which is made if it is not up to date.
+    """Returns the path of a root's index, which is made if it is not up to date.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: All runs, oldest first.
-      output: Where it goes. Default: beside the records.
+      output: Path of the index. Default: beside the records.
     """
     return _up_to_date(
         root / "runs" / INDEX,
@@ -95,13 +95,13 @@ def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = N
 def _up_to_date(
     beside: Path, state: str, output: Path | None, write: Callable[[Path, str], None]
 ) -> Path:
-    """Returns a page that is up to date, which is made if there is none.
+    """Returns the path of a page, which is made if it is not up to date.
 
     Args:
-      beside: Where the page is beside the records.
-      state: What it is to be made of.
-      output: Where it goes. Default: beside the records. Elsewhere it has no links to other pages.
-      write: Writes the page to a file.
+      beside: Path of the page beside the records.
+      state: Hash of its source data.
+      output: Path of the page. Default: beside the records. Elsewhere it has no links to other pages.
+      write: Function that writes the page to a file.
     """
     target = output or beside
     if not (_is_same_file(target, beside) and _is_made_of(beside, state)):
@@ -110,7 +110,7 @@ def _up_to_date(
 
 
 def report_state(root: Path, records: Sequence[RunRecord], record: RunRecord) -> str:
-    """Returns a hash of what a report is made of."""
+    """Returns a hash of the source data of a report."""
     details = [
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for file in RunDetails(root, record.same_as or record.run_id).files()
@@ -120,7 +120,7 @@ def report_state(root: Path, records: Sequence[RunRecord], record: RunRecord) ->
 
 
 def index_state(root: Path, records: Sequence[RunRecord]) -> str:
-    """Returns a hash of what an index is made of."""
+    """Returns a hash of the source data of an index."""
     return _hash(
         root,
         [
@@ -196,5 +196,5 @@ def _write(target: Path, text: str) -> None:
 
 
 def _lies_in(root: Path, target: Path) -> bool:
-    """Returns whether a page lies beside the records of a root, where its relative links lead somewhere."""
+    """Returns True if a page is beside the records of a root, where its relative links work."""
     return _is_same_file(target.parent, root / "runs")

@@ -1,4 +1,4 @@
-"""Puts the index of a root together: all runs, what serves, the metric over time."""
+"""Renders the index of a root: all runs, the version that serves, and the metric over time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,11 +23,11 @@ def render_index(
     """Returns the index as HTML.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: All runs, oldest first.
-      state: What the page is made of, see `index_state`.
-      has_reports: Whether the reports lie beside it, as far as they were made.
-      svg_of: Returns a plot as SVG; see `KeptPlots`.
+      state: Hash of the page's source data, see `index_state`.
+      has_reports: True if the reports are beside it, as far as they were made.
+      svg_of: Function that returns a plot as SVG; see `KeptPlots`.
     """
     reports = {
         one.run_id: f"{one.run_id}.html"
@@ -82,7 +82,7 @@ def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str
         for status, count in counts.items()
         if count
     ]
-    return [*facts, ("Versions to go back to", words.number(max(0, num_served - 1)))]
+    return [*facts, ("Versions for a rollback", words.number(max(0, num_served - 1)))]
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""Plots that were drawn before: a page that is made again does not need matplotlib."""
+"""Cache of drawn plots: updating a page need not import matplotlib."""
 
 import functools
 import gzip
@@ -16,10 +16,10 @@ _CODE = ("plots.py", "svg.py")
 
 
 class KeptPlots:
-    """The plots of one page, as SVG, by what they show.
+    """Cached plots of a page as SVG, by their content.
 
     Args:
-      file: Where they are kept.
+      file: File of the cache.
     """
 
     def __init__(self, file: Path):
@@ -28,14 +28,14 @@ class KeptPlots:
         self._used: dict[str, str] = {}
 
     def svg_of(self, plot: Plot) -> str:
-        """Returns a plot as SVG, drawn if it was not kept."""
+        """Returns a plot as SVG, drawn if it is not cached."""
         key = hashlib.sha256(f"{_code_hash()} {plot.content}".encode()).hexdigest()
         if key not in self._used:
             self._used[key] = self._kept.get(key) or plot.svg
         return self._used[key]
 
     def write(self) -> None:
-        """Keeps the plots that were asked for, and no others."""
+        """Writes the plots that were requested, and no others."""
         if self._used == self._kept:
             return
         content = gzip.compress(json.dumps(self._used).encode(), mtime=0)
@@ -54,6 +54,6 @@ class KeptPlots:
 
 @functools.cache
 def _code_hash() -> str:
-    """Returns a hash of the code that draws: with other code, plots are drawn again."""
+    """Returns a hash of the drawing code: when it changes, plots are drawn again."""
     files = (Path(__file__).parent / name for name in _CODE)
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

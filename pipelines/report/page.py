@@ -1,4 +1,4 @@
-"""Puts the report of a run together."""
+"""Renders the report of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Section:
     """A section of a report.
 
     Attributes:
-      id: Of its element; its template is `sections/<id>.html.j2`.
-      title: Its heading.
-      describe: Returns what the template shows; None leaves the section out.
+      id: Id of its element; its template is `sections/<id>.html.j2`.
+      title: Heading of the section.
+      describe: Function that returns the values for the template; None leaves the section out.
     """
 
     id: str
@@ -39,14 +39,14 @@ class Section:
 
     @property
     def template(self) -> str:
-        """Its template."""
+        """Path of its template."""
         return f"sections/{self.id}.html.j2"
 
 
 SECTIONS = (
     Section("verdict", "Verdict", verdict.describe),
     Section("components", "Components", components.describe),
-    Section("changes", "Since the run before", changes.describe),
+    Section("changes", "Changes since the previous run", changes.describe),
     Section("data", "Data", data.describe),
     Section("drift", "Drift and anomalies", drift.describe),
     Section("training", "Training", training.describe),
@@ -68,10 +68,10 @@ def render_report(
     """Returns the report of a run as HTML.
 
     Args:
-      context: What is known.
-      state: What the page is made of, see `report_state`.
-      has_index: Whether the index lies beside it.
-      svg_of: Returns a plot as SVG; see `KeptPlots`.
+      context: Source data of the report.
+      state: Hash of the page's source data, see `report_state`.
+      has_index: True if the index is beside it.
+      svg_of: Function that returns a plot as SVG; see `KeptPlots`.
     """
     described = {one.id: one.describe(context) for one in SECTIONS}
     return render(

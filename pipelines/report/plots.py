@@ -1,4 +1,4 @@
-"""The plots of a report, drawn with matplotlib, which is imported when a plot is drawn."""
+"""Plots of a report, drawn with matplotlib, which is imported when a plot is drawn."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +42,13 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot that can stand in a page. It is drawn when its SVG is asked for.
+    """A plot for a page. It is drawn when its SVG is requested.
 
     Attributes:
-      title: What it shows; the caption.
-      description: What is to be seen, in words.
-      content: All that the SVG depends on, as text.
-      draw: Draws it.
+      title: Caption of the plot.
+      description: Description of the plot's message.
+      content: Text with everything that the SVG depends on.
+      draw: Function that draws the plot and returns it as SVG.
     """
 
     title: str
@@ -67,9 +67,9 @@ class Series:
     """A line of a plot.
 
     Attributes:
-      name: In the legend; empty leaves it out.
-      points: (x, y), in order.
-      is_baseline: Whether it is what others are compared with.
+      name: Name in the legend; empty leaves it out.
+      points: Points (x, y), in order.
+      is_baseline: True for the series that others are compared with.
     """
 
     name: str
@@ -88,12 +88,12 @@ def plot_of(
     """Returns a plot.
 
     Args:
-      name: Unique in the page.
-      title: What it shows.
-      description: What is to be seen, in words.
-      data: All that `paint` draws, and what kind of plot it is; its `repr` tells plots apart.
-      paint: Draws on the axes that it is given.
-      wide: Whether it takes the whole width of the page.
+      name: Name of the plot, unique in the page.
+      title: Caption of the plot.
+      description: Description of the plot's message.
+      data: Everything that `paint` draws, and the kind of plot; its `repr` identifies the plot.
+      paint: Function that draws on the axes that are passed to it.
+      wide: Uses the whole width of the page.
     """
 
     def draw() -> str:
@@ -153,16 +153,16 @@ def unit_square(
     y_label: str,
     diagonal: str = "",
 ) -> Plot:
-    """Returns a plot of shares over shares, such as a ROC curve.
+    """Returns a plot whose axes are both shares, such as a ROC curve.
 
     Args:
-      name: As of `plot_of`.
-      title: As of `plot_of`.
-      description: As of `plot_of`.
-      series: The curves.
-      x_label: Of the x axis.
-      y_label: Of the y axis.
-      diagonal: What the diagonal means; empty draws none.
+      name: See `plot_of`.
+      title: See `plot_of`.
+      description: See `plot_of`.
+      series: Curves to draw.
+      x_label: Label of the x axis.
+      y_label: Label of the y axis.
+      diagonal: Meaning of the diagonal; empty draws none.
     """
 
     def paint(axes: Any) -> None:
@@ -192,16 +192,16 @@ def calibration(
     x_label: str = "predicted probability",
     y_label: str = "observed share",
 ) -> Plot:
-    """Returns what was predicted against what happened, with intervals.
+    """Returns a calibration plot: observed against predicted, with intervals.
 
     Args:
-      name: As of `plot_of`.
-      title: As of `plot_of`.
-      description: As of `plot_of`.
-      rows: With `predicted`, `happened`, `low` and `high`.
-      baseline: Those of the baseline; empty without one.
-      x_label: Of the x axis.
-      y_label: Of the y axis.
+      name: See `plot_of`.
+      title: See `plot_of`.
+      description: See `plot_of`.
+      rows: Rows with `predicted`, `happened`, `low` and `high`.
+      baseline: Rows of the baseline; empty without one.
+      x_label: Label of the x axis.
+      y_label: Label of the y axis.
     """
 
     def paint(axes: Any) -> None:
@@ -249,7 +249,7 @@ def two_histograms(
     names: Sequence[str],
     x_label: str,
 ) -> Plot:
-    """Returns the distribution of probabilities of two classes, in intervals of equal width from 0 to 1."""
+    """Returns histograms of the probabilities of two classes, in intervals of equal width from 0 to 1."""
 
     def paint(axes: Any) -> None:
         for number, (values, label) in enumerate(zip(counts, names, strict=True)):
@@ -300,7 +300,7 @@ def scatter(
     x_label: str,
     y_label: str,
 ) -> Plot:
-    """Returns points, with the diagonal on which both coordinates are equal."""
+    """Returns a scatter plot with the diagonal on which both coordinates are equal."""
 
     def paint(axes: Any) -> None:
         values = [value for point in points for value in point]

@@ -1,8 +1,8 @@
-"""Makes an SVG of matplotlib's fit to stand in a page: its colors are the page's, its ids are its own.
+"""Adapts matplotlib's SVG to a page: it uses the page's colors, and its ids are unique.
 
-Matplotlib writes a color into each element. Those of `Color` become classes here, which the page's style
-gives the colors of the light or the dark theme. No style attribute is left, which a strict Content Security
-Policy would forbid; text stays text, in the page's font.
+Matplotlib writes a color into each element. Here, those of `Color` become classes; the page's style sets
+their colors for the light and the dark theme. No style attribute is left, since a strict Content Security
+Policy forbids them; text stays text, in the page's font.
 """
 
 import re
@@ -15,7 +15,7 @@ _DECIMALS = 1
 
 
 class Color(str, Enum):
-    """The colors of a plot. The values are what matplotlib is given in place of the theme's."""
+    """Colors of a plot. The values are the placeholders that matplotlib draws with."""
 
     INK = "#000001"
     MUTED = "#000002"
@@ -26,7 +26,7 @@ class Color(str, Enum):
 
     @property
     def css(self) -> str:
-        """The last part of the classes, such as `ink` of `f-ink` (fill) and `s-ink` (stroke)."""
+        """Last part of the classes, such as `ink` of `f-ink` (fill) and `s-ink` (stroke)."""
         return self.name.lower()
 
 
@@ -43,20 +43,20 @@ _KEPT = (
     "font-weight",
     "text-anchor",
 )
-"""Properties that are attributes of SVG as well."""
+"""CSS properties that are also attributes of SVG."""
 
 
 def for_page(text: str, name: str, title: str, description: str) -> str:
-    """Returns an SVG that can stand in HTML, with a name and a description for screen readers.
+    """Returns an SVG to embed in HTML, with a name and a description for screen readers.
 
     Args:
-      text: As matplotlib wrote it, in the colors of `Color`.
-      name: Unique in the page; letters, digits and hyphens.
-      title: What it shows.
-      description: What is to be seen in it.
+      text: SVG of matplotlib, in the colors of `Color`.
+      name: Name of the plot, unique in the page; letters, digits and hyphens.
+      title: Caption of the plot.
+      description: Description of the plot's message.
 
     Raises:
-      ValueError: It has another color: it could not be read in both themes.
+      ValueError: The SVG has another color, which might be unreadable in one of the themes.
     """
     root = ET.fromstring(text)
     for element in root.iter():
@@ -90,7 +90,7 @@ def for_page(text: str, name: str, title: str, description: str) -> str:
 
 
 def _drop(root: ET.Element) -> None:
-    """Removes what matplotlib adds for other readers."""
+    """Removes metadata and style elements."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag == "metadata" or child.tag == "style":
@@ -121,7 +121,7 @@ def _convert(element: ET.Element, name: str, used: set[str]) -> None:
 
 
 def _is_left_out(key: str, value: str, tag: str) -> bool:
-    """Whether an attribute says nothing here: a size, which is the page's, or no rotation at all."""
+    """Returns True for an attribute without effect: the page sets the size, a rotation by 0 does nothing."""
     return (key in ("width", "height") and tag == "svg") or (
         key == "transform" and value.startswith("rotate(-0 ")
     )
@@ -144,7 +144,7 @@ def _add_style(style: str, attributes: dict[str, str], classes: list[str], name:
 
 
 def _flatten(element: ET.Element) -> None:
-    """Removes groups that say nothing, and empties."""
+    """Removes groups without attributes, and empty elements."""
     children: list[ET.Element] = []
     for child in list(element):
         _flatten(child)

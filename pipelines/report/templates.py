@@ -1,4 +1,4 @@
-"""Renders the templates: everything is escaped, and the page allows its own style and script alone."""
+"""Renders the templates: everything is escaped, and the page allows only its own style and script."""
 
 import base64
 import functools
@@ -16,8 +16,8 @@ def render(template: str, **values: Any) -> str:
     """Returns a page.
 
     Args:
-      template: Its file in `templates/`.
-      **values: What it shows. Strings are escaped, but for the SVG of a plot.
+      template: File of the template in `templates/`.
+      **values: Values for the template. Strings are escaped, except for the SVG of a plot.
     """
     style, script = _asset("style.css"), _asset("filter.js")
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -48,7 +48,11 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=words.number, signed=words.signed, percent=words.percent, size=words.size
+        counted=words.counted,
+        number=words.number,
+        signed=words.signed,
+        percent=words.percent,
+        size=words.size,
     )
     return environment
 
@@ -59,5 +63,5 @@ def _asset(name: str) -> str:
 
 
 def _source_hash(text: str) -> str:
-    """Returns how a Content Security Policy names an inline style or script."""
+    """Returns the source expression of an inline style or script for a Content Security Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,10 +1,10 @@
-"""Numbers, times and states as a reader sees them; the filters of the templates."""
+"""Formats numbers, times and states for readers; has the filters of the templates."""
 
 from datetime import datetime
 from typing import Any
 
 NOTHING = "\N{EN DASH}"
-"""What stands where there is no value."""
+"""Placeholder for a missing value."""
 
 STATES = {
     "pushed": ("✓", "pushed", "good"),
@@ -15,11 +15,11 @@ STATES = {
     "running": ("▶", "running", "info"),
     "withdrawn": ("↩", "withdrawn", "warn"),
 }
-"""By status: a mark, the word, and the class of its color."""
+"""Mark, word and CSS class by status."""
 
 
 def number(value: float | None, digits: int = 5) -> str:
-    """Returns a number with so many significant digits; a dash for None."""
+    """Returns a number with `digits` significant digits; a dash for None."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -29,6 +29,11 @@ def number(value: float | None, digits: int = 5) -> str:
     if 1_000 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
+
+
+def counted(count: float, noun: str, plural: str = "") -> str:
+    """Returns a count with its noun, such as `1 column` or `2 columns`; `plural` is for irregular nouns."""
+    return f"{number(count)} {noun if count == 1 else plural or noun + 's'}"
 
 
 def signed(value: float | None, digits: int = 4) -> str:
@@ -42,7 +47,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Returns a duration."""
+    """Returns a duration in words; a dash for None."""
     if value is None:
         return NOTHING
     if value < 60:
@@ -53,7 +58,7 @@ def seconds(value: float | None) -> str:
 
 
 def size(value: float) -> str:
-    """Returns a number of bytes."""
+    """Returns a number of bytes with its unit."""
     for unit in ("bytes", "kB", "MB"):
         if value < 1000:
             return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
@@ -73,7 +78,7 @@ def moment(text: str | None) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
-    """Returns an interval, such as `0.1 to 0.14`; a dash if it is not known."""
+    """Returns an interval, such as `0.1 to 0.14`; a dash if it is unknown."""
     if low is None and high is None:
         return NOTHING
     ends = ("no bound" if end is None else number(end, digits) for end in (low, high))
@@ -81,7 +86,7 @@ def interval(low: float | None, high: float | None, digits: int = 4) -> str:
 
 
 def duration_secs(started: str, finished: str | None) -> float | None:
-    """Returns the seconds between two times of a record; None if they are not known."""
+    """Returns the seconds between two times of a record; None if one is unknown."""
     try:
         begin, end = datetime.fromisoformat(started), datetime.fromisoformat(finished or "")
     except ValueError:
@@ -90,6 +95,6 @@ def duration_secs(started: str, finished: str | None) -> float | None:
 
 
 def state(status: str) -> dict[str, Any]:
-    """Returns how a status is shown: `mark`, `word` and `tone`."""
+    """Returns the `mark`, the `word` and the `tone` that show a status."""
     mark, word, tone = STATES.get(status, ("", status, "info"))
     return {"mark": mark, "word": word, "tone": tone}

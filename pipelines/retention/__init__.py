@@ -1,1 +1,1 @@
-"""What a root keeps, and what is removed from it by the rules of `[retention]`."""
+"""Retention: removes old runs and artifacts from a root, by the rules of `[retention]`."""

@@ -1,4 +1,4 @@
-"""Which runs keep their records, and which their artifacts, by the rules and by what still needs them."""
+"""Selection of the runs whose records and artifacts stay, by the rules and by what still needs them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from pipelines.root.versions import serving_versions, withdrawn_versions
 
 @dataclass(frozen=True)
 class KeptRuns:
-    """Ids of runs.
+    """Ids of the runs to keep.
 
     Attributes:
-      records: That keep record, report and log.
-      artifacts: That keep all their artifacts, but for the training directory.
-      checkpoints: That keep the training directory, too.
-      versions: Where each version is from that serves or can be served again; its model and the
-        statistics of its data stay.
+      records: Runs that keep their record, report and log.
+      artifacts: Runs that keep all their artifacts, except for the training directory.
+      checkpoints: Runs that also keep the training directory.
+      versions: Origin of each version that serves or can be served again; its model and the statistics of
+        its data stay.
     """
 
     records: frozenset[str]
@@ -33,20 +33,20 @@ class KeptRuns:
 def kept_runs(
     root: Path, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
 ) -> KeptRuns:
-    """Returns which runs keep what.
+    """Returns the runs to keep.
 
     Args:
-      root: Of the pipeline.
-      records: Of all its runs, oldest first.
-      rules: Of the configuration.
-      now: The time, UTC.
+      root: Root folder of the pipeline.
+      records: Records of all its runs, oldest first.
+      rules: Rules of the configuration.
+      now: Current time, UTC.
     """
     by_id = {record.run_id: record for record in records}
     versions = tuple(_versions(root))
     needed = _with_former(by_id, _needed(root, records))
     of_versions = {version.pipeline_run_id for version in versions} & set(by_id)
     unreadable = {file.stem for file in (root / "runs").glob("*.json")} - set(by_id)
-    needed |= unreadable  # nothing tells what they need
+    needed |= unreadable  # their dependencies are unknown
     by_rule = set(_newest(by_id, rules, now))
     with_record = _with_former(by_id, by_rule | of_versions) | needed
     artifacts = needed | _made_by_newest(records, rules.artifacts, with_record)
@@ -72,22 +72,24 @@ def _newest(records: dict[str, RunRecord], rules: RetentionConfig, now: datetime
 def _made_by_newest(
     records: Sequence[RunRecord], number: int | None, kept: Iterable[str]
 ) -> set[str]:
-    """Returns the newest runs that are kept and made something; one that found all unchanged did not."""
+    """Returns the newest runs that are kept and made artifacts; a run that found all unchanged made none."""
     made = [record.run_id for record in records if not record.same_as]
     newest = made if number is None else made[-number:]
     return set(newest) & set(kept)
 
 
 def _needed(root: Path, records: Sequence[RunRecord]) -> set[str]:
-    """Returns the runs that a later run, or one that is going on, may need."""
+    """Returns the runs that a later run, or one in progress, may need."""
     needed = {record.run_id for record in records[-1:]}
-    # The lock of the root says that no other run of this machine goes on.
+    # Since the root is locked, no other run of this machine is in progress.
     needed |= {one.run_id for one in records if one.status == "running" and one.kubeflow_run}
     complete = [record for record in records if record.status not in UNFINISHED]
-    needed |= {record.run_id for record in complete[-1:]}  # what the cache of the next run is from
+    needed |= {
+        record.run_id for record in complete[-1:]
+    }  # the next run takes cached artifacts from it
     versions = [record for record in records if record.version]
     newest = max(versions, key=lambda record: int(str(record.version)), default=None)
-    needed |= {newest.run_id} if newest else set()  # no version number is used twice
+    needed |= {newest.run_id} if newest else set()  # so that no version number is used twice
     origin = schema_origin(root)
     needed |= {origin.run_id} if origin and origin.accepted_for is not None else set()
     served = serving_versions(root)
@@ -97,7 +99,7 @@ def _needed(root: Path, records: Sequence[RunRecord]) -> set[str]:
 
 
 def _with_former(records: dict[str, RunRecord], run_ids: Iterable[str]) -> set[str]:
-    """Returns runs, and those that they went on with or took everything from."""
+    """Returns runs, with the runs that they continued or took all artifacts from."""
     waiting, found = list(run_ids), set()
     while waiting:
         run_id = waiting.pop()

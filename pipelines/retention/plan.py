@@ -1,4 +1,4 @@
-"""What goes from a root, and why. Nothing is removed yet."""
+"""Plan of the removals from a root, with their reasons. It removes nothing yet."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
 
 @dataclass(frozen=True)
 class Removal:
-    """Something that goes.
+    """A file or folder to remove.
 
     Attributes:
-      kind: What it is.
-      path: Of the file or folder.
-      reason: Why it goes.
-      size_bytes: Of its files.
-      artifact_id: In ML Metadata; None for what is no artifact.
+      kind: Kind of the file or folder.
+      path: Path of the file or folder.
+      reason: Reason of the removal.
+      size_bytes: Size of its files.
+      artifact_id: Id in ML Metadata; None if it is not an artifact.
     """
 
     kind: Kind
@@ -41,7 +41,7 @@ class Removal:
     artifact_id: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what `prune --json` prints."""
+        """Returns the fields for `prune --json`."""
         return {
             "kind": self.kind,
             "path": str(self.path),
@@ -53,12 +53,12 @@ class Removal:
 def plan_removals(
     root: Path, rules: RetentionConfig, now: datetime, store: Any = None
 ) -> list[Removal]:
-    """Returns what goes, in an order in which nothing refers to what is gone, wherever it is stopped.
+    """Returns the removals, in an order in which nothing left refers to a removed file at any time.
 
     Args:
-      root: Of the pipeline, an absolute path; its lock is held.
-      rules: Of the configuration.
-      now: The time, UTC.
+      root: Root folder of the pipeline, an absolute path; its lock is held.
+      rules: Rules of the configuration.
+      now: Current time, UTC.
       store: ML Metadata of the root; None without one.
     """
     records = RunRecords(root).read_all()
@@ -67,7 +67,7 @@ def plan_removals(
     for record in records:
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
-            # The record first: it is what refers to the others.
+            # The record first, since it refers to the others.
             for kind, path in _files_of(root, record.run_id):
                 if path.exists():
                     removals.append(Removal(kind, path, why, _size(path)))
@@ -86,7 +86,7 @@ def _artifacts(
             continue
         if not stored.is_live and not stored.path.exists():
             continue
-        made_by = max(stored.made_by, default="that is not known")
+        made_by = max(stored.made_by, default="that is unknown")
         why = "its removal was begun"
         if stored.is_live:
             number, what = rules.artifacts, "runs whose artifacts stay"
@@ -103,7 +103,7 @@ def _artifacts(
                     "execution", folder, f"run {max(runs)} keeps no artifacts", _size(folder)
                 )
     if any(record.kubeflow_run for record in records):
-        return  # its own rule removes the copies that its runs have read
+        return  # another rule removes the copies that its runs read
     read = {Path(base).name for run, base in found.input_bases.items() if run in kept.artifacts}
     for folder in sorted((root / "data").glob("[!.]*")):
         if folder.name not in read:
@@ -119,7 +119,7 @@ def _files_of(root: Path, run_id: str) -> Iterator[tuple[Kind, Path]]:
 
 
 def _without_record(root: Path, records: Sequence[RunRecord]) -> Iterator[Removal]:
-    """Yields reports and logs of runs whose record is gone: a removal was stopped there."""
+    """Yields reports and logs of runs whose record is gone, after an interrupted removal."""
     known = {record.run_id for record in records}
     for kind, pattern in _BESIDE_RECORDS:
         for path in sorted(root.glob(pattern)):
@@ -130,7 +130,7 @@ def _without_record(root: Path, records: Sequence[RunRecord]) -> Iterator[Remova
 
 
 def _beyond(rules: RetentionConfig) -> str:
-    """Returns by which rules a record goes."""
+    """Returns the rules that remove a record, as text."""
     parts = []
     if rules.runs is not None:
         parts.append(f"not among the newest {rules.runs} runs")

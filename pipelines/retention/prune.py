@@ -26,14 +26,14 @@ def prune_root(
     now: datetime | None = None,
     settings: MetadataConfig | None = None,
 ) -> list[Removal]:
-    """Removes what no rule keeps and nothing needs, and returns it.
+    """Removes all that no rule keeps and nothing needs, and returns the removals.
 
     Args:
-      root: Of the pipeline, an absolute path; the caller holds its lock.
-      rules: What is kept.
-      dry_run: Whether to remove nothing.
-      now: UTC. Default: the time.
-      settings: Where ML Metadata is. Default: what the root has noted.
+      root: Root folder of the pipeline, an absolute path; the caller holds its lock.
+      rules: Rules of retention.
+      dry_run: Only returns the removals.
+      now: Current time, UTC. Default: the clock's.
+      settings: Settings of ML Metadata. Default: those stored in the root.
 
     Raises:
       OSError: Something cannot be removed.
@@ -51,15 +51,15 @@ def prune_root(
 
 
 def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Removal]:
-    """Prunes a root by the rules of its newest run, or by others.
+    """Prunes a root by the rules of its newest run, or by given ones.
 
     Args:
-      root: Of the pipeline, an absolute path.
-      given: Rules that go before those of the configuration, by their keys; None where not given.
-      dry_run: Whether to remove nothing.
+      root: Root folder of the pipeline, an absolute path.
+      given: Rules that replace those of the configuration, by key; None leaves a rule as it is.
+      dry_run: Only returns the removals.
 
     Raises:
-      BadInputError: There are no runs or no rules, or a run is going on.
+      BadInputError: There are no runs or no rules, or a run is in progress.
     """
     if not (root / "runs").is_dir():
         raise BadInputError(f"There are no runs in {root}.")
@@ -71,10 +71,10 @@ def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Remo
 
 
 def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
-    """Returns the rules of the newest run's configuration, with others in their place.
+    """Returns the rules of the newest run's configuration, with given ones in their place.
 
     Raises:
-      BadInputError: There are none, or they contradict each other.
+      BadInputError: There are no rules, or they contradict each other.
     """
     from pydantic import ValidationError
 
@@ -89,7 +89,7 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
         raise BadInputError(f"{key}{problem['msg'].removeprefix('Value error, ')}") from error
     if rules.is_empty:
         raise BadInputError(
-            f"Nothing says what {root} is to keep: the newest run had no [retention] in its configuration. "
+            f"There are no rules for {root}: the newest run had no [retention] in its configuration. "
             "Give --runs, --days, --artifacts or --checkpoints, such as --artifacts 5 --runs 50."
         )
     return rules
@@ -98,13 +98,13 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
 def prune_after_run(
     root: Path, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
 ) -> None:
-    """Applies the rules at the end of a run. An error here is shown and logged; the run's outcome stays.
+    """Applies the rules at the end of a run; an error is shown and logged, but the run's outcome stays.
 
     Args:
-      root: Of the pipeline; the caller holds its lock.
-      rules: Of the run's configuration.
-      say: Shows a line.
-      settings: Where ML Metadata is.
+      root: Root folder of the pipeline; the caller holds its lock.
+      rules: Rules of the run's configuration.
+      say: Function that shows a line.
+      settings: Settings of ML Metadata.
     """
     if rules.is_empty:
         return
@@ -119,15 +119,14 @@ def prune_after_run(
 
 
 def summary(removals: list[Removal], dry_run: bool = False) -> str:
-    """Returns how much was removed, or would be."""
+    """Returns a sentence with the number and the size of the removals."""
     freed = shown_bytes(sum(removal.size_bytes for removal in removals))
-    if dry_run:
-        return f"would remove {len(removals)} files and folders, {freed}"
-    return f"removed {len(removals)} files and folders, {freed}"
+    noun = "file or folder" if len(removals) == 1 else "files and folders"
+    return f"{'would remove' if dry_run else 'removed'} {len(removals)} {noun}, {freed}"
 
 
 def shown_bytes(size: float) -> str:
-    """Returns a size as it is read, such as `12.3 MB`."""
+    """Returns a size with its unit, such as `12.3 MB`."""
     unit = 0
     while size >= 999.5 and unit < len(_UNITS) - 1:
         size, unit = size / 1000, unit + 1
@@ -135,7 +134,7 @@ def shown_bytes(size: float) -> str:
 
 
 def lines(root: Path, removals: list[Removal]) -> list[str]:
-    """Returns one line for each removal."""
+    """Returns a line for each removal."""
     return [
         f"{shown_bytes(removal.size_bytes):>10}  {removal.path.relative_to(root)}  ({removal.reason})"
         for removal in removals

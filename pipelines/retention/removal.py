@@ -1,4 +1,4 @@
-"""Removes what was planned, step by step: after each step ML Metadata, records and files agree."""
+"""Carries out planned removals: after each step, ML Metadata, records and files agree."""
 
 import logging
 import shutil
@@ -18,17 +18,17 @@ def remove(
 ) -> None:
     """Removes files and folders.
 
-    What stays known of runs is written down first. Then artifacts are marked, all in one transaction: the
-    cache takes none of them from then on, and a removal that was stopped goes on when it is called again.
-    Marked as deleted are those whose files are gone.
+    First, the facts to keep about the removed runs are written. Then all artifacts are marked in one
+    transaction: the cache does not use them any more, and an interrupted removal resumes when it is called
+    again. An artifact is marked as deleted once its files are gone.
 
     Args:
-      removals: Of `plan_removals`; the lock of the root is held.
+      removals: Removals from `plan_removals`; the lock of the root is held.
       store: ML Metadata of the root; None without one.
-      after_step: Called after each change on disk.
+      after_step: Function called after each change on disk.
 
     Raises:
-      OSError: Something cannot be removed. What follows it stays, too.
+      OSError: A file cannot be removed. The removals after it are not carried out.
     """
     from ml_metadata.proto import metadata_store_pb2
 
@@ -51,7 +51,7 @@ def remove(
 
 
 def _runs(removals: Sequence[Removal]) -> dict[Path, list[str]]:
-    """Returns, by root, the ids of the runs whose records go."""
+    """Returns the ids of the runs whose records are removed, by root."""
     found: dict[Path, list[str]] = {}
     for removal in removals:
         if removal.kind == "record":

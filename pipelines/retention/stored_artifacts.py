@@ -1,4 +1,4 @@
-"""The artifacts of a root, as ML Metadata knows them, and which of them must stay."""
+"""Artifacts of a root in ML Metadata, and the selection of those that must stay."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ class StoredArtifact:
     """An artifact below a root.
 
     Attributes:
-      artifact: As ML Metadata has it.
+      artifact: Artifact in ML Metadata.
       used_by: Runs that made it, took it from the cache or read it.
-      made_by: Those that made it or took it from the cache.
-      key: Under which it is put out, such as `model_run`.
+      made_by: Runs that made it or took it from the cache.
+      key: Key of the output, such as `model_run`.
     """
 
     artifact: metadata_store_pb2.Artifact
@@ -35,23 +35,23 @@ class StoredArtifact:
 
     @property
     def path(self) -> Path:
-        """Where its files are."""
+        """Folder of its files."""
         return Path(self.artifact.uri)
 
     @property
     def is_live(self) -> bool:
-        """Whether its removal has not begun."""
+        """True if its removal has not begun."""
         return self.artifact.state not in PRUNED
 
 
 @dataclass(frozen=True)
 class StoredExecutions:
-    """What one look at ML Metadata tells of a root.
+    """Contents of ML Metadata about a root at one time.
 
     Attributes:
-      artifacts: Those whose files belong below the root.
-      runs: Of each execution, by its id.
-      input_bases: Folders that CsvExampleGen reads, by the run.
+      artifacts: Artifacts whose files are below the root.
+      runs: Runs of each execution, by its id.
+      input_bases: Folders that CsvExampleGen read, by run.
     """
 
     artifacts: tuple[StoredArtifact, ...]
@@ -60,11 +60,11 @@ class StoredExecutions:
 
 
 def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecutions:
-    """Returns what ML Metadata knows of the runs of a root.
+    """Reads the executions of a root from ML Metadata.
 
     Args:
-      store: Nobody else works with this root.
-      root: Of the pipeline; an absolute path.
+      store: Store of ML Metadata; no other process uses this root.
+      root: Root folder of the pipeline; an absolute path.
     """
     runs: dict[int, set[str]] = defaultdict(set)
     bases: dict[str, str] = {}
@@ -94,11 +94,11 @@ def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecu
 
 
 def must_stay(stored: StoredArtifact, kept: KeptRuns, of_versions: Iterable[str]) -> bool:
-    """Returns whether an artifact is needed.
+    """Returns True if an artifact is needed.
 
     Args:
-      stored: The artifact.
-      kept: Which runs keep what.
+      stored: Artifact to check.
+      kept: Runs to keep.
       of_versions: Runs that made the models that serve or can serve again.
     """
     runs = kept.checkpoints if stored.key == _CHECKPOINTS else kept.artifacts
@@ -109,6 +109,6 @@ def must_stay(stored: StoredArtifact, kept: KeptRuns, of_versions: Iterable[str]
 
 
 def runs_of_versions(stored: Iterable[StoredArtifact], kept: KeptRuns) -> set[str]:
-    """Returns the runs that made the models that serve or can serve again: their data are compared with."""
+    """Returns the runs that made models that serve or can serve again: new data are compared with theirs."""
     models = {Path(version.model_uri) for version in kept.versions}
     return {run for item in stored if item.path in models for run in item.made_by}

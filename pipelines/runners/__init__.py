@@ -1,4 +1,4 @@
-"""Runners: each one file that holds only the order and the place in which components run."""
+"""Runners: one file each, which holds only the order and the place in which components run."""
 
 from pipelines.runners.registry import KUBEFLOW, RUNNER_NAMES, RUNNERS, find_runner
 from pipelines.runners.runner import Runner

@@ -1,4 +1,4 @@
-"""Runs the components in this process, and their Beam work on the engine that `[beam]` names."""
+"""Runs the components in this process, and their Beam pipelines on the engine of `[beam]`."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 
 
 class BeamRunner(Runner):
-    """The order is the topological one; what is parallel is the work of each component."""
+    """Runs components in topological order; the engine parallelizes the work within each."""
 
     def check(self, config: "BeamConfig") -> None:
-        """Checks that there is an engine.
+        """Checks that the configuration has a supported engine.
 
         Raises:
-          BadInputError: There is none.
+          BadInputError: The configuration has no engine, or one that cannot read the root.
         """
         if not config.has_engine:
             raise BadInputError(
-                '--runner beam does Beam\'s work on an engine, and beam.runner = "direct" with '
+                '--runner beam runs Beam on an engine, and beam.runner = "direct" with '
                 "beam.direct.workers = 1 is what --runner local does. Set beam.direct.workers to the "
                 'number of processes, or beam.runner to "flink" or "spark".'
             )
         if config.runner == "dataflow":
             raise BadInputError(
                 '--runner beam cannot run with beam.runner = "dataflow": the root of a run is a local '
-                "folder, which Dataflow's workers cannot read, and so is a root on Kubeflow. Take a Flink or "
+                "folder, which Dataflow's workers cannot read, and so is a root on Kubeflow. Use a Flink or "
                 "Spark cluster that sees the root."
             )
 
     @contextlib.contextmanager
     def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
-        """Yields Beam's options, while what they name runs.
+        """Yields the Beam options, while the engine that they name is running.
 
         Args:
-          config: The configuration.
-          root: Of the pipeline.
+          config: Settings of `[beam]`.
+          root: Root folder of the pipeline.
 
         Raises:
           RunFailedError: The engine does not answer.

@@ -1,7 +1,7 @@
-"""What went wrong, in one line: the reason that the user's code or a library gave, and where.
+"""Describes an error in one line: the reason from the user's code or a library, and the place.
 
-Libraries wrap reasons: Beam raises a new error with a whole traceback in its message, TensorFlow says
-"Graph execution error:" first, then where the graph was built, and the reason somewhere below.
+Libraries wrap reasons: Beam raises a new error with a whole traceback in its message; TensorFlow's message
+begins with "Graph execution error:" and the place where the graph was built, and has the reason further down.
 """
 
 import re
@@ -12,9 +12,9 @@ from pathlib import Path
 from components.errors import SettingError, raised_at
 
 MAX_LENGTH = 600
-"""Longer reasons are cut in the middle: what matters tends to stand first or last."""
+"""Longer reasons are cut in the middle, since the beginning and the end matter most."""
 
-# What TensorFlow puts around a reason. The last line of an operation's origin is "Node: 'name'".
+# Text that TensorFlow puts around a reason. The last line of an operation's origin is "Node: 'name'".
 _ORIGIN = re.compile(
     r"^Graph execution error:\s*(?:Detected at node .*?^Node: [^\n]*\n)?", re.DOTALL | re.MULTILINE
 )
@@ -28,7 +28,7 @@ _TRACEBACK = re.compile(r"\n\s*Traceback \(most recent call last\):.*", re.DOTAL
 _USER_CODE = re.compile(r"^in user code:\n.*\n\n", re.DOTALL)  # AutoGraph's; the reason is last
 _RUNNING = re.compile(r"\s*\[while running [^\]]*\]")
 
-# What a Beam worker in another process raised comes as the text of its traceback, on Flink behind this.
+# An error in another process comes as the text of its traceback, on Flink after this prefix.
 _FROM_WORKER = re.compile(
     r"^(?:Pipeline \S+ failed in state FAILED: .*?Error received from SDK harness for instruction \S+: )?"
     r"Traceback \(most recent call last\):\n",
@@ -51,11 +51,10 @@ _AROUND = (
 
 
 def describe_cause(error: BaseException) -> str:
-    """Returns the reason for an error: type, message, and the line of code that it is from.
+    """Returns the reason for an error: type, message, and line of code.
 
-    An error that a library raised from another one is left out; one that the user's code raised from
-    another one is the reason, followed by the other. The line is the last one of code that is no
-    installed library's, such as one of the user's module.
+    If a library raised the error from another one, only the other is described; if the user's code did,
+    both are. The line is the last one outside of installed libraries, such as in the user's module.
     """
     error = _before_beam(error)
     if error.__cause__ is None and _FROM_WORKER.match(str(error)):
@@ -77,7 +76,7 @@ def describe_cause(error: BaseException) -> str:
 
 
 def _reason_of_worker(text: str) -> str:
-    """Returns the reason that stands at the end of a worker's traceback, and the line that it is from."""
+    """Returns the reason at the end of a worker's traceback, and the line that raised it."""
     last = text.rpartition("Traceback (most recent call last):\n")[2]
     lines = iter(last.splitlines())
     reason = [next((line for line in lines if line and not line.startswith(" ")), "")]
@@ -91,7 +90,7 @@ def _reason_of_worker(text: str) -> str:
 
 
 def is_setting_error(error: BaseException | None) -> bool:
-    """Returns whether a component refused a setting; Beam raises such an error anew, as another."""
+    """Returns True if a component refused a setting; Beam raises such an error again, as another one."""
     while error is not None and not isinstance(error, SettingError):
         if _FROM_WORKER.match(str(error)) and _SETTING_ERROR.search(str(error)):
             return True
@@ -100,14 +99,14 @@ def is_setting_error(error: BaseException | None) -> bool:
 
 
 def _before_beam(error: BaseException) -> BaseException:
-    """Returns the error that Beam raised anew, to say in which step, while it handled it."""
+    """Returns the original of an error that Beam raised again with the name of the step."""
     context = error.__context__
     is_raised_anew = error.__cause__ is None and bool(_RUNNING.search(str(error)))
     return context if is_raised_anew and context is not None else error
 
 
 def _is_wrapped(error: BaseException) -> bool:
-    """Whether a library raised the error: its message is a report of the one that it is from."""
+    """Returns True if a library raised the error to wrap another one."""
     calls = raised_at(error)
     return not calls or not _is_own_code(calls[-1][0])
 
@@ -124,7 +123,7 @@ def _shortened(message: str) -> str:
 
 
 def _reasons(error: BaseException) -> Iterator[str]:
-    """Yields what an error says, each on one line; those of a group are those of its members."""
+    """Yields the messages of an error, each in one line; for a group, those of its members."""
     members = getattr(error, "exceptions", ())  # of an ExceptionGroup, which is new in Python 3.11
     if members:
         for member in members:

@@ -31,46 +31,46 @@ from pipelines.runners.run_metadata import RunMetadata
 from pipelines.terminal.signals import signal_has_come
 
 Check = Callable[[Mapping[str, list[Artifact]]], None]
-"""Takes the outputs of a component by key; raises RunFailedError when the run must not go on."""
+"""Check of a component's outputs by key; raises RunFailedError if the run must not go on."""
 
 _LOGGER = logging.getLogger(__name__)
 
 
 class RunObserver(Protocol):
-    """Called before and after each component, from the runner's thread."""
+    """Observer that is called before and after each component, from the runner's thread."""
 
     def component_started(self, component: BaseNode) -> None:
-        """A component begins."""
+        """Called when a component begins."""
 
     def component_finished(
         self, component: BaseNode, cached: bool, elapsed_secs: float, outcome: CacheOutcome
     ) -> None:
-        """A component has its outputs.
+        """Called when a component has its outputs.
 
         Args:
-          component: Of the pipeline.
-          cached: Whether they are those of an earlier execution.
+          component: Component of the pipeline.
+          cached: True if the outputs are from an earlier execution.
           elapsed_secs: Wall time.
-          outcome: Why it ran, or did not have to.
+          outcome: Reason why it ran, or did not have to.
         """
 
     def component_failed(self, component: BaseNode, elapsed_secs: float) -> None:
-        """A component has raised."""
+        """Called when a component has raised an error."""
 
 
 class ComponentLauncher:
-    """Runs single components of one pipeline, reuses what has not changed, and finds the outputs.
+    """Runs single components of a pipeline, reuses cached outputs, and returns artifacts.
 
     Args:
-      pipeline: The pipeline.
-      run_id: Its pipeline run id. With the id of a run that did not end, finished components
-        keep their outputs and the others run again.
-      fingerprints: A hash of what a component depends on beyond its inputs and execution
-        properties: the user's code, the contents of files. Those without one have none.
-      observer: Called before and after each component.
-      checks: What has to hold of a component's outputs before others run.
-      beam_options: Further ones of Beam. They go before the pipeline's own, and the cache does not see
-        them: where the work is done makes no other result.
+      pipeline: Pipeline of the components.
+      run_id: Pipeline run id. With the id of a run that did not end, finished components keep their
+        outputs and the others run again.
+      fingerprints: Hash of a component's dependencies beyond its inputs and execution properties, such as
+        the user's code and the contents of files; for components that have such dependencies.
+      observer: Observer called before and after each component.
+      checks: Check of a component's outputs, before other components run.
+      beam_options: Further Beam options. They take precedence over the pipeline's own, and are not in the
+        cache's key, since the place of the work does not affect the result.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class ComponentLauncher:
         runtime_parameter_utils.substitute_runtime_parameter(
             self._ir, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
         )
-        # The compiled pipeline and ML Metadata know components by id only. Callers never do: they
-        # pass the component, or a channel of it.
+        # The compiled pipeline and ML Metadata identify components by id; callers pass the component,
+        # or a channel of it.
         self._nodes = {
             node.pipeline_node.node_info.id: node.pipeline_node for node in self._ir.nodes
         }
@@ -105,14 +105,14 @@ class ComponentLauncher:
 
     @property
     def components(self) -> tuple[BaseNode, ...]:
-        """The components, each behind those that it depends on."""
+        """Components, each after those that it depends on."""
         return self._components
 
     def run(self, component: BaseNode) -> None:
         """Runs one component, whose upstream components have run.
 
         Raises:
-          RunFailedError: The component failed; chained from what it raised. Or its check did.
+          RunFailedError: The component failed (chained from its error), or its check failed.
           RunInterruptedError: A signal has come before.
         """
         interruption.check()
@@ -133,7 +133,7 @@ class ComponentLauncher:
                 component.id, describe_cause(error), is_bad_input=is_setting_error(error)
             ) from error
         if not self._metadata.is_finished(node):
-            # The Launcher reports inputs that cannot be resolved in the log only.
+            # The Launcher reports unresolvable inputs only in the log.
             self._observer.component_failed(component, time.monotonic() - start)
             raise RunFailedError(component.id, "its inputs could not be resolved")
         cached = was_finished or self._metadata.is_cached(node)
@@ -145,10 +145,10 @@ class ComponentLauncher:
             check(self._metadata.outputs(node))
 
     def artifact(self, channel: OutputChannel) -> Artifact:
-        """Returns the artifact that a component of this pipeline has put out.
+        """Returns the output artifact of a component of this pipeline.
 
         Args:
-          channel: Such as `trainer.outputs["model"]`.
+          channel: Output channel, such as `trainer.outputs["model"]`.
 
         Raises:
           LookupError: The component has not run.
@@ -172,7 +172,7 @@ class ComponentLauncher:
         )
 
     def _remove_partial_outputs(self, node: Any) -> None:
-        """Removes what an execution that was killed has left: the same one writes there again."""
+        """Removes the files of a killed execution, which would write to the same folder again."""
         execution = self._metadata.execution(node)
         if execution is None:
             return
@@ -188,7 +188,7 @@ class ComponentLauncher:
 
 
 class _BeamOperator(beam_executor_operator.BeamExecutorOperator):
-    """Runs an executor with further options of Beam."""
+    """Runs an executor with further Beam options."""
 
     def __init__(self, beam_options: Sequence[str], **kwargs: Any):
         super().__init__(**kwargs)

@@ -1,8 +1,8 @@
 """Runs the components one after the other in this process.
 
-Those that take time wait for each other, down to the last: `definitions/csv_to_serving.py` leaves only
-the two resolvers to run beside others, less than a hundredth of a run. Threads for that would have to
-share TFX's launcher and ML Metadata's sqlite file, which are made for one.
+The slow components form a chain: in `definitions/csv_to_serving.py`, only the two resolvers could run at the
+same time as others, which would save less than 1 % of a run. Threads would have to share TFX's launcher and
+ML Metadata's sqlite file, which are made for one thread.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LocalRunner(Runner):
-    """The order is the topological one; nothing runs at the same time."""
+    """Runs components in topological order, one at a time."""
 
     def run(self, launcher: "ComponentLauncher") -> None:
         """Runs each component once, after all those that it depends on."""

@@ -1,4 +1,4 @@
-"""The runners that `--runner` can name."""
+"""Registry of the runners for `--runner`."""
 
 from components.nearest import nearest_first
 from pipelines.errors import BadInputError
@@ -10,10 +10,10 @@ RUNNERS: dict[str, Runner] = {
     "local": LocalRunner(),
     "beam": BeamRunner(),
 }
-"""By the name that `--runner` takes."""
+"""Runners by their name in `--runner`."""
 
 KUBEFLOW = "kubeflow"
-"""What `--runner` takes, too: it runs a compiled pipeline, and not the components in this process."""
+"""Further name for `--runner`: runs a compiled pipeline, not the components in this process."""
 
 RUNNER_NAMES = (*RUNNERS, KUBEFLOW)
 
@@ -22,7 +22,7 @@ def find_runner(name: str) -> Runner:
     """Returns the runner of this name.
 
     Raises:
-      BadInputError: There is none; the message lists those that exist, the nearest first.
+      BadInputError: There is no such runner; the message lists the valid names, nearest first.
     """
     if name not in RUNNERS:
         raise BadInputError(

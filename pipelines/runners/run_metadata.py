@@ -1,4 +1,4 @@
-"""What ML Metadata knows about the nodes of one run."""
+"""Reads the nodes of one run from ML Metadata."""
 
 from typing import Any
 
@@ -16,21 +16,21 @@ class RunMetadata:
     """Reads the executions of one run.
 
     Args:
-      connection_config: Of the metadata store.
+      connection_config: Connection to the metadata store.
     """
 
     def __init__(self, connection_config: Any):
         self._connection_config = connection_config
 
     def execution(self, node: Any) -> Any:
-        """Returns the execution of a pipeline node in its run, or None when there is none yet."""
+        """Returns the execution of a pipeline node in its run; None if there is none yet."""
         with metadata.Metadata(self._connection_config) as handle:
             contexts = context_lib.prepare_contexts(handle, node.contexts)
             executions = execution_lib.get_executions_associated_with_all_contexts(handle, contexts)
         return max(executions, key=lambda execution: execution.id, default=None)
 
     def is_finished(self, node: Any) -> bool:
-        """Returns whether the node has its outputs."""
+        """Returns True if the node has its outputs."""
         execution = self.execution(node)
         return execution is not None and execution.last_known_state in (
             _Execution.COMPLETE,
@@ -38,24 +38,24 @@ class RunMetadata:
         )
 
     def is_cached(self, node: Any) -> bool:
-        """Returns whether the node's outputs are those of an earlier execution."""
+        """Returns True if the node's outputs are from an earlier execution."""
         execution = self.execution(node)
         return execution is not None and execution.last_known_state == _Execution.CACHED
 
     def cache_outcome(self, node: Any, was_finished: bool, uses_cache: bool) -> CacheOutcome:
-        """Returns why a node, which has its outputs, ran or did not have to.
+        """Returns the reason why a node with outputs ran, or did not have to.
 
         Args:
-          node: Of the compiled pipeline.
-          was_finished: Whether it had them before.
-          uses_cache: Whether the cache was to be used.
+          node: Node of the compiled pipeline.
+          was_finished: True if it had its outputs before.
+          uses_cache: True if the cache was enabled.
         """
         execution = self.execution(node)
         with metadata.Metadata(self._connection_config) as handle:
             return explain(handle.store, node, execution, was_finished, uses_cache)
 
     def outputs(self, node: Any) -> dict[str, list[Artifact]]:
-        """Returns the output artifacts by output key; empty when the node has not run."""
+        """Returns the output artifacts by key; empty if the node has not run."""
         execution = self.execution(node)
         if execution is None:
             return {}

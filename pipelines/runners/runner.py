@@ -1,4 +1,4 @@
-"""What a runner is."""
+"""Interface of runners."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """Decides in which order the components of a pipeline run, and how many of them at a time.
+    """Determines the order in which the components of a pipeline run, and how many run at a time.
 
-    How one component runs, what is reused and what is reported is the same for all runners:
-    that is the launcher's part. A new runner is one file, and one line in `registry.py`.
+    The launcher runs a single component, uses the cache and calls the observer, in the same way for all
+    runners. A new runner is one file, and one line in `registry.py`.
 
-    A component's `upstream_nodes` are those that it depends on, for a runner that runs several at a time.
+    A runner that runs several components at a time finds their dependencies in `upstream_nodes`.
 
     Example:
         class LocalRunner(Runner):
@@ -26,25 +26,25 @@ class Runner(Protocol):
     """
 
     def check(self, config: "BeamConfig") -> None:
-        """Checks a configuration, before anything is written. The default takes any.
+        """Checks the settings of `[beam]`, before anything is written. The default accepts all.
 
         Raises:
-          BadInputError: The runner cannot do what it asks for.
+          BadInputError: The runner does not support the settings.
         """
         del config
 
     @contextlib.contextmanager
     def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
-        """Yields the options of Beam, while what they name is there to do the work.
+        """Yields the Beam options, while the engine that they name is running.
 
-        The default has Beam work in this process, and takes from the configuration what stands in `args`.
+        The default runs Beam in this process, with the `args` of the configuration.
 
         Args:
-          config: The configuration.
-          root: Of the pipeline.
+          config: Settings of `[beam]`.
+          root: Root folder of the pipeline.
 
         Raises:
-          RunFailedError: What is to do the work does not answer.
+          RunFailedError: The engine does not answer.
         """
         del root
         yield config.args
@@ -53,8 +53,8 @@ class Runner(Protocol):
         """Runs each component once, after all those that it depends on.
 
         Args:
-          launcher: Knows the components of the pipeline and runs single ones.
+          launcher: Launcher of the pipeline's components.
 
         Raises:
-          RunFailedError: A component failed; nothing that depends on it has run.
+          RunFailedError: A component failed; none of those that depend on it have run.
         """

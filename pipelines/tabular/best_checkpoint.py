@@ -1,4 +1,4 @@
-"""Keeps the checkpoint with the lowest loss, and makes it the one that a training ends with."""
+"""Keeps the checkpoint with the lowest loss, and makes it the final checkpoint of a training."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from estimator_core import tf1
 _LOGGER = logging.getLogger(__name__)
 
 LOSS = "average_loss"
-"""The metric of which less is better. "loss" is the mean of the batches', the last of which is smaller."""
+"""Metric to minimize; unlike "loss", the mean over batches, it is not biased by a smaller last batch."""
 
 _FOLDER = "best"
 _FILE = "best.json"
@@ -24,13 +24,13 @@ _FILE = "best.json"
 class BestCheckpointExporter(estimator_core.Exporter):
     """Exports the checkpoint of the evaluation with the lowest loss, at the end of the training.
 
-    A copy of it is kept in `best/` of the model_dir, as training deletes its older checkpoints. The final
-    export makes it the newest checkpoint of the model_dir again: whatever is exported or evaluated
-    after the training is the same model.
+    A copy of it is kept in `best/` of the model_dir, as training deletes older checkpoints. The final
+    export makes it the newest checkpoint of the model_dir again, so that exports and evaluations after the
+    training use the same model.
 
     Args:
-      name: Of the folder of exports.
-      serving_input_receiver_fn: As for `FinalExporter`.
+      name: Name of the folder of exports.
+      serving_input_receiver_fn: See `FinalExporter`.
     """
 
     def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any]) -> None:
@@ -67,14 +67,14 @@ class BestCheckpointExporter(estimator_core.Exporter):
 
 
 class BestCheckpoint:
-    """The copy of the best checkpoint in a model_dir.
+    """Copy of the best checkpoint in a model_dir.
 
     Args:
-      model_dir: Of the Estimator.
+      model_dir: Directory of the Estimator.
 
     Attributes:
-      checkpoint: Its name; None if there is none yet.
-      metrics: Of its evaluation.
+      checkpoint: Name of the checkpoint; None if there is none yet.
+      metrics: Metrics of its evaluation.
     """
 
     def __init__(self, model_dir: str) -> None:
@@ -87,22 +87,22 @@ class BestCheckpoint:
             with tf.io.gfile.GFile(note) as stream:
                 fields = json.load(stream)
             self.checkpoint = fields["checkpoint"]
-            # An earlier version wrote the loss alone.
+            # An earlier version wrote only the loss.
             metrics = fields["metrics"] if "metrics" in fields else {LOSS: fields["loss"]}
             self.metrics = {name: float(value) for name, value in metrics.items()}
 
     @property
     def loss(self) -> float:
-        """Of its evaluation; NaN without one."""
+        """Loss of its evaluation; NaN without one."""
         return self.metrics.get(LOSS, math.nan)
 
     @property
     def step(self) -> int:
-        """Its global step; 0 without a checkpoint."""
+        """Global step of the checkpoint; 0 without one."""
         return int(str(self.checkpoint).rpartition("-")[2]) if self.checkpoint else 0
 
     def keep(self, checkpoint_path: str, metrics: Mapping[str, float]) -> None:
-        """Copies a checkpoint; a process that is killed meanwhile leaves the former one."""
+        """Copies a checkpoint; if the process is killed meanwhile, the former copy stays."""
         former = self.checkpoint
         tf.io.gfile.makedirs(self._folder)
         name = os.path.basename(checkpoint_path)
@@ -120,7 +120,7 @@ class BestCheckpoint:
                 tf.io.gfile.remove(file)
 
     def make_newest(self) -> str:
-        """Returns the checkpoint in the model_dir, whose newest one it is from now on."""
+        """Makes the copy the newest checkpoint of the model_dir, and returns its path."""
         path = os.path.join(self._model_dir, str(self.checkpoint))
         for file in tf.io.gfile.glob(os.path.join(self._folder, f"{self.checkpoint}.*")):
             target = os.path.join(self._model_dir, os.path.basename(file))

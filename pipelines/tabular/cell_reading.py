@@ -1,7 +1,7 @@
-"""Reads cells in their formats in a graph, as `pipelines.data.formats.arrow_reading` did in the profile.
+"""Reads formatted cells in a graph, in the same way as `pipelines.data.formats.arrow_reading`.
 
-It is part of the Transform graph, so that a served model takes `$33.50` or `2014-03-01 12:00` as they
-stand in the CSV.
+It is part of the Transform graph, so that a served model accepts `$33.50` or `2014-03-01 12:00` as written
+in the CSV.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import tensorflow as tf
 from pipelines.data.formats.date_format import DateFormat, month_of, seconds_of
 from pipelines.data.formats.number_format import PERCENT, NumberFormat
 
-_OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # Unicode's too, as where columns are profiled
+_OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # also Unicode's, as in the profile
 
 
 def trim(text: Any) -> Any:
@@ -20,11 +20,11 @@ def trim(text: Any) -> Any:
 
 
 def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
-    """Returns the numbers of cells as float64, of the same shape; NaN where a cell is none.
+    """Returns the numbers of cells as float64, of the same shape; NaN where a cell is not a number.
 
     Args:
-      values: Text, or numbers as CsvExampleGen has read them.
-      number_format: None for numbers as `float` reads them.
+      values: Cells as text, or as the numbers that CsvExampleGen read.
+      number_format: Format of the numbers; None for the syntax of `float`.
     """
     if values.dtype != tf.string:
         return tf.cast(values, tf.float64)
@@ -44,13 +44,13 @@ def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
 
 
 def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
-    """Returns which cells are points in time, and their seconds since 1970, local and in UTC.
+    """Returns a mask of the cells that are points in time, and their seconds since 1970, local and in UTC.
 
-    All have the shape of `values`; the seconds are int64, and meaningless where a cell is none.
+    All have the shape of `values`; the seconds are int64, and meaningless where the mask is False.
 
     Args:
-      values: Text, or numbers as CsvExampleGen has read them.
-      date_format: How they are written.
+      values: Cells as text, or as the numbers that CsvExampleGen read.
+      date_format: Format of the dates.
     """
     if date_format.unit_secs is not None:
         numbers = read_numbers(values, None)

@@ -1,4 +1,4 @@
-"""The table of columns: what each is taken for, how it is used, what share is missing."""
+"""Table of columns: the kind, the use and the share of missing cells of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
 from pipelines.tabular.plan import TabularPlan
 
-HEADER = ("column", "taken for", "used as", "missing", "note")
+HEADER = ("column", "kind", "used as", "missing", "note")
 
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """A column.
+    """Row of the table.
 
     Attributes:
-      name: Of the column.
-      kind: What it is taken for.
-      use: How it is used.
-      missing_share: Of its cells, 0 to 1.
-      note: The evidence, or what is peculiar.
-      decimal: Of numbers that are written otherwise than `float` reads them.
+      name: Name of the column.
+      kind: Kind of the column.
+      use: Use of the column.
+      missing_share: Share of its cells that are missing, 0 to 1.
+      note: Evidence for the kind, or a peculiarity.
+      decimal: Decimal mark of numbers that `float` does not read.
     """
 
     name: str
@@ -31,7 +31,7 @@ class ColumnRow:
     decimal: str | None = None
 
     def cells(self) -> tuple[str, str, str, str, str]:
-        """Returns what the table shows, in the order of `HEADER`."""
+        """Returns the cells of the row, in the order of `HEADER`."""
         return self.name, self.kind, self.use, f"{self.missing_share:.1%}", self.note
 
 
@@ -45,11 +45,11 @@ def list_columns(
     """Returns the columns in the order of the header.
 
     Args:
-      profile: Of the files.
-      kinds: What each column is taken for.
-      label: Its column.
-      plan: Of the generic model; None for a user's module.
-      warnings: By column, what goes before its note.
+      profile: Profile of the files.
+      kinds: Kind of each column.
+      label: Column of the label.
+      plan: Plan of the generic model; None for a user's module.
+      warnings: Text before the note of a column, by column.
     """
     rows = []
     for name, column in profile.columns.items():
@@ -90,7 +90,7 @@ def _use(name: str, label: str, plan: TabularPlan | None) -> str:
 
 
 def table_lines(rows: Sequence[ColumnRow]) -> list[str]:
-    """Returns the table as lines of text, the header being the first."""
+    """Returns the table as lines of text, the header first."""
     cells = [HEADER, *(row.cells() for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(HEADER))]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]

@@ -1,4 +1,4 @@
-"""The feature columns of the generic models, from what `preprocessing_fn` makes of a table."""
+"""Feature columns of the generic models, for the outputs of `preprocessing_fn`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from pipelines.tabular.preprocessing import (
     text_key,
 )
 
-MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to weights
+MAX_ABS_Z_SCORE = 10.0  # larger outliers carry no further information
 MAX_INDICATORS = 64  # of a column; rarer values are numbers to trees
 
 _TEXT_DIMENSION = 16
@@ -56,14 +56,14 @@ def tree_columns(
 ) -> list[Any]:
     """Returns the columns of trees: numbers, which may be missing, and categories; no words.
 
-    A part of a date, such as the hour, is a number. The most frequent values of other categories are
-    indicators, and the means of the label numbers. Without means, a category with more values than
-    indicators is a number, too: the rank of its frequency among all words. So is one that was hashed.
+    A part of a date, such as the hour, is a number. For other categories, the most frequent values are
+    indicators, and the means of the label are numbers. Without means, a category with more values than
+    indicators is also a number, the rank of its frequency among all words; so is a hashed category.
 
     Args:
-      plan: What the features are.
-      transform: Has the words of the categories.
-      means: Of the label by id of a word, as `label_means` returns them; None where it has no mean.
+      plan: Plan of the features.
+      transform: Output of Transform, with the words of the categories.
+      means: Means of the label by id of a word, from `label_means`; None without means.
     """
     columns = tf.feature_column
     found: list[Any] = []
@@ -75,7 +75,7 @@ def tree_columns(
         prefix = f"{index}=".encode()
         ids = [number for number, word in enumerate(words) if word.startswith(prefix)]
         if part.part is not None:
-            values = [float("nan")] * (len(words) + 1)  # the last id is of what is not known
+            values = [float("nan")] * (len(words) + 1)  # the last id is for unknown words
             for number in ids:
                 word = words[number].removeprefix(prefix)
                 values[number] = float(word if word != MISSING_CATEGORY.encode() else "nan")
@@ -94,7 +94,7 @@ def tree_columns(
 
 
 def keys_of_words(plan: FeaturePlan) -> tuple[str, ...]:
-    """Returns the features that are ids of the vocabulary, but for parts of dates."""
+    """Returns the features that are ids of the vocabulary, except for parts of dates."""
     return tuple(
         category_key(index)
         for index, part in enumerate(plan.categorical)
@@ -103,7 +103,7 @@ def keys_of_words(plan: FeaturePlan) -> tuple[str, ...]:
 
 
 def _numbers(plan: FeaturePlan) -> list[Any]:
-    """Returns the z-scores, a missing one being the mean, and which are missing."""
+    """Returns the columns of z-scores, where missing ones are 0, and of flags for missing ones."""
     numeric_column = tf.feature_column.numeric_column
     found = [numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),), normalizer_fn=_bounded)]
     num_missing = sum(part.has_missing for part in plan.numeric)

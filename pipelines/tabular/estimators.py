@@ -1,4 +1,4 @@
-"""The generic models: Estimators of a `TabularPlan`."""
+"""Generic models: Estimators of a `TabularPlan`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
 from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.rescaled import rescaled
 
-_COMBINER = "sqrtn"  # long texts weigh no more than short ones
+_COMBINER = "sqrtn"  # so that long texts do not outweigh short ones
 
 
 def build_estimator(
@@ -25,11 +25,11 @@ def build_estimator(
     """Returns an untrained Estimator.
 
     Args:
-      model: Which one.
-      plan: What it is made for.
-      transform: Tells what its features are.
-      model_dir: Where it is kept.
-      means: As for `tree_columns`.
+      model: Name of the model.
+      plan: Plan of the model.
+      transform: Output of Transform, with its features.
+      model_dir: Directory of the Estimator.
+      means: See `tree_columns`.
     """
     config = estimator_core.RunConfig(
         model_dir=model_dir,
@@ -54,7 +54,7 @@ def build_estimator(
 
 
 def _save_checkpoints_steps(model: ModelName, plan: TabularPlan) -> int:
-    """Returns the steps between checkpoints; with early stopping each of them is evaluated."""
+    """Returns the steps between checkpoints; with early stopping, each checkpoint is evaluated."""
     training = plan.training
     if model == "boosted_trees":
         return training.trees.steps_per_tree * max(10, training.trees.n_trees // 16)

@@ -1,4 +1,4 @@
-"""Divides the training rows: those that are learned from, and those held out to see when to stop."""
+"""Divides the training rows into rows to learn from and rows held out for early stopping."""
 
 import enum
 from collections.abc import Callable
@@ -23,13 +23,13 @@ def only(
 ) -> Any:
     """Returns the rows of a part, in their order.
 
-    Which part a row is of depends on its number alone. Copies of a row spread. What is in it has no say:
-    the same row may be serialized in several ways.
+    The part of a row depends only on its number or its group, so copies of a row may be in both parts. The
+    content does not matter, since the same row may be serialized in several ways.
 
     Args:
-      part: Which rows.
+      part: Part to return.
       dataset: Serialized rows, string scalars, in the same order each time.
-      one_in: Of how many rows, or groups, one is held out.
+      one_in: Number of rows, or groups, of which one is held out.
       group_of: Function of a serialized row that returns the number of its group, int64; the rows of a
         group are in the same part. -1 is no group.
     """

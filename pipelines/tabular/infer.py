@@ -20,7 +20,7 @@ from pipelines.tabular.plan import (
 )
 
 MAX_MISSING_SHARE = 0.95
-MAX_VOCABULARY = 2_000  # beyond, categories are hashed
+MAX_VOCABULARY = 2_000  # categories with more values are hashed
 MAX_HASH_BUCKETS = 10_000
 MAX_CODE_VALUES = 100  # an integer column with no more may also be a code
 MIN_ROWS_PER_CODE = 50
@@ -28,13 +28,13 @@ MIN_ROWS_PER_BUCKET = 50
 MAX_SLICE_VALUES = 10
 MAX_SLICE_COLUMNS = 3
 TEXT_BUCKETS = 50_000
-MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words are learned by heart
-MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
+MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words overfit
+MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is no feature
 MIN_DAYS_OF_MONTHS = 90
-MIN_ROWS_TO_HOLD_OUT = 200  # below, a sixth is too few to see when to stop
-MAX_HELD_OUT_ROWS = 20_000  # more would take time, and tell nothing new
+MIN_ROWS_TO_HOLD_OUT = 200  # a sixth of fewer rows is too few for early stopping
+MAX_HELD_OUT_ROWS = 20_000  # more take time without a benefit
 MAX_TREES = 800
-MAX_ROWS_OF_SLOW_TREES = 100_000  # with more, half as many trees that are added twice as much
+MAX_ROWS_OF_SLOW_TREES = 100_000  # with more, half the trees at twice the learning rate
 MIN_TREES = 50
 MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
 MIN_LEAF_ROWS = 20
@@ -43,15 +43,15 @@ MIN_LEAF_ROWS = 20
 def infer_kinds(
     profile: CsvProfile, config: PipelineConfig, kept: Mapping[str, ColumnUse] | None = None
 ) -> dict[str, ColumnKind]:
-    """Returns what each column is taken for, the configuration going before the inference.
+    """Returns the kind of each column; the configuration takes precedence over the inference.
 
     Args:
-      profile: Of the files.
-      config: The configuration.
-      kept: What columns stay that the configuration does not name.
+      profile: Profile of the files.
+      config: Configuration of the pipeline.
+      kept: Former uses of columns, for those that the configuration does not name.
 
     Raises:
-      BadInputError: The configuration names no column, or the cells do not fit what it says.
+      BadInputError: A column of the configuration does not exist, or its cells do not fit the given kind.
     """
     data = config.data
     given = {**(kept or {}), **config.columns}
@@ -76,16 +76,16 @@ def infer_plan(
     config: PipelineConfig,
     kinds: Mapping[str, ColumnKind] | None = None,
 ) -> TabularPlan:
-    """Returns the plan for the data and what the configuration says about them.
+    """Returns the plan for the data and the configuration.
 
     Args:
-      profile: Of the files.
-      config: The configuration.
-      kinds: What each column is taken for. Default: inferred.
+      profile: Profile of the files.
+      config: Configuration of the pipeline.
+      kinds: Kind of each column. Default: inferred.
 
     Raises:
-      BadInputError: The label or the columns cannot be learned from, or a name in the
-        configuration is no column.
+      BadInputError: The label or the columns cannot be learned from, or a column of the configuration does
+        not exist.
     """
     data = config.data
     kinds = infer_kinds(profile, config) if kinds is None else kinds
@@ -133,7 +133,7 @@ def infer_plan(
     if not numeric and not categorical and config.trainer.model == "boosted_trees":
         raise BadInputError(
             f"trainer.model = 'boosted_trees': trees see numbers and categories, and {profile.files[0]} "
-            'has free text alone beside the label. Set another model, such as "linear".'
+            'has only free text besides the label. Set another model, such as "linear".'
         )
     kept_as_text = text_columns(kinds)
     plan = TabularPlan(
@@ -186,7 +186,7 @@ def _text_feature(column: ColumnProfile) -> TextFeature:
 def _date_features(
     column: ColumnProfile, kind: ColumnKind
 ) -> tuple[NumericFeature, list[CategoricalFeature]]:
-    """Returns the days of a column of dates, and those of its calendar parts that vary."""
+    """Returns the days of a column of dates, and its calendar parts that vary."""
     if kind.moments is None:
         raise ValueError(f"Dates have moments. Received: kind={kind}")
     days = NumericFeature(
@@ -223,7 +223,7 @@ def _why_ignored(
     if column.name in config.data.exclude:
         return "excluded by data.exclude"
     if kind.is_new:
-        return "is not in the root's schema (`schema accept` takes it in)"
+        return "is not in the root's schema (`schema accept` adds it)"
     if kind.name in ("empty", "constant", "id"):
         return kind.note
     if kind.name == "date" and kind.moments is None:
@@ -231,14 +231,14 @@ def _why_ignored(
     if kind.is_given:
         return None
     if config.split.by == "column" and column.name == config.split.column:
-        return "divides the splits, so that its values are new in the other one"
+        return "divides the splits, so the values of one split do not occur in the other"
     if column.num_missing > MAX_MISSING_SHARE * profile.num_rows:
         return f"{column.num_missing} of {profile.num_rows} values are missing"
     return None
 
 
 def _roles(column: ColumnProfile, kind: ColumnKind, data: DataConfig) -> tuple[bool, bool]:
-    """Returns whether the column is used as a number, and whether as a category."""
+    """Returns two bools: is the column used as a number, and is it used as a category."""
     if column.name in (*data.numeric, *data.categorical):
         return column.name in data.numeric, column.name in data.categorical
     if kind.name != "number":
@@ -273,11 +273,9 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     if model == "auto" and not (early_stopping and not trainer.workers):
         model, reason = "wide_deep", "boosted trees are grown in one process"
         if not trainer.early_stopping:
-            reason = "without early_stopping no rows are held out to compare models by"
+            reason = "without early_stopping, no rows are held out to compare models on"
         elif not early_stopping:
-            reason = (
-                f"of fewer than {MIN_ROWS_TO_HOLD_OUT} rows none are held out to compare models by"
-            )
+            reason = f"with fewer than {MIN_ROWS_TO_HOLD_OUT} rows, none are held out to compare models on"
     return TrainingPlan(
         model=model,
         reason=reason,
@@ -296,7 +294,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
 
 
 def _train_steps(steps_per_epoch: float, early_stopping: bool) -> int:
-    """Returns ten epochs, or four times as many where training stops by itself."""
+    """Returns the steps of ten epochs, or of forty with early stopping."""
     steps = round(max(10 * steps_per_epoch, 800))
     return min(4 * steps, 40_000) if early_stopping else min(steps, 20_000)
 
@@ -306,7 +304,7 @@ def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig) -> Tree
     is_large = num_rows > MAX_ROWS_OF_SLOW_TREES
     at_most = MAX_TREES // 2 if is_large else MAX_TREES
     n_trees = max(MIN_TREES, min(at_most, MAX_TREES_OF_CLASSES // trees_of_iteration))
-    # Sums over the rows of a leaf: of ones for numbers, of p * (1 - p) for classes.
+    # The weight of a leaf sums 1 over its rows for numbers, p * (1 - p) for classes.
     min_leaf = MIN_LEAF_ROWS if label.problem_type == "regression" else MIN_LEAF_ROWS / 8
     return TreesPlan(
         n_trees=config.trainer.n_trees or n_trees,

@@ -1,4 +1,4 @@
-"""What the generic models read: transformed examples to train on, raw ones when they serve."""
+"""Inputs of the generic models: transformed examples for training, raw ones for serving."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,15 +29,15 @@ def read(
 ) -> Any:
     """Returns a dataset of (features, label) batches from transformed examples.
 
-    With a seed they are shuffled and repeat without end; without one they come once, in order.
+    With a seed they are shuffled and repeated endlessly; without one they come once, in order.
 
     Args:
-      transform: Tells what the examples hold.
+      transform: Output of Transform, with the features of the examples.
       files: File patterns.
-      part: Which rows of them.
-      one_held_out_in: As for `only`.
-      batch_size: Examples a batch.
-      shuffle_seed: Of the order; None keeps that of the files.
+      part: Part of the rows.
+      one_held_out_in: Number of rows, or groups, of which one is held out, see `only`.
+      batch_size: Examples per batch.
+      shuffle_seed: Seed of the order; None keeps the order of the files.
     """
     paths = sorted(tf.io.gfile.glob(files))
     spec = transform.transformed_feature_spec()
@@ -68,7 +68,7 @@ def read(
 def serving_input_receiver_fn(
     label_column: str, transform: tft.TFTransformOutput, schema: Any
 ) -> Callable[[], ServingInputReceiver]:
-    """Returns a function: serialized raw tf.Examples without a label -> transformed features."""
+    """Returns a receiver function: serialized raw tf.Examples without a label -> transformed features."""
 
     def receive() -> ServingInputReceiver:
         spec = _raw_feature_spec(schema)
@@ -84,7 +84,7 @@ def serving_input_receiver_fn(
 def eval_input_receiver_fn(
     transform: tft.TFTransformOutput, schema: Any
 ) -> Callable[[], EvalInputReceiver]:
-    """Returns a function: serialized raw tf.Examples -> transformed features and label."""
+    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label."""
 
     def receive() -> EvalInputReceiver:
         raw = build_parsing_serving_input_receiver_fn(_raw_feature_spec(schema))()

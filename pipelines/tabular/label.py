@@ -1,4 +1,4 @@
-"""What the label column is taken for."""
+"""Plan of the label column: its problem type and classes."""
 
 import math
 
@@ -12,7 +12,7 @@ from pipelines.tabular.plan import LabelPlan
 
 MIN_LABELLED_ROWS = 20
 MAX_INTEGER_CLASSES = 20  # integer labels with more distinct values are quantities
-MAX_CLASSES = 1_000  # a text label with more is an id or free text
+MAX_CLASSES = 1_000  # text labels with more distinct values are ids or free text
 MAX_LABEL_ROUNDING = 0.01  # of the standard deviation of a regression label
 
 
@@ -20,7 +20,7 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
     """Returns the profile of the label column.
 
     Raises:
-      BadInputError: There is no such column, or it holds no value at all.
+      BadInputError: There is no such column, or all its cells are empty.
     """
     column = profile.columns.get(label)
     file = profile.files[0]
@@ -48,16 +48,16 @@ def plan_label(
     data: DataConfig,
     kind: ColumnKind | None = None,
 ) -> LabelPlan:
-    """Returns what the label column is taken for.
+    """Returns the plan of the label column.
 
     Args:
-      profile: Of the files.
-      column: The label's.
-      data: What the configuration says of it.
-      kind: What the column is taken for; None looks at its type alone.
+      profile: Profile of the files.
+      column: Profile of the label column.
+      data: Settings of `[data]`.
+      kind: Kind of the column; None uses only its type.
 
     Raises:
-      BadInputError: It cannot be learned: too few labels, one class, too many classes.
+      BadInputError: The label cannot be learned: too few labels, one class, too many classes.
     """
     where = f"{profile.files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
     if column.num_values < MIN_LABELLED_ROWS:
@@ -131,21 +131,21 @@ def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataCon
         cell = profile.find_beyond_float32(column.name)
         raise BadInputError(
             f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
-            "is beyond what float32 can hold, which TFX reads numbers as. Mend it, leave the cell "
+            "is beyond the range of float32, which TFX reads numbers as. Correct it, leave the cell "
             "empty, or scale the column."
         )
     if column.is_text_by_few_cells and data.problem_type not in ("binary", "multi-class"):
         cell = profile.find_non_number(column.name)
         raise BadInputError(
             f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
-            f"is no number, while {column.num_values - (column.num_non_numbers or 0)} others are. "
-            "Mend it or leave the cell empty; if it is a class, set data.problem_type to "
+            f"is not a number, while {column.num_values - (column.num_non_numbers or 0)} others are. "
+            "Correct it or leave the cell empty; if it is a class, set data.problem_type to "
             '"binary" or "multi-class".'
         )
 
 
 def _count_labels(column: ColumnProfile) -> dict[str, int] | None:
-    """Returns how often each label occurs, `1` and `1.0` being one; None when there are too many."""
+    """Returns the count of each label, where `1` and `1.0` are the same; None if there are too many."""
     if column.distinct_values is None:
         return None
     counts: dict[str, int] = {}
@@ -167,10 +167,10 @@ def _class_name(number: str) -> str:
 def _check_classes_differ(
     profile: CsvProfile, column: ColumnProfile, counts: dict[str, int]
 ) -> None:
-    """Checks that classes which are numbers stay different ones where they are stored."""
+    """Checks that classes that are numbers stay different in the type that stores them."""
     if not column.is_numeric:
         return
-    # An integer column is int64 in a tf.Example, and float64 where labels are read; others float32.
+    # Integers are int64 in a tf.Example, and float64 when labels are read; other numbers are float32.
     bits = 53 if column.type == "integer" else 24
     inexact = sorted((name for name in counts if abs(int(name)) > 2**bits), key=int)
     if inexact:
@@ -179,26 +179,26 @@ def _check_classes_differ(
         )
         raise BadInputError(
             f"{cell.file}, line {cell.line}, column {column.name!r}: "
-            f"the class {inexact[0]} is beyond {2**bits}, from where on "
+            f"the class {inexact[0]} is beyond {2**bits}, where "
             f"{'float64' if bits == 53 else 'float32'} cannot tell integers apart. Number the classes "
             "from 0, or name them with a letter in front."
         )
 
 
 def _check_label_precision(where: str, column: ColumnProfile) -> None:
-    """Checks that labels of a regression differ by more than float32 rounds them by."""
+    """Checks that labels of a regression differ by more than the rounding error of float32."""
     low, high = column.minimum or 0.0, column.maximum or 0.0
     rounding = max(abs(low), abs(high)) * 2.0**-24
     if rounding > MAX_LABEL_ROUNDING * math.sqrt(column.variance):
         raise BadInputError(
-            f"{where}: float32, which holds the labels, can hardly tell them apart: they lie between "
+            f"{where}: float32, which stores the labels, can hardly tell them apart: they lie between "
             f"{low!r} and {high!r}, where it rounds by up to {rounding:.2g}. Subtract a constant "
             f"such as {round(column.mean)} from the column."
         )
 
 
 def _say_missing(column: ColumnProfile) -> str:
-    """Returns a sentence on the cells that were taken for missing, where they say something."""
+    """Returns a sentence about the cells that count as missing, if some are not empty."""
     if not column.holds_missing_tokens:
         return ""
     tokens = ", ".join(repr(token) for token in MISSING_TOKENS if token)

@@ -1,7 +1,7 @@
-"""What the label is on average where a category has a value.
+"""Mean of the label for each value of a category.
 
-Trees split numbers in two. Values in the order of their label's mean are split as well as any two groups
-of them could be (for a squared error, and for two classes); in any other order it takes many splits.
+Trees split numbers in two. If the values are sorted by the mean of their label, one split can reach the best
+division into two groups (for a squared error, and for two classes); in any other order it takes many splits.
 """
 
 from typing import Any
@@ -12,19 +12,19 @@ import numpy.typing as npt
 from pipelines.tabular.plan import LabelPlan
 
 MIN_ROWS = 20
-"""Of a value; with fewer, a row would find too much of its own label in the mean."""
+"""Smallest number of rows of a value; with fewer, a row's own label has too much weight in the mean."""
 
 MAX_CONSTANTS = 4_000_000
-"""Of all features together: each looks its means up in a constant of the graph."""
+"""Largest number of ids of all features: each feature looks its means up in a constant of the graph."""
 
 
 def has_label_means(label: LabelPlan, keys: tuple[str, ...], num_ids: int) -> bool:
-    """Returns whether there are means: of numbers, or of two classes, and not of too many values.
+    """Returns True if the label has means: it is a number or one of two classes, with not too many ids.
 
     Args:
-      label: The label.
-      keys: As for `label_means`.
-      num_ids: As for `label_means`.
+      label: Plan of the label.
+      keys: See `label_means`.
+      num_ids: See `label_means`.
     """
     has_mean = label.problem_type == "regression" or len(label.classes) == 2
     return has_mean and 0 < len(keys) * num_ids <= MAX_CONSTANTS
@@ -36,11 +36,11 @@ def label_means(
     """Returns the mean of the label by id, shrunk towards the mean of all rows.
 
     Args:
-      batches: Pairs of (features, label) whose features have ids, int64, shape [batch_size], and whose labels
-        are numbers or class names, shape [batch_size]. Rows that are learned from.
-      label: Says which; the second class counts as 1, the first one as 0.
-      keys: Features whose ids are counted. They share none but the last one, of values that are not known.
-      num_ids: One more than the last id.
+      batches: Pairs of (features, label) of the rows to learn from. Features are ids, int64, shape
+        [batch_size]; labels are numbers or class names, shape [batch_size].
+      label: Plan of the label; its second class counts as 1, the first one as 0.
+      keys: Features whose ids are counted. They share only the last id, of unknown values.
+      num_ids: Number of ids.
 
     Returns:
       Float32, shape [num_ids]; NaN for the last id, and for those of fewer than `MIN_ROWS` rows.

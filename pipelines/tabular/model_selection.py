@@ -1,4 +1,4 @@
-"""Trains several models, to see which is best on rows that none has learned from, and for how long."""
+"""Trains several models, and selects the best model and its number of steps on held-out rows."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ _FOLDER = "candidates"
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """An Estimator, how it is trained, and how it is evaluated and exported."""
+    """An Estimator with the specs of its training, evaluation and export."""
 
     estimator: Any
     train_spec: estimator_core.TrainSpec
@@ -39,13 +39,13 @@ class Candidate:
     """A model that was trained.
 
     Attributes:
-      model: Which one.
-      loss: The lowest one, on the held-out rows; NaN if the training failed.
-      metrics: The evaluation's, of that checkpoint.
-      step: Of that checkpoint.
-      seconds: The training took, from where it was interrupted the last time.
-      failure: Why there is no loss.
-      is_chosen: Whether its loss is the lowest of all.
+      model: Name of the model.
+      loss: Lowest loss on the held-out rows; NaN if the training failed.
+      metrics: Metrics of the checkpoint with that loss.
+      step: Global step of that checkpoint.
+      seconds: Duration of the training since its last interruption.
+      failure: Reason why there is no loss.
+      is_chosen: True if its loss is the lowest of all.
     """
 
     model: ModelName
@@ -57,11 +57,11 @@ class Candidate:
     is_chosen: bool = False
 
     def as_record(self) -> dict[str, Any]:
-        """Returns the fields as JSON has them: NaN is None."""
+        """Returns the fields for JSON, where NaN becomes None."""
         return {**dataclasses.asdict(self), "loss": self.loss if math.isfinite(self.loss) else None}
 
     def describe(self) -> str:
-        """Returns what was found, in words."""
+        """Returns the result as text."""
         if self.failure:
             return f"{self.model}: failed, {self.failure}"
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
@@ -76,25 +76,25 @@ def select_model(
 ) -> Training:
     """Trains each model, and returns the training of the best one.
 
-    Trees are grown anew from all rows, as many as were best: more rows make each of them better. Of the
-    other models the best checkpoint stays, which another training might miss; theirs has ended.
+    Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
+    For the other models, the best checkpoint is used, which another training might miss.
 
-    An interrupted selection goes on where it was. What was found is in `work_dir`: see `read_candidates`.
+    An interrupted selection resumes. Its results are in `work_dir`, see `read_candidates`.
 
     Args:
       prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint. With
         the step of that checkpoint as a third argument, it returns the training from all rows.
-      model_dir: Of the returned training.
-      work_dir: Keeps the models that are compared as long as they are needed.
-      models: Which ones.
+      model_dir: Directory of the returned training.
+      work_dir: Directory of the models that are compared, as long as they are needed.
+      models: Names of the models to compare.
 
     Raises:
-      RuntimeError: None could be trained.
+      RuntimeError: No model could be trained.
     """
     found = {candidate.model: candidate for candidate in read_candidates(work_dir)}
     folder = os.path.join(work_dir, _FOLDER)
     if tf.io.gfile.exists(model_dir) and not any(one.is_chosen for one in found.values()):
-        _LOGGER.warning("Removing %s: it is of a training that compared no models.", model_dir)
+        _LOGGER.warning("Removing %s: it is from a training that compared no models.", model_dir)
         tf.io.gfile.rmtree(model_dir)
     for model in models:
         if model not in found:
@@ -117,11 +117,11 @@ def select_model(
 def _final_training(
     best: Candidate, prepare: Callable[..., Training], model_dir: str, trained: str
 ) -> Training:
-    """Returns the training that is left to do: of trees from all rows; of others none."""
+    """Returns the final training: of trees on all rows; other models are trained already."""
     if best.model == "boosted_trees":
         return prepare(best.model, model_dir, best.step)
     if tf.io.gfile.exists(trained):
-        if tf.io.gfile.exists(model_dir):  # half of it, where renaming is copying
+        if tf.io.gfile.exists(model_dir):  # a partial copy, on file systems that rename by copying
             tf.io.gfile.rmtree(model_dir)
         tf.io.gfile.rename(trained, model_dir)
     training = prepare(best.model, model_dir)
@@ -131,10 +131,10 @@ def _final_training(
 
 
 def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
-    """Returns what a selection has found so far; nothing where there was none.
+    """Returns the results of a selection so far; empty without a selection.
 
     Args:
-      work_dir: As for `select_model`, or the output that it became.
+      work_dir: Directory passed to `select_model`, or its copy in the outputs.
     """
     path = os.path.join(work_dir, _FILE)
     if not tf.io.gfile.exists(path):

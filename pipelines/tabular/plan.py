@@ -1,6 +1,6 @@
-"""The plan of a generic model: what each column becomes, and how it is trained.
+"""Plan of a generic model: the features of each column, and the settings of the training.
 
-It travels as JSON in the components' `custom_config`.
+It is passed as JSON in the components' `custom_config`.
 """
 
 from typing import Any, Literal, get_args
@@ -12,16 +12,16 @@ from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import DecimalMark
 
 PLAN_KEY = "tabular_plan"
-"""Where a plan lies in `custom_config`."""
+"""Key of the plan in `custom_config`."""
 
 LABEL_KEY = "label"
 """Name of the transformed label."""
 
 GROUP_KEY = "held_out_group"
-"""Name of the transformed group; no model looks at it."""
+"""Name of the transformed group, which no model uses."""
 
 ModelName = Literal["boosted_trees", "wide_deep", "linear"]
-"""The generic models."""
+"""Names of the generic models."""
 
 
 class _Part(BaseModel):
@@ -29,17 +29,17 @@ class _Part(BaseModel):
 
 
 class LabelPlan(_Part):
-    """The label.
+    """Plan of the label.
 
     Attributes:
       column: Raw column.
-      problem_type: What is predicted.
-      values: Kind of value in the raw column; decides how it is turned into a class name.
+      problem_type: Type of the problem.
+      values: Type of the raw values; determines their conversion to class names.
       classes: Class names in order; the last of two is the positive one. Empty for regression.
       majority_share: Share of the rows that have the most frequent class.
-      mean: Of a regression label.
-      stddev: Of a regression label.
-      decimal: Its decimal mark, where the label is written otherwise than `float` reads it.
+      mean: Mean of a regression label.
+      stddev: Standard deviation of a regression label.
+      decimal: Decimal mark of a label that `float` does not read.
     """
 
     column: str
@@ -58,10 +58,10 @@ class NumericFeature(_Part):
     Attributes:
       column: Raw column.
       center: A number near the mean; sums of squares are taken around it, to be accurate.
-      has_missing: Whether a feature of the DNN says which values are missing.
-      decimal: Its decimal mark, where the cells are text that `float` does not read.
-      date: How dates are written, whose days since 1970 are the numbers. None for numbers.
-      newest: Of dates, the last day in the data: later ones count as it, since nothing was learned of them.
+      has_missing: Adds a feature to the DNN that marks missing values.
+      decimal: Decimal mark of cells that `float` does not read.
+      date: Format of dates, whose days since 1970 are the numbers. None for numbers.
+      newest: Last day of dates in the data; later dates count as this day, which is the last one learned.
     """
 
     column: str
@@ -79,9 +79,9 @@ class CategoricalFeature(_Part):
       column: Raw column.
       num_values: Number of different values.
       hash_buckets: Number of hash buckets, or None for a vocabulary.
-      words: Of a boolean in words, in lower case: the true one and the false one.
-      date: How dates are written, of which a part is the category. None for others.
-      part: That part.
+      words: Words of a boolean in lower case: the true one and the false one.
+      date: Format of dates that have the category as a part. None for other columns.
+      part: Part of the dates that is the category.
     """
 
     column: str
@@ -98,7 +98,7 @@ class TextFeature(_Part):
     Attributes:
       column: Raw column.
       hash_buckets: Number of hash buckets.
-      has_pairs: Whether pairs of words are features, too.
+      has_pairs: Adds pairs of words as features.
     """
 
     column: str
@@ -107,16 +107,16 @@ class TextFeature(_Part):
 
 
 class TreesPlan(_Part):
-    """How boosted trees are grown.
+    """Settings of boosted trees.
 
     Attributes:
-      n_trees: Iterations at most.
+      n_trees: Maximal number of iterations.
       max_depth: Layers of a tree.
       learning_rate: Share of each tree that is added.
-      min_node_weight: As for `BoostedTreesClassifier`.
-      l2_regularization: As for `BoostedTreesClassifier`.
+      min_node_weight: See `BoostedTreesClassifier`.
+      l2_regularization: See `BoostedTreesClassifier`.
       batch_size: Examples that are read at a time.
-      num_batches: At least as many as there are.
+      num_batches: Upper bound of the number of batches.
     """
 
     n_trees: int = 400
@@ -129,28 +129,28 @@ class TreesPlan(_Part):
 
     @property
     def steps_per_tree(self) -> int:
-        """Training steps that a tree takes."""
+        """Training steps per tree."""
         return self.num_batches * self.max_depth
 
 
 class TrainingPlan(_Part):
-    """How the estimator is trained.
+    """Settings of the training.
 
     Attributes:
-      model: Which one; "auto" trains all of them, and takes the best.
-      reason: Why it is another one than the configuration asks for.
-      trees: How boosted trees are grown.
-      batch_size: Examples a step.
+      model: Name of the model; "auto" trains all models, and selects the best.
+      reason: Reason why it is not the model of the configuration.
+      trees: Settings of boosted trees.
+      batch_size: Examples per step.
       train_steps: Optimizer steps.
       eval_steps: Batches of an evaluation; None means all.
       hidden_units: Layer sizes of the DNN.
-      learning_rate: Of the DNN's optimizer.
-      linear_learning_rate: Of the linear part's optimizer.
+      learning_rate: Learning rate of the DNN's optimizer.
+      linear_learning_rate: Learning rate of the linear part's optimizer.
       dropout: Share of the DNN's units that are dropped.
       seed: `tf_random_seed`.
-      early_stopping: Whether a part of the training rows is held out, to stop when the loss on them does
-        not fall any more and to keep the checkpoint where it was lowest.
-      one_held_out_in: Of how many training rows one is held out.
+      early_stopping: Holds out a part of the training rows, stops when the loss on them stops falling,
+        and keeps the checkpoint with the lowest loss.
+      one_held_out_in: Number of training rows of which one is held out.
     """
 
     model: ModelName | Literal["auto"] = "wide_deep"
@@ -168,13 +168,13 @@ class TrainingPlan(_Part):
     one_held_out_in: int = 6
 
     def max_steps(self, model: ModelName) -> int:
-        """Returns the step at which the training of a model ends at the latest."""
+        """Returns the maximal number of steps of a model's training."""
         if model == "boosted_trees":
             return self.trees.n_trees * self.trees.steps_per_tree
         return self.train_steps
 
     def describe(self) -> str:
-        """Returns which model is trained, and how long at most, in words."""
+        """Returns a sentence with the model and the maximal length of its training."""
         steps = f"{self.train_steps} steps of {self.batch_size}"
         trees = f"{self.trees.n_trees} trees"
         if self.model == "auto":
@@ -187,16 +187,16 @@ class TrainingPlan(_Part):
 
 
 class FeaturePlan(_Part):
-    """The part of a plan that `preprocessing_fn` needs; other changes do not touch its results.
+    """Part of a plan that `preprocessing_fn` depends on; the other fields do not affect its results.
 
     Attributes:
-      label: What is predicted.
+      label: Plan of the label.
       numeric: Columns used as numbers.
       categorical: Columns used as categories; a column may be in both.
-      num_buckets: Number of quantile buckets of a numeric column; 0 where the rows are too few for a
-        weight of each.
+      num_buckets: Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a
+        weight for each.
       text: Columns used as free text.
-      group: Column whose values are not to be on both sides when training rows are held out.
+      group: Column each of whose values is either learned from or held out, but not both.
     """
 
     label: LabelPlan
@@ -208,7 +208,7 @@ class FeaturePlan(_Part):
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "FeaturePlan":
-        """Returns the plan that `feature_config` put there."""
+        """Returns the plan in a `custom_config` of `feature_config`."""
         return FeaturePlan.model_validate(custom_config[PLAN_KEY])
 
     def feature_config(self) -> dict[str, Any]:
@@ -217,12 +217,12 @@ class FeaturePlan(_Part):
 
 
 class TabularPlan(FeaturePlan):
-    """The whole plan.
+    """Complete plan of a generic model.
 
     Attributes:
-      ignored: Reason by column that the model does not see.
+      ignored: Reason for each column that the model does not use.
       slices: Columns with few values, for the evaluation.
-      training: How it is trained.
+      training: Settings of the training.
       text_columns: Columns that CsvExampleGen leaves as text though they look like numbers.
     """
 
@@ -233,12 +233,12 @@ class TabularPlan(FeaturePlan):
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
-        """Returns the plan that `training_config` put there."""
+        """Returns the plan in a `custom_config` of `training_config`."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The raw columns that the model reads, the label being the first."""
+        """Raw columns that the model reads, the label first."""
         numeric = (part.column for part in self.numeric)
         categorical = (part.column for part in self.categorical)
         text = (part.column for part in self.text)
@@ -246,13 +246,14 @@ class TabularPlan(FeaturePlan):
 
     @property
     def read_columns(self) -> tuple[str, ...]:
-        """The raw columns that `preprocessing_fn` reads: those, and the group's."""
+        """Raw columns that `preprocessing_fn` reads: `columns` and the group's."""
         return (*self.columns, *filter(None, [self.group]))
 
     def notes(self) -> list[str]:
-        """Returns what a reader should know of the plan, one sentence each."""
+        """Returns notes about the plan for the user, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
-        text = f" and {len(self.text)} columns of text" if self.text else ""
+        columns = "column" if len(self.text) == 1 else "columns"
+        text = f" and {len(self.text)} {columns} of text" if self.text else ""
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
             f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}",

@@ -1,4 +1,4 @@
-"""The generic `preprocessing_fn`, driven by a `FeaturePlan`."""
+"""Generic `preprocessing_fn`, driven by a `FeaturePlan`."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ _BETWEEN_WORDS = r"[^\pL\pN]+"
 def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> dict[str, Any]:
     """Returns the transformed features and label of a batch.
 
-    Columns of a kind go through one analyzer together: each analyzer is a Beam computation of its
-    own, and they would take most of the time.
+    Columns of the same kind share one analyzer, because each analyzer is a separate Beam computation, and
+    these would take most of the time.
 
     Args:
       inputs: Tensors by column; int64, float32 or string. Sparse of shape [batch_size, <=1], or
         dense of shape [batch_size, 1] or [batch_size] where the schema fixes the shape.
-      custom_config: Holds the plan.
+      custom_config: Dict with the plan.
 
     Returns:
       `numeric` (z-scores, NaN for a missing value, float32, [batch_size, num_numeric]),
@@ -101,7 +101,7 @@ def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any
 
 
 def _bucket_ids(plan: FeaturePlan, numbers: Any, is_known: Any) -> Any:
-    """Returns quantile buckets; each column has its own range of ids, whose last means missing."""
+    """Returns quantile buckets; each column has its own range of ids, the last of which means missing."""
     boundaries = tft.quantiles(
         numbers, plan.num_buckets, epsilon=0.01, reduce_instance_dims=False
     )  # [num_numeric, num_buckets - 1]
@@ -177,7 +177,7 @@ def _category(part: CategoricalFeature, raw: Any) -> Any:
 
 
 def _group(raw: Any) -> Any:
-    """Returns a number of each group, int64 of shape [batch_size]; -1 where a row belongs to none."""
+    """Returns the number of each row's group, int64 of shape [batch_size]; -1 without a group."""
     text = _as_text(raw)
     return _dense(_with_values(text, tf.strings.to_hash_bucket_fast(text.values, _NUM_GROUPS)), -1)
 
@@ -208,7 +208,7 @@ def _with_values(sparse: Any, values: Any) -> Any:
 
 
 def _dense(sparse: Any, default: Any) -> Any:
-    """Returns shape [batch_size]: the value of each example, or the default."""
+    """Returns the value of each example, or the default, of shape [batch_size]."""
     one_each = tf.SparseTensor(sparse.indices, sparse.values, [sparse.dense_shape[0], 1])
     default = tf.cast(default, sparse.values.dtype) if not isinstance(default, str) else default
     return tf.squeeze(tf.sparse.to_dense(one_each, default), axis=1)

@@ -1,7 +1,7 @@
-"""A regressor that learns a standardized label and answers in the label's own units.
+"""Regressor that learns a standardized label and predicts in the label's own units.
 
-A label such as a price in the hundreds of thousands is out of reach of weights that start near
-zero; with mean 0 and standard deviation 1 the same optimizer settings fit every label.
+Weights that start near zero cannot reach a label such as a price in the hundreds of thousands. With mean 0
+and standard deviation 1, the same optimizer settings fit every label.
 """
 
 from typing import Any
@@ -16,9 +16,9 @@ def rescaled(regressor: Any, mean: float, stddev: float) -> Any:
     """Returns an Estimator whose labels, predictions, loss and metrics are in the label's units.
 
     Args:
-      regressor: A canned regressor of one number, which is to learn the standardized label.
-      mean: Of the label.
-      stddev: Of the label.
+      regressor: Canned regressor of one number, which learns the standardized label.
+      mean: Mean of the label.
+      stddev: Standard deviation of the label.
     """
 
     def model_fn(

@@ -1,4 +1,4 @@
-"""The generic `trainer_fn`: a canned Estimator, or the best of several, driven by a `TabularPlan`."""
+"""Generic `trainer_fn`: a canned Estimator, or the best of several, driven by a `TabularPlan`."""
 
 from typing import Any
 
@@ -20,17 +20,17 @@ _PATIENCE = 3  # evaluations without a lower loss
 
 
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
-    """Returns the estimator and what trains, evaluates and exports it.
+    """Returns the Estimator and the specs of its training, evaluation and export.
 
-    With the model "auto" each model is trained here. The one whose loss is lowest on held-out training
+    With the model "auto", each model is trained here, and the model with the lowest loss on held-out training
     rows is returned, see `select_model`.
 
     Args:
       trainer_fn_args: TFX's `TrainerFnArgs`.
-      schema: Of the raw data.
+      schema: Schema of the raw data.
 
     Returns:
-      A dict with `estimator`, `train_spec`, `eval_spec` and `eval_input_receiver_fn`.
+      Dict with `estimator`, `train_spec`, `eval_spec` and `eval_input_receiver_fn`.
     """
     plan = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
@@ -53,7 +53,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
 
 def models_for(plan: TabularPlan) -> tuple[ModelName, ...]:
-    """Returns the models that can learn from what the plan has: trees see no text."""
+    """Returns the models that can learn from the plan's features: trees cannot use text."""
     if plan.numeric or plan.categorical:
         return MODELS
     return tuple(model for model in MODELS if model != "boosted_trees")
@@ -70,7 +70,7 @@ def _training(
 ) -> Training:
     settings = plan.training
     one_in = settings.one_held_out_in
-    if model == "boosted_trees":  # they read all rows once
+    if model == "boosted_trees":  # trees read all rows once
         batch_size, seed = settings.trees.batch_size, None
     else:
         batch_size, seed = settings.batch_size, settings.seed
@@ -102,9 +102,7 @@ def _training(
     else:
         eval_part, eval_files = Part.ALL, args.eval_files
         exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
-    if (
-        seed is not None
-    ):  # in a cluster, each task that trains reads the data in an order of its own
+    if seed is not None:  # in a cluster, each worker reads the data in its own order
         seed += estimator.config.global_id_in_cluster or 0
     return Training(
         estimator=estimator,
@@ -127,7 +125,7 @@ def _training(
 
 
 def _label_means(plan: TabularPlan, transform: tft.TFTransformOutput, read_rows: Any) -> Any:
-    """Returns the means of the label in the rows that are learned from; None where it has none."""
+    """Returns the means of the label in the rows to learn from; None if it has no means."""
     keys = keys_of_words(plan)
     num_ids = transform.vocabulary_size_by_name(VOCABULARY) + 1 if keys else 0
     if not has_label_means(plan.label, keys, num_ids):

@@ -1,1 +1,1 @@
-"""From a configuration to the YAML that Kubeflow Pipelines takes."""
+"""Compilation of a configuration to the YAML of Kubeflow Pipelines."""

@@ -1,4 +1,4 @@
-"""Refuses what Kubeflow, Argo or Kubernetes would refuse, and what could not work, with the reason."""
+"""Checks that a pipeline works and is accepted by Kubeflow, Argo and Kubernetes, before it is compiled."""
 
 import posixpath
 import re
@@ -28,7 +28,7 @@ STEPS = (PLAN, *COMPONENTS, RECORD, END)
 SCHEMES = {"kubeflow": ("minio://", "s3://", "gs://"), "vertex": ("gs://",)}
 
 MAX_NAME = 57
-"""The workflow is called NAME-xxxxx, and that is the value of a label: 63 characters at most."""
+"""Longest name: the workflow is named NAME-xxxxx, and the value of a label has at most 63 characters."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -36,15 +36,15 @@ _SEEN = ("data.path", "module.file", "schema.path")
 
 
 def pipeline_name(config: PipelineConfig) -> str:
-    """Returns what the pipeline is called on Kubeflow."""
+    """Returns the name of the pipeline on Kubeflow."""
     return config.kubeflow.name or config.name
 
 
 def check_config(config: PipelineConfig) -> None:
-    """Checks what can be told from the configuration alone.
+    """Checks a configuration, without reading the data.
 
     Raises:
-      BadInputError: The key, the value received, and how to mend it.
+      BadInputError: A setting is wrong; the message has the key, the value received and the fix.
     """
     settings = config.kubeflow
     _check_name(config)
@@ -76,7 +76,7 @@ def check_config(config: PipelineConfig) -> None:
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
             raise BadInputError(
-                f"{key} = {text!r}: Kubeflow would take {{{{ for a placeholder of its own. Write it "
+                f"{key} = {text!r}: Kubeflow would read {{{{ as a placeholder. Write it "
                 "without two opening braces in a row."
             )
 
@@ -88,7 +88,7 @@ def check_specification(text: str) -> None:
       text: The YAML.
 
     Raises:
-      BadInputError: What the server would refuse.
+      BadInputError: The server would refuse the pipeline.
     """
     import yaml
 
@@ -105,13 +105,13 @@ def check_specification(text: str) -> None:
         for name in dag["dag"]["tasks"]:
             if not _TASK.fullmatch(name) or len(name) > 63:
                 raise BadInputError(
-                    f"The task {name!r} is no name for Kubernetes (RFC 1123): lower-case letters, digits "
-                    "and '-', at most 63 characters."
+                    f"The task {name!r} is not a valid name for Kubernetes (RFC 1123): lower-case letters, "
+                    "digits and '-', at most 63 characters."
                 )
     for name, parameter in specification["root"]["inputDefinitions"]["parameters"].items():
         if "defaultValue" not in parameter and not parameter.get("isOptional"):
             raise BadInputError(
-                f"The parameter {name!r} has no default: a run that is not given one is refused."
+                f"The parameter {name!r} has no default: the server refuses a run that does not set it."
             )
 
 
@@ -166,14 +166,14 @@ def _check_root(settings: KubeflowConfig) -> None:
     ):
         paths = ", ".join(volume.path for volume in settings.volumes) or "none"
         raise BadInputError(
-            f"kubeflow.root = {settings.root!r} is on no volume (volumes: {paths}): what one step writes, "
-            'the next one would not see. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
+            f"kubeflow.root = {settings.root!r} is not on a volume (volumes: {paths}): the next step would "
+            'not see the files of the former. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
             f'"{PurePosixPath(settings.root).parent}".'
         )
 
 
 def _check_mounts(settings: KubeflowConfig) -> None:
-    """Checks that no two things are mounted at one place, which Kubernetes refuses."""
+    """Checks that no path has two mounts, which Kubernetes refuses."""
     places: dict[PurePosixPath, str] = {}
     mounts = [
         *((f"volumes.{number}", one.path) for number, one in enumerate(settings.volumes)),
@@ -191,7 +191,7 @@ def _check_mounts(settings: KubeflowConfig) -> None:
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Returns each text of a configuration with its key: values, items of lists, and keys."""
+    """Yields each string of a configuration with its key: values, items of lists, and keys."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, dict):
@@ -207,7 +207,7 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 def _check_vertex(settings: KubeflowConfig) -> None:
     if settings.service_account is not None:
         raise BadInputError(
-            "kubeflow.service_account: only submit uses it, which does not speak to Vertex. Leave it "
+            "kubeflow.service_account: only submit uses it, and it does not support Vertex. Leave it "
             f'out, and write PipelineJob.submit("{settings.service_account}") in Google\'s client.'
         )
     for key in ("volumes", "secrets", "node_selector", "tolerations"):
@@ -229,12 +229,10 @@ def _check_training_job(config: PipelineConfig) -> None:
     if config.kubeflow.training_job is None:
         return
     if config.kubeflow.backend == "vertex":
-        raise BadInputError(
-            "kubeflow.training_job: Vertex has no jobs of Kubernetes; leave it out."
-        )
+        raise BadInputError("kubeflow.training_job: Vertex has no Kubernetes Jobs; leave it out.")
     if not config.trainer.workers:
         raise BadInputError(
-            "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
+            "kubeflow.training_job: the training has no workers to run; set trainer.workers and "
             "trainer.ps, or leave it out."
         )
     step = config.kubeflow.components.get("Trainer")
@@ -272,7 +270,7 @@ def _check_paths(config: PipelineConfig) -> None:
 
 
 def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) -> str:
-    """Returns why an address of an object store can't be read, and what to give instead."""
+    """Returns the reason why an address of an object store can't be read, and the fix."""
     scheme, _, rest = address.partition("://")
     if settings.backend == "vertex" and scheme == "gs":
         fix = f"Give '/gcs/{rest}', which is the same file on Vertex."
@@ -281,7 +279,7 @@ def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) 
             "Put the files on a volume (a bucket can be mounted as one, by its CSI driver), and give their "
             f"path below one of {', '.join(places)}."
         )
-    return "steps read files, and no object store; spans are found by listing folders, too. " + fix
+    return "steps read files, not object stores; spans are found by listing folders, too. " + fix
 
 
 def _is_below(path: str, folder: str) -> bool:

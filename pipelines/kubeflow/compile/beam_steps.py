@@ -1,4 +1,4 @@
-"""What `[beam]` means for the steps of a run on Kubeflow: their pods do Beam's work themselves."""
+"""`[beam]` on Kubeflow: each step runs its Beam pipelines in its own pod."""
 
 from pipelines.beam.options import direct_options, engine_name
 from pipelines.config.beam import BeamConfig
@@ -6,10 +6,10 @@ from pipelines.errors import BadInputError
 
 
 def check_beam(config: BeamConfig) -> None:
-    """Checks that the steps can do what a configuration asks for.
+    """Checks that the steps can follow the settings of `[beam]`.
 
     Raises:
-      BadInputError: It names an engine beside the steps.
+      BadInputError: The settings name an engine outside of the steps.
     """
     if config.runner != "direct":
         raise BadInputError(
@@ -21,6 +21,6 @@ def check_beam(config: BeamConfig) -> None:
 
 
 def step_options(config: BeamConfig) -> tuple[str, ...]:
-    """Returns Beam's options of every step. Where the work is done makes no other result."""
+    """Returns the Beam options of every step; they do not affect its result."""
     processes = direct_options(config.direct) if config.direct.workers > 1 else []
     return (*processes, *config.args)

@@ -1,8 +1,8 @@
 """The container components of the compiled pipeline, through kfp's `container_component`.
 
-Each has the inputs and outputs of its step, and calls `pipelines.kubeflow.step` with the places that
-Kubeflow's launcher has for them. What a cached step is given is the name of its plan, and nothing that
-differs between equal runs.
+Each has the inputs and outputs of its step, and calls `pipelines.kubeflow.step` with their local paths from
+Kubeflow's launcher. A step that may be cached gets the name of its plan, and nothing that differs between
+equal runs.
 """
 
 import inspect
@@ -26,16 +26,16 @@ _KFP_TYPES = {
     "Model": dsl.Model,
     "PushedModel": dsl.Model,
 }
-"""By the name of TFX's type; all others are plain artifacts."""
+"""KFP's types by the name of TFX's; all other types are plain artifacts."""
 
 
 def component_step(step: Step, types: Mapping[str, str], image: str, root: str) -> Any:
-    """Returns the component of Kubeflow for a component of TFX.
+    """Returns Kubeflow's component for a TFX component.
 
     Args:
-      step: Of the pipeline.
-      types: Import path of the type of each of its inputs, by key.
-      image: In which it runs.
+      step: Step of the pipeline.
+      types: Import path of the type of each input of the step, by key.
+      image: Image of the container.
       root: Folder of the pipeline, as the container sees it.
     """
     is_pusher = step.role == "pusher"
@@ -100,7 +100,7 @@ def record_step(steps: Sequence[Step], image: str, root: str) -> Any:
 
 
 def end_step(image: str, root: str) -> Any:
-    """Returns the exit handler: it records why a run ended early."""
+    """Returns the exit handler, which records why a run ended early."""
     return _container(
         END,
         {RUN_PARAMETER: str},

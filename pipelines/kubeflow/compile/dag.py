@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pipelines.definitions.csv_to_serving import CsvToServing
 
 PLAN, RECORD, END = "Plan", "Record", "End"
-"""Ids of the steps that are no component."""
+"""Ids of the steps that are not components."""
 
 _PUSHER_READS = {
     "evaluation": ("evaluator", "evaluation"),
     "schema": ("schema_gen", "schema"),
     "statistics": ("statistics_gen", "statistics"),
 }
-"""What the Pusher's step keeps beside the model, for the next run; and why it does not push."""
+"""Further inputs of the Pusher's step: artifacts to keep for the next run, and the reason not to push."""
 
 _PLACE = Path("/")
 _ANY_CODE = ModelCode(
@@ -48,10 +48,10 @@ class Step:
     """A component's step.
 
     Attributes:
-      role: Its name in `CsvToServing`, such as `example_gen`.
-      component: Its id, such as `CsvExampleGen`.
-      inputs: Role and output that each input artifact is from, by key.
-      outputs: Import path of the artifact's type by key.
+      role: Name of the component in `CsvToServing`, such as `example_gen`.
+      component: Id of the component, such as `CsvExampleGen`.
+      inputs: Source of each input artifact, as role and output, by key.
+      outputs: Import path of the type of each output artifact, by key.
     """
 
     role: str
@@ -61,12 +61,12 @@ class Step:
 
 
 def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
-    """Returns the steps of the components, each behind those that it depends on.
+    """Returns the steps of the components, each after those that it depends on.
 
-    What serves, and the schema of the root, are no steps: `Plan` looks for them.
+    The version that serves and the schema of the root are not steps: `Plan` looks them up.
 
     Args:
-      curated_schema: Whether the user gives the schema.
+      curated_schema: True if the user gives the schema.
     """
     from pipelines.definitions.csv_to_serving import csv_to_serving
 
@@ -83,7 +83,7 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
 
 
 def steps_of(pipeline: "CsvToServing") -> tuple[Step, ...]:
-    """Returns the steps of a pipeline's components, each behind those that it depends on."""
+    """Returns the steps of a pipeline's components, each after those that it depends on."""
     roles = component_roles(pipeline)
     steps = []
     for component in pipeline.pipeline.components:
@@ -121,5 +121,5 @@ def type_path(artifact_type: type) -> str:
 
 
 def task_name(component: str) -> str:
-    """Returns what a step is called on Kubeflow, such as `csv-example-gen`."""
+    """Returns the name of a step on Kubeflow, such as `csv-example-gen`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", component).lower()

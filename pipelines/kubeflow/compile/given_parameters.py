@@ -1,4 +1,4 @@
-"""Parameters of a run, as the command line gives them."""
+"""Parameters of a run from the command line."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 def parse_parameters(given: Sequence[str]) -> dict[str, str]:
-    """Returns what `--param name=value` gives, by name.
+    """Returns the values of `--param name=value` by name.
 
     Raises:
-      BadInputError: One has no `=`.
+      BadInputError: An option has no `=`.
     """
     found = {}
     for item in given:
@@ -34,10 +34,10 @@ def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str])
 
     Args:
       specification: The PipelineSpec.
-      given: As they are written.
+      given: Values by name, as the user wrote them.
 
     Raises:
-      BadInputError: The server would refuse one: it does not exist, or is of another type.
+      BadInputError: A parameter does not exist, or is of another type; the server would refuse it.
     """
     declared = specification["root"].get("inputDefinitions", {}).get("parameters", {})
     found: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 
 
 def without_effect(config: PipelineConfig) -> list[str]:
-    """Returns what a configuration asks for and Kubeflow does not do, one sentence or two each."""
+    """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
     found = []
     if config.notify.tells:
         found.append(

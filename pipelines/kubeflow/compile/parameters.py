@@ -1,4 +1,4 @@
-"""The parameters that a run can be given: keys of the configuration, with their values as defaults."""
+"""Parameters of a compiled pipeline: keys of the configuration, with their values as defaults."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
 _UNSET = {"trainer.train_steps": 0, "trainer.eval_steps": 0}
-"""Keys that a run can always be given, and the value that stands for their default."""
+"""Keys that are always parameters, and the placeholder for their default."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
@@ -33,8 +33,8 @@ class RuntimeParameter:
     """A parameter of the compiled pipeline.
 
     Attributes:
-      key: Of the configuration, such as `trainer.train_steps`.
-      default: What a run has that does not give it.
+      key: Key of the configuration, such as `trainer.train_steps`.
+      default: Value in a run that does not set the parameter.
     """
 
     key: str
@@ -42,7 +42,7 @@ class RuntimeParameter:
 
     @property
     def name(self) -> str:
-        """What it is called on Kubeflow, such as `train_steps`."""
+        """Name on Kubeflow, such as `train_steps`."""
         section, _, name = self.key.rpartition(".")
         return name if section == "trainer" and self.key in _UNSET else self.key.replace(".", "_")
 
@@ -54,10 +54,10 @@ def runtime_parameters(
 
     Args:
       config: The configuration.
-      asked_for: Keys, beside those that are always there.
+      asked_for: Keys in addition to those that are always parameters.
 
     Raises:
-      BadInputError: A key does not exist, has no value to be the default, or is a list or a section.
+      BadInputError: A key does not exist, has no value for the default, or is a list or a section.
     """
     values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
@@ -72,8 +72,8 @@ def runtime_parameters(
         default = values[key] if values[key] is not None else _UNSET.get(key)
         if default is None:
             raise BadInputError(
-                f"kubeflow.parameters: {key} has no value, and a run that is not given one would have "
-                f"none: the server refuses such a run. Set {key} in the configuration."
+                f"kubeflow.parameters: {key} has no value for the default, and the server refuses a run "
+                f"without one. Set {key} in the configuration."
             )
         if not isinstance(default, _SCALARS):
             raise BadInputError(
@@ -90,10 +90,10 @@ def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
 
     Args:
       config: The configuration.
-      given: As they are written, by name.
+      given: Values by name, as the user wrote them.
 
     Raises:
-      BadInputError: The pipeline has no such parameter, or it is of another type.
+      BadInputError: The pipeline has no such parameter, or a value is of another type.
     """
     declared = {
         parameter.name: {"parameterType": _PARAMETER_TYPES[type(parameter.default)]}
@@ -120,21 +120,21 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
 
 
 def configuration_of_run(text: str, given: Sequence[Sequence[str]]) -> PipelineConfig:
-    """Returns the configuration with the parameters of a run.
+    """Returns a configuration with the parameters of a run applied.
 
     Args:
       text: The configuration that was compiled, as JSON.
-      given: Pairs of key and value, as the launcher writes it.
+      given: Pairs of key and value, as the launcher writes them.
 
     Raises:
-      BadInputError: A value is not what the key takes.
+      BadInputError: A key does not take its value.
     """
     tree: dict[str, Any] = json.loads(text)
     defaults = flat(tree)
     for key, value in given:
         if key not in defaults:
             raise BadInputError(
-                f"The parameter {key} is no key of the configuration that was compiled. Received: "
+                f"The parameter {key} is not a key of the configuration that was compiled. Received: "
                 f"{key}={value!r}"
             )
         place, name = _place(tree, key)
@@ -157,7 +157,7 @@ def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
-    """Returns the section that holds a key of `flat`, and its name there, which may have dots itself."""
+    """Returns the section that holds a key of `flat`, and the name in it, which may have dots itself."""
     if key in tree:
         return tree, key
     for name, value in tree.items():
@@ -168,7 +168,7 @@ def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
 
 
 def _value(key: str, text: str, default: Any) -> Any:
-    """Returns the value that a launcher has written; None for one that stands for no value."""
+    """Returns the value of a parameter from the launcher's text; None for the placeholder of no value."""
     if isinstance(default, str):
         return text
     try:

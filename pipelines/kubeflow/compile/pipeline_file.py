@@ -17,16 +17,16 @@ from pipelines.kubeflow.compile.parameters import RuntimeParameter, runtime_para
 def compile_pipeline(config: PipelineConfig, parameters: Iterable[str] = ()) -> str:
     """Returns the YAML of a pipeline. The same configuration gives the same bytes.
 
-    The data are not read: `Plan` does that in each run.
+    It does not read the data: `Plan` does so in each run.
 
     Args:
       config: The configuration.
-      parameters: Further keys that a run can be given, beside `kubeflow.parameters`.
+      parameters: Keys that become parameters, in addition to `kubeflow.parameters`.
 
     Raises:
       BadInputError: Kubeflow would refuse the pipeline, or its steps could not work.
     """
-    from pipelines.definitions.evaluation import check_problem_is_known  # it takes TensorFlow along
+    from pipelines.definitions.evaluation import check_problem_is_known  # imports TensorFlow
 
     check_config(config)
     check_problem_is_known(config)
@@ -60,7 +60,7 @@ def _compile(
 def _pipeline_function(
     config: PipelineConfig, steps: Sequence[Step], given: Sequence[RuntimeParameter]
 ) -> Any:
-    """Returns the function that kfp calls for the tasks; its signature are the run's parameters."""
+    """Returns the function that kfp calls to make the tasks; its signature has the run's parameters."""
 
     def build(*channels: Any) -> None:
         parameters = dict(zip((item.name for item in given), channels, strict=True))
@@ -129,12 +129,12 @@ def _add_tasks(
 
 
 def _run_after_checks(tasks: dict[str, Any]) -> None:
-    """Lets Transform wait for the data to be found right: a failed check spares what follows."""
+    """Makes Transform wait for the checks of the data: later steps do not run if one fails."""
     tasks["transform"].after(tasks["example_validator"])
 
 
 def _run_placeholder(backend: str) -> str:
-    """Returns what stands for the id of a run; on Vertex its name, which is in the uris, too."""
+    """Returns KFP's placeholder for the id of a run; on Vertex for its name, which is in the uris, too."""
     from kfp import dsl
 
     placeholders: dict[str, str] = {

@@ -1,4 +1,4 @@
-"""What a step is given on the cluster: resources, nodes, volumes, secrets, retries, caching."""
+"""Settings of a step on the cluster: resources, nodes, volumes, secrets, retries, caching."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
 """Steps that read or write the root."""
 
 _END_RETRIES = 2
-"""Nothing else ends the record of a run that has failed."""
+"""Number of retries of the step that ends the record of a failed run, since nothing else does."""
 
 _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
@@ -22,10 +22,10 @@ def apply_settings(
     """Applies the settings of a component to its task.
 
     Args:
-      task: kfp's.
-      settings: `[kubeflow]`.
-      component: Id of the component, or of a step that is none.
-      may_cache: Whether the step may be cached at all.
+      task: Task of kfp.
+      settings: Settings of `[kubeflow]`.
+      component: Id of the component, or of a step that is not one.
+      may_cache: False turns caching off.
     """
     step = settings.components.get(component, StepConfig())
     is_cached = settings.cache if step.cache is None else step.cache

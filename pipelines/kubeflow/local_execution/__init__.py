@@ -1,5 +1,5 @@
-"""Executes a compiled pipeline on this machine, with Kubeflow's contract and without Kubeflow.
+"""Execution of a compiled pipeline on this machine, with Kubeflow's contract but without Kubeflow.
 
-`workflow` is what Argo does there, `inputs` and `cache` the driver, `launcher` the launcher, `bucket`
-the object store. A container is a process, see `containers`.
+`workflow` stands in for Argo, `inputs` and `cache` for the driver, `launcher` for the launcher, and
+`bucket` for the object store. A container is a process, see `containers`.
 """

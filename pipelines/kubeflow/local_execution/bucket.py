@@ -1,4 +1,4 @@
-"""A folder that plays the object store: keys are files, and there are no empty folders."""
+"""Object store in a folder: keys are files, and there are no empty folders."""
 
 import shutil
 from pathlib import Path
@@ -8,20 +8,20 @@ _MOUNTS = {"minio://": "minio", "s3://": "s3", "gs://": "gcs"}
 
 
 class Bucket:
-    """All buckets of a run.
+    """Buckets of a run.
 
     Args:
-      folder: Where the objects are.
+      folder: Folder of the objects.
     """
 
     def __init__(self, folder: Path):
         self._folder = folder
 
     def download(self, uri: str, target: Path) -> None:
-        """Copies what is below a uri to a folder, or to a file if it is one object.
+        """Copies the objects below a uri to a folder, or a single object to a file.
 
         Raises:
-          FileNotFoundError: There is nothing.
+          FileNotFoundError: There is no such object.
         """
         source = self._path(uri)
         if not source.exists():
@@ -38,7 +38,7 @@ class Bucket:
 
 
 def mounted_path(uri: str) -> str:
-    """Returns where KFP's launcher has a uri locally, relative to the root: `minio/BUCKET/KEY`."""
+    """Returns the local path of a uri in KFP's launcher, relative to the root: `minio/BUCKET/KEY`."""
     scheme = next(item for item in SCHEMES if uri.startswith(item))
     return f"{_MOUNTS[scheme]}/{uri.removeprefix(scheme)}"
 

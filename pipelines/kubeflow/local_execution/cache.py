@@ -1,7 +1,7 @@
-"""The cache of tasks, with the key that KFP's driver has.
+"""Cache of tasks, with the key of KFP's driver.
 
-It is made of the values of the input parameters, the identities of the input artifacts, the types of the
-outputs, the container and its volumes: not of the content of anything.
+The key covers the values of the input parameters, the identities of the input artifacts, the types of the
+outputs, the container and its volumes, but not the content of artifacts.
 """
 
 import hashlib
@@ -16,24 +16,24 @@ from pipelines.kubeflow.local_execution.inputs import Values
 
 
 class TaskCache:
-    """The tasks of a pipeline that have ended well, by key.
+    """Outputs of a pipeline's tasks that succeeded, by key.
 
     Args:
-      folder: Where they are kept.
+      folder: Folder of the cache.
     """
 
     def __init__(self, folder: Path):
         self._folder = folder
 
     def find(self, key: str) -> Values | None:
-        """Returns the outputs of the task with this key, None without one."""
+        """Returns the outputs of the task with this key; None without one."""
         file = self._folder / f"{key}.json"
         if not file.is_file():
             return None
         return Values(**json.loads(file.read_text(encoding="utf-8")))
 
     def add(self, key: str, outputs: Values) -> None:
-        """Keeps the outputs of a task."""
+        """Stores the outputs of a task."""
         atomic_files.write(self._folder / f"{key}.json", json.dumps(asdict(outputs)))
 
 
@@ -46,10 +46,10 @@ def cache_key(
     """Returns the key of a task.
 
     Args:
-      inputs: Of the task.
-      component: That it is of.
-      container: Its container specification.
-      pod: Its settings of Kubernetes.
+      inputs: Inputs of the task.
+      component: Component of the task.
+      container: Container specification of the task.
+      pod: Kubernetes settings of the task.
     """
     outputs = component.get("outputDefinitions", {})
     key = {

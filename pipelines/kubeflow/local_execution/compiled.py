@@ -1,4 +1,4 @@
-"""A compiled pipeline, as it is read from its YAML."""
+"""A compiled pipeline, read from its YAML."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +13,8 @@ class CompiledPipeline:
     """The two documents of the YAML.
 
     Attributes:
-      specification: The PipelineSpec.
-      platform: Settings of Kubernetes by executor label; empty without any.
+      specification: PipelineSpec of the pipeline.
+      platform: Kubernetes settings by executor label; empty without any.
     """
 
     specification: dict[str, Any]
@@ -22,7 +22,7 @@ class CompiledPipeline:
 
     @classmethod
     def parse(cls, text: str) -> "CompiledPipeline":
-        """Returns the pipeline of a YAML."""
+        """Returns the pipeline in a YAML text."""
         documents = list(yaml.safe_load_all(text))
         platform: dict[str, Any] = {}
         for document in documents[1:]:
@@ -32,12 +32,12 @@ class CompiledPipeline:
 
     @property
     def name(self) -> str:
-        """Of the pipeline."""
+        """Name of the pipeline."""
         return str(self.specification["pipelineInfo"]["name"])
 
     @property
     def pipeline_root(self) -> str:
-        """Where its artifacts are kept."""
+        """Uri below which the artifacts are stored."""
         return str(self.specification["defaultPipelineRoot"]).rstrip("/")
 
     def component(self, task: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class CompiledPipeline:
         return container
 
     def pod(self, component: dict[str, Any]) -> dict[str, Any]:
-        """Returns the settings of Kubernetes for a component."""
+        """Returns the Kubernetes settings of a component."""
         pod: dict[str, Any] = self.platform.get(component["executorLabel"], {})
         return pod
 
@@ -62,10 +62,10 @@ class CompiledPipeline:
         """Returns the parameters of a run.
 
         Args:
-          given: Those that are not to be the default.
+          given: Values that replace defaults, by name.
 
         Raises:
-          BadInputError: The server would refuse them.
+          BadInputError: The server would refuse the parameters.
         """
         declared = self.specification["root"].get("inputDefinitions", {}).get("parameters", {})
         unknown = sorted(set(given) - set(declared))

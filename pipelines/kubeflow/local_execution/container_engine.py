@@ -1,6 +1,6 @@
-"""Running commands in a container image with docker, podman or buildah, whichever works here.
+"""Runs commands in a container image with docker, podman or buildah, whichever works here.
 
-A container is asked for once and runs any number of commands:
+A container is made once and runs any number of commands:
 
     with find_engine().container("localhost/estimator-pipelines") as container:
         subprocess.run(container.command(["python", "--version"]), check=True)
@@ -22,7 +22,7 @@ from components.nearest import nearest_first
 from pipelines.errors import BadInputError
 
 ENGINE_VARIABLE = "IMAGE_ENGINE"
-"""Names an engine instead of the first one that works."""
+"""Environment variable that names the engine. Default: the first one that works."""
 
 _PROBE_SECS = 30.0
 _LAST_LINES_OF_BUILDAH = re.compile(
@@ -37,7 +37,7 @@ class Mount:
     Attributes:
       source: Absolute path on this machine; it must exist.
       target: Absolute path inside the container.
-      read_only: Whether the command may not write to it.
+      read_only: Keeps the command from writing to it.
     """
 
     source: str
@@ -50,11 +50,11 @@ class Mount:
 
 
 class Container(Protocol):
-    """An image, made ready to run commands."""
+    """An image that is ready to run commands."""
 
     @property
     def added_lines(self) -> re.Pattern[str] | None:
-        """The lines that the engine prints itself, behind the command's own, when that has failed."""
+        """Pattern of the lines that the engine adds to the output of a command that failed."""
 
     def command(
         self,
@@ -68,8 +68,8 @@ class Container(Protocol):
         Args:
           argv: Program and arguments inside the container.
           env: Environment variables, in addition to the image's.
-          mounts: What the command sees of this machine.
-          user: `UID:GID` that it runs as. Default: the image's.
+          mounts: Folders and files of this machine that the command sees.
+          user: User that it runs as, `UID:GID`. Default: the image's.
         """
 
 
@@ -78,10 +78,10 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The program that is called."""
+        """Name of the program to call."""
 
     def container(self, image: str) -> contextlib.AbstractContextManager[Container]:
-        """Gives a container of the image, and removes what it took at the end."""
+        """Yields a container of the image, and removes its resources at the end."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,13 +109,13 @@ class _OneCommandContainer:
 
 @dataclasses.dataclass(frozen=True)
 class RunEngine:
-    """docker and podman: each command gets a container of its own."""
+    """Engine for docker and podman: each command gets a container of its own."""
 
     name: str
 
     @contextlib.contextmanager
     def container(self, image: str) -> Iterator[Container]:
-        """Gives a container of the image; there is nothing to remove."""
+        """Yields a container of the image; there is nothing to remove."""
         yield _OneCommandContainer(self.name, image)
 
 
@@ -144,16 +144,16 @@ class _WorkingContainer:
 
 @dataclasses.dataclass(frozen=True)
 class BuildahEngine:
-    """buildah, which builds images, and runs commands in a working container of one."""
+    """Engine for buildah: runs commands in a working container of the image."""
 
     name: str = "buildah"
 
     @contextlib.contextmanager
     def container(self, image: str) -> Iterator[Container]:
-        """Makes a working container, which all commands share, and removes it at the end.
+        """Yields a working container that all commands share, and removes it at the end.
 
         Raises:
-          BadInputError: There is no such image.
+          BadInputError: The image does not exist.
         """
         made = subprocess.run(
             ["buildah", "from", "--pull-never", image], capture_output=True, text=True, check=False
@@ -175,7 +175,7 @@ ENGINES: dict[str, Engine] = {
     "podman": RunEngine("podman"),
     "buildah": BuildahEngine(),
 }
-"""By name, in the order in which they are tried."""
+"""Engines by name, in the order in which they are tried."""
 
 
 def find_engine(name: str | None = None) -> Engine:
@@ -184,11 +184,11 @@ def find_engine(name: str | None = None) -> Engine:
     A docker client without an engine does not work: `docker info` fails.
 
     Args:
-      name: docker, podman or buildah; None takes that of the environment variable
-        `IMAGE_ENGINE`, or tries them in this order.
+      name: One of docker, podman and buildah. Default: the environment variable `IMAGE_ENGINE`, or the
+        first of them that works.
 
     Raises:
-      BadInputError: The name is none of these, or nothing works.
+      BadInputError: There is no engine of this name, or none works.
     """
     name = name or os.environ.get(ENGINE_VARIABLE)
     if name:

@@ -1,4 +1,4 @@
-"""How a container is run: as a process here, with nothing of the caller's surroundings."""
+"""Runs a container as a process of this machine, isolated from the caller's environment."""
 
 import contextlib
 import os
@@ -20,13 +20,13 @@ _GRACE_SECS = 20.0  # for a training to save
 
 @dataclass(frozen=True)
 class Container:
-    """What is to run.
+    """A container to run.
 
     Attributes:
-      image: Of the container.
+      image: Image of the container.
       arguments: Command and arguments.
-      environment: Variables of the specification.
-      folder: Everything of the container is below it: working folder, temporary files, local copies.
+      environment: Environment variables of the specification.
+      folder: Folder of all its files: working folder, temporary files, local copies.
       mounts: Paths of this machine that it sees under the same name.
     """
 
@@ -39,13 +39,13 @@ class Container:
 
 @dataclass(frozen=True)
 class Process:
-    """What starts a container.
+    """A process that starts a container.
 
     Attributes:
-      arguments: Of the process.
-      environment: All of it.
+      arguments: Command and arguments.
+      environment: Complete environment.
       folder: Working folder.
-      added_lines: Lines of the log that are not the container's: what starts it adds them at a failure.
+      added_lines: Pattern of the lines that the engine adds to the log after a failure.
     """
 
     arguments: tuple[str, ...]
@@ -55,16 +55,16 @@ class Process:
 
 
 class Engine(Protocol):
-    """Turns a container into a process; what runs it in an image is another one."""
+    """Turns a container into a process; `in_image` has another implementation."""
 
     def __call__(self, container: Container) -> Process:
-        """Returns what starts the container."""
+        """Returns the process that starts the container."""
 
 
 def as_subprocess(container: Container) -> Process:
     """Returns a process of this machine's Python, in an empty folder and an environment of its own.
 
-    It finds this package and the modules that the command itself finds, as the image would have them.
+    It can import this package and the modules that the calling command can import, as in the image.
     """
     home, work, temporary = (container.folder / name for name in ("home", "work", "tmp"))
     for folder in (home, work, temporary):
@@ -85,7 +85,7 @@ def as_subprocess(container: Container) -> Process:
 
 
 class Processes:
-    """The processes that are running, so that all of them can be ended."""
+    """Running processes, which can all be ended."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -96,12 +96,12 @@ class Processes:
         """Runs a process to its end, and returns its exit code.
 
         Args:
-          process: What to run.
-          log: Takes what it prints.
-          timeout_secs: After which it is ended. Default: never.
+          process: Process to run.
+          log: File for its output.
+          timeout_secs: Seconds after which it is ended. Default: never.
 
         Raises:
-          TimeoutError: It took longer.
+          TimeoutError: The process took longer.
           InterruptedError: All processes were ended.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,  # a signal of the terminal reaches this program alone
+                    start_new_session=True,  # signals of the terminal reach only this program
                 )
                 self._running.add(started)
             try:
@@ -129,11 +129,11 @@ class Processes:
                     self._running.discard(started)
 
     def pause(self, secs: float) -> None:
-        """Waits some seconds, or until all processes are ended."""
+        """Waits some seconds, or until `close`."""
         self._closed.wait(secs)
 
     def close(self) -> None:
-        """Ends all processes, and lets none begin any more."""
+        """Ends all processes, and lets no further ones start."""
         with self._lock:
             self._closed.set()
             running = list(self._running)

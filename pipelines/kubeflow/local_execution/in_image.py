@@ -1,7 +1,7 @@
-"""A container that is run in its image, by docker, podman or buildah.
+"""Runs a container in its image, by docker, podman or buildah.
 
-As on a cluster, the code is that of the image, and the command runs as the image's user. Unlike
-there, an artifact's local copy lies below the container's folder, which is mounted at its own path.
+As on a cluster, the image's code runs, as the image's user. Unlike there, an artifact's local copy is below
+the container's folder, which is mounted at its own path.
 """
 
 import contextlib
@@ -18,17 +18,17 @@ _FOR_EVERYONE = 0o777, 0o666
 
 @contextlib.contextmanager
 def in_image(image: str) -> Iterator[Engine]:
-    """Gives what runs containers in an image, and removes what it took at the end.
+    """Yields an engine that runs containers in an image, and removes its resources at the end.
 
-    A caller other than root runs them as itself, since files that it makes must be its own. For root,
-    they run as the image's user (uid 1000 in ours), which is given access to the folders of the
-    container and to the root of the pipeline.
+    For a caller other than root, containers run as the caller, who thus owns their files. For root, they
+    run as the image's user (uid 1000 in ours), who gets access to the folders of the container and to the
+    root of the pipeline.
 
     Args:
-      image: Takes the place of the one that the specification names.
+      image: Image that replaces the one of the specification.
 
     Raises:
-      BadInputError: No engine works here, or there is no such image.
+      BadInputError: No engine works here, or the image does not exist.
     """
     with find_engine().container(image) as container:
         yield _InImage(container)
@@ -52,19 +52,19 @@ class _InImage:
 
 
 def _outermost(container: Container) -> list[Path]:
-    """Returns the paths that the container sees, without those that lie below others."""
+    """Returns the paths that the container sees, without those below others."""
     paths = sorted({container.folder, *container.mounts})
     return [path for path in paths if not any(path.is_relative_to(p) and path != p for p in paths)]
 
 
 def _give_to_everyone(container: Container) -> None:
-    """Lets the image's user write: to the container's folder, and to the root of the pipeline."""
+    """Lets the image's user write to the container's folder and to the root of the pipeline."""
     folder_mode, file_mode = _FOR_EVERYONE
     for path in (container.folder, *container.folder.rglob("*")):
         path.chmod(folder_mode if path.is_dir() else file_mode)
     if "--root" in container.arguments:
         root = Path(container.arguments[container.arguments.index("--root") + 1])
-        # This process makes it when it writes the first log; steps write logs there, too.
+        # Otherwise this process makes it with the first log, and the steps could not write theirs.
         (root / "logs").mkdir(parents=True, exist_ok=True)
         for path in (root, *(path for path in root.glob("*") if path.is_dir())):
             if path.stat().st_uid == 0:

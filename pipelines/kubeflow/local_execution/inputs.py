@@ -1,4 +1,4 @@
-"""What KFP's driver does before a container starts: inputs are resolved, outputs get their places."""
+"""Work of KFP's driver before a container starts: resolves inputs and assigns uris to outputs."""
 
 import json
 import uuid
@@ -9,16 +9,16 @@ from typing import Any
 from pipelines.kubeflow.local_execution.bucket import mounted_path
 
 Artifact = dict[str, Any]
-"""KFP's `RuntimeArtifact` as JSON has it."""
+"""KFP's `RuntimeArtifact` as parsed JSON."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """The inputs of a task, or its outputs.
+    """Inputs or outputs of a task.
 
     Attributes:
-      parameters: By name.
-      artifacts: By key, one each.
+      parameters: Parameters by name.
+      artifacts: Artifacts by key, one each.
     """
 
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -35,11 +35,11 @@ def resolve_inputs(
     """Returns the inputs of a task.
 
     Args:
-      task: Of a DAG.
-      component: That it is of.
+      task: Task of a DAG.
+      component: Component of the task.
       given: Inputs of the DAG.
       done: Outputs of the tasks that have ended.
-      run_id: That stands for the placeholder of the run's id.
+      run_id: Id of the run, which replaces its placeholder.
     """
     declared = component.get("inputDefinitions", {}).get("parameters", {})
     inputs = task.get("inputs", {})
@@ -75,11 +75,11 @@ def _of_type(value: Any, kind: str) -> Any:
 
 
 def new_outputs(component: Mapping[str, Any], task_root: str) -> dict[str, Artifact]:
-    """Returns the output artifacts of a task, with the uris that they will have.
+    """Returns the output artifacts of a task, with their uris.
 
     Args:
-      component: Of the task.
-      task_root: Below which they are.
+      component: Component of the task.
+      task_root: Uri below which they are stored.
     """
     definitions = component.get("outputDefinitions", {}).get("artifacts", {})
     return {
@@ -96,10 +96,10 @@ def executor_input(
     The types of the inputs are empty, as the open-source backend leaves them.
 
     Args:
-      inputs: Of the task.
-      outputs: Its artifacts.
-      output_files: The files of its output parameters, by name.
-      file: Where the container writes `ExecutorOutput`.
+      inputs: Inputs of the task.
+      outputs: Output artifacts of the task.
+      output_files: Files of its output parameters, by name.
+      file: Path to which the container writes `ExecutorOutput`.
     """
     return {
         "inputs": {
@@ -121,9 +121,9 @@ def substitute(arguments: list[str], call: Mapping[str, Any], folder: str) -> li
     """Returns the arguments of a container with KFP's placeholders replaced.
 
     Args:
-      arguments: Of the container specification.
+      arguments: Arguments of the container specification.
       call: KFP's `ExecutorInput`.
-      folder: Where the local copies of all uris are.
+      folder: Folder of the local copies of all uris.
     """
     values = {"{{$}}": json.dumps(call)}
     for side in ("inputs", "outputs"):
@@ -147,5 +147,5 @@ def _replaced(argument: str, values: Mapping[str, str]) -> str:
 
 
 def with_identity(artifact: Artifact) -> Artifact:
-    """Returns an artifact with a name of its own, by which the cache knows it."""
+    """Returns an artifact with a unique name, which identifies it in the cache's key."""
     return {**artifact, "name": f"artifacts/{uuid.uuid4()}"}

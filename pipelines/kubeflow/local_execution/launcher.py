@@ -1,4 +1,4 @@
-"""What KFP's launcher does around a container: copies inputs, runs it, and takes its outputs."""
+"""Work of KFP's launcher around a container: copies inputs, runs it, and collects its outputs."""
 
 import json
 import os
@@ -29,8 +29,8 @@ class ContainerFailedError(RuntimeError):
     """A container has failed.
 
     Attributes:
-      exit_code: Of it; 1 where it did not end by itself.
-      log: What it has printed; None if it was not started.
+      exit_code: Exit code of the container; 1 if it did not end by itself.
+      log: File with its output; None if it was not started.
     """
 
     def __init__(self, message: str, exit_code: int = 1, log: Path | None = None):
@@ -44,13 +44,13 @@ class Launcher:
     """Runs the containers of one run.
 
     Attributes:
-      pipeline: That is run.
-      run_id: Of the run.
-      bucket: Keeps the artifacts.
-      folder: Where containers have their files.
-      logs: Where what they print goes.
-      engine: How a container is run.
-      processes: That are running.
+      pipeline: Pipeline of the run.
+      run_id: Id of the run.
+      bucket: Store of the artifacts.
+      folder: Folder for the containers' files.
+      logs: Folder for the containers' output.
+      engine: Engine that makes a process of a container.
+      processes: Running processes.
       mounts: Paths of this machine that containers see.
     """
 
@@ -67,7 +67,7 @@ class Launcher:
         """Runs the container of a task, and returns its outputs.
 
         Raises:
-          ContainerFailedError: With the last line that the container has printed.
+          ContainerFailedError: The container failed; the message is the last line of its output.
         """
         attempt = str(uuid.uuid4())
         folder = self.folder / f"{name}-{attempt[:8]}"
@@ -115,7 +115,7 @@ class Launcher:
         timeout_secs = self.pipeline.pod(component).get("activeDeadlineSeconds")
         try:
             code = self.processes.run(process, log, timeout_secs and float(timeout_secs))
-        except InterruptedError:  # the run is over: this is no failure to try again
+        except InterruptedError:  # the run is over: the task is not tried again
             raise
         except (OSError, TimeoutError) as error:
             raise ContainerFailedError(f"{name}: {error}", log=log) from error
@@ -160,7 +160,7 @@ def _parameter(file: Path, key: str, task: str, definition: Mapping[str, Any]) -
 
 
 def _last_line(log: Path, added_lines: re.Pattern[str] | None) -> str:
-    """Returns the last line of a log that the container has printed itself."""
+    """Returns the last line of a log that the container itself has printed."""
     for line in reversed(log.read_text(encoding="utf-8", errors="replace").split("\n")):
         if line.strip() and not (added_lines and added_lines.fullmatch(line.strip())):
             return line

@@ -45,12 +45,12 @@ def run_locally(
     """Executes the compiled pipeline in a root, and returns the record of the run.
 
     Args:
-      request: What to run, and where.
-      progress: Shows what runs.
-      parameters: Of the run, as they are written.
-      parallelism: How many containers run at a time.
-      engine: How a container is run.
-      processes: Run what the engine makes of it. Default: processes of this machine.
+      request: Configuration and root of the run.
+      progress: Display of the run.
+      parameters: Parameters of the run, as the user wrote them.
+      parallelism: Number of containers at a time.
+      engine: Engine that makes a process of a container.
+      processes: Runner of those processes. Default: a new one.
 
     Raises:
       BadInputError: The configuration or the data cannot be used; no run was begun.
@@ -63,7 +63,7 @@ def run_locally(
     check_unlocked(root, LOCAL_KUBEFLOW)
     if request.resume:
         raise BadInputError(
-            "--resume has no meaning with --runner kubeflow: run again, and what is done is taken from "
+            "--resume has no meaning with --runner kubeflow: run again, and finished steps are taken from "
             "the cache."
         )
     given_config = load_config(request.config_file, request.data, request.label, request.settings)
@@ -80,7 +80,9 @@ def run_locally(
     pipeline = CompiledPipeline.parse(text)
     given = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
     with locked(root, name=LOCAL_KUBEFLOW):
-        check_unlocked(root)  # in this order: a plain run has the other lock and looks at this one
+        check_unlocked(
+            root
+        )  # after locking: a plain run takes its own lock before it checks this one
         folder = root / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pipeline.yaml").write_text(text, encoding="utf-8")
@@ -110,12 +112,12 @@ def run_locally(
 
 
 def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) -> PipelineConfig:
-    """Returns a configuration whose root and files are those of this machine.
+    """Returns a configuration with the root and the files of this machine.
 
     Args:
-      config: As it is compiled for a cluster, or without `[kubeflow]`.
-      root: Takes the place of `kubeflow.root`.
-      enable_cache: Whether steps are cached at all.
+      config: Configuration for a cluster, or without `[kubeflow]`.
+      root: Folder that replaces `kubeflow.root`.
+      enable_cache: Reuses results of former runs.
     """
     settings = config.kubeflow
     folders = {root.parent: None}
@@ -147,7 +149,7 @@ def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) 
             ),
             "cache": settings.cache and enable_cache,
             "components": components,
-            # There is no cluster to be inside of here.
+            # Without an api_server, the job needs to run inside of a cluster.
             "training_job": job if job is not None and job.api_server else None,
         }
     )
@@ -158,7 +160,7 @@ def _check_data_are_here(path: str) -> None:
     """Checks that the data, or the folder of a pattern, are on this machine.
 
     Raises:
-      BadInputError: They are not.
+      BadInputError: There is no such file or folder.
     """
     place = Path(path).absolute()
     if any(mark in path for mark in (*PATTERN_MARKS, "{")):
@@ -171,7 +173,7 @@ def _check_data_are_here(path: str) -> None:
 
 
 def _folder_of(path: Path) -> Path:
-    """Returns the folder that has all the files of a path, which may be a pattern."""
+    """Returns the folder of all files of a path, which may be a pattern."""
     parts = path.parts
     plain = next(
         (
@@ -185,12 +187,12 @@ def _folder_of(path: Path) -> Path:
 
 
 class TaskDisplay:
-    """Shows the tasks, and what Plan has noted.
+    """Shows the tasks, and the notes of Plan.
 
     Args:
-      progress: Where.
-      root: Of the pipeline.
-      run_id: Of the run on Kubeflow.
+      progress: Display to show them on.
+      root: Root folder of the pipeline.
+      run_id: Id of the run on Kubeflow.
     """
 
     def __init__(self, progress: Progress, root: Path, run_id: str):
@@ -203,7 +205,7 @@ class TaskDisplay:
         self._progress.component_started(name)
 
     def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
-        """Shows that a task has ended; of Plan also its notes, such as the spans."""
+        """Shows that a task has ended; for Plan also its notes, such as the spans."""
         self._progress.component_finished(name, cached, elapsed_secs)
         if name != PLAN:
             return
@@ -245,7 +247,7 @@ def _execute(
 
 
 def _with_log(root: Path, record: RunRecord, log: Path | None) -> RunRecord:
-    """Returns the record of a run that failed, with the log of the step that did, and writes it."""
+    """Adds the log of the step that failed to the record of a run, writes and returns it."""
     if log is None:
         return record
     changed = record.changed(log=str(log))

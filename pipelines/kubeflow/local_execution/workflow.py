@@ -1,4 +1,4 @@
-"""The order in which tasks run: each when those that it depends on have ended, some at a time."""
+"""Runs the tasks of a pipeline: each when those that it depends on have ended, some at a time."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -17,16 +17,16 @@ _ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 class TaskObserver(Protocol):
-    """Called before and after each task, from any thread."""
+    """Observer that is called before and after each task, from any thread."""
 
     def task_started(self, name: str) -> None:
-        """A task begins."""
+        """Called when a task begins."""
 
     def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
-        """A task has its outputs."""
+        """Called when a task has its outputs."""
 
     def task_failed(self, name: str, elapsed_secs: float) -> None:
-        """A task has failed for good."""
+        """Called when a task has failed and is not tried again."""
 
 
 @dataclass
@@ -34,13 +34,14 @@ class Workflow:
     """Runs the tasks of a pipeline.
 
     Attributes:
-      pipeline: What to run.
-      launcher: Runs a container.
-      cache: Of tasks.
-      observer: Is told of them.
-      parallelism: How many containers run at a time.
-      sleep: Waits some seconds before a task is tried again. Default: no longer than the run goes on.
-      failures: What has failed, in that order.
+      pipeline: Pipeline to run.
+      launcher: Launcher of the containers.
+      cache: Cache of tasks.
+      observer: Observer of the tasks.
+      parallelism: Number of containers at a time.
+      sleep: Function that waits some seconds before a task is tried again. Default: a pause that ends with
+        the run.
+      failures: Errors of the tasks that failed, in that order.
     """
 
     pipeline: CompiledPipeline
@@ -55,10 +56,10 @@ class Workflow:
         """Runs all tasks.
 
         Args:
-          parameters: Of the run.
+          parameters: Parameters of the run.
 
         Raises:
-          ContainerFailedError: Of the task that failed first; exit handlers have run.
+          ContainerFailedError: The error of the task that failed first; exit handlers have run.
           RunInterruptedError: A signal has come; all containers have ended.
         """
         with ThreadPoolExecutor(self.parallelism) as pool:
@@ -73,7 +74,7 @@ class Workflow:
             raise self.failures[0]
 
     def _run_dag(self, dag: Mapping[str, Any], given: Values, pool: ThreadPoolExecutor) -> bool:
-        """Runs the tasks of a DAG; returns whether all of them went well."""
+        """Runs the tasks of a DAG; returns True if all of them succeeded."""
         waiting = dict(dag["tasks"])
         done: dict[str, Values] = {}
         failed: set[str] = set()
@@ -85,13 +86,13 @@ class Workflow:
                 needed = set(task.get("dependentTasks", []))
                 always = task.get("triggerPolicy", {}).get("strategy") == _ALWAYS
                 if needed & failed and not always:
-                    failed.add(name)  # it is omitted
+                    failed.add(name)  # skipped, since a dependency failed
                     del waiting[name]
                 elif needed <= done.keys() | failed:
                     del waiting[name]
                     component = self.pipeline.component(task)
                     inputs = resolve_inputs(task, component, given, done, self.launcher.run_id)
-                    if "dag" in component:  # in this thread: no container waits for it meanwhile
+                    if "dag" in component:  # in this thread, so that it does not occupy a worker
                         if self._run_dag(component["dag"], inputs, pool):
                             done[name] = Values()
                         else:

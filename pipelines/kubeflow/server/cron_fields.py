@@ -1,6 +1,6 @@
-"""The six fields of a schedule of Kubeflow, checked for what the server would make of them.
+"""Checks of the six fields of a cron schedule on Kubeflow.
 
-The server takes a schedule with a value out of its range, and then no run ever starts.
+The server accepts a schedule with a value out of its range, and then no run ever starts.
 
 Source: the syntax of robfig/cron 1, which Kubeflow's controller of recurring runs reads.
 """
@@ -19,13 +19,13 @@ _ITEM = re.compile(
 
 @dataclass(frozen=True)
 class CronField:
-    """One field.
+    """A field of a schedule.
 
     Attributes:
-      name: Of it.
-      lowest: Value.
-      highest: Value.
-      words: For values from `lowest` on, in capitals; upper and lower case are the same.
+      name: Name of the field.
+      lowest: Lowest value.
+      highest: Highest value.
+      words: Names of the values from `lowest` on, in capitals; case does not matter.
     """
 
     name: str
@@ -34,18 +34,18 @@ class CronField:
     words: tuple[str, ...] = ()
 
     def fault(self, text: str) -> str | None:
-        """Returns what is wrong with the text of a field; None if nothing is."""
+        """Returns the fault of a field's text; None if it is correct."""
         for item in text.upper().split(","):
             found = _ITEM.fullmatch(item)
             if found is None:
-                return f"{text!r} is no field of a schedule"
+                return f"{text!r} is not a field of a schedule"
             values = [self._value(word) for word in (found["low"], found["high"]) if word]
             if None in values:
-                return f"{text!r} is no {self.name}: {self._range()}"
+                return f"{text!r} is not a valid {self.name}: {self._range()}"
             if len(values) == 2 and values[0] > values[1]:  # type: ignore[operator]  # none is None
-                return f"{text!r} is no {self.name}: the range ends before it begins"
+                return f"{text!r} is not a valid {self.name}: the range ends before it begins"
             if found["step"] and int(found["step"]) == 0:
-                return f"{text!r} is no {self.name}: a step of 0 leads nowhere"
+                return f"{text!r} is not a valid {self.name}: a step of 0 is not allowed"
         return None
 
     def _value(self, word: str) -> int | None:
@@ -67,7 +67,7 @@ CRON_FIELDS = (
     CronField("month", 1, 12, _MONTHS),
     CronField("weekday", 0, 6, _DAYS),
 )
-"""In their order."""
+"""Fields of a schedule, in their order."""
 
 _ADVICE = (
     "Kubeflow takes five or six fields: [second] minute hour day month weekday, such as "
@@ -76,13 +76,13 @@ _ADVICE = (
 
 
 def six_fields(cron: str) -> str:
-    """Returns a schedule as Kubeflow has it: one of five fields gets second 0.
+    """Returns a schedule with Kubeflow's six fields: one of five fields gets second 0.
 
     Args:
-      cron: As it was written.
+      cron: Schedule as the user wrote it.
 
     Raises:
-      BadInputError: It has not five or six fields, or one of them signs or values that it can't have.
+      BadInputError: It does not have five or six fields, or a field has an invalid character or value.
     """
     fields = cron.split()
     if len(fields) == 5:

@@ -1,4 +1,4 @@
-"""Recurring runs of Kubeflow: when they come about, and how they are shown."""
+"""Recurring runs of Kubeflow: their schedule, and their description."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Recurrence:
-    """When runs start. Either `cron` or `interval_secs` is given.
+    """Schedule of runs. Either `cron` or `interval_secs` is given.
 
     Attributes:
       cron: Six fields, seconds first, in the time zone of the server.
-      interval_secs: Between two starts.
-      catches_up: Whether each time that was missed is made up for; otherwise the latest one.
-      max_concurrency: Runs at a time. In one root they wait for each other.
+      interval_secs: Seconds between two starts.
+      catches_up: Starts a run for each missed time; otherwise only for the latest one.
+      max_concurrency: Number of runs at a time. In one root they wait for each other.
     """
 
     cron: str | None = None
@@ -37,14 +37,14 @@ class RecurringRun:
     """A recurring run on the server.
 
     Attributes:
-      id: Of the recurring run.
-      name: Several may have one.
-      when: When it starts runs.
+      id: Id of the recurring run.
+      name: Name of the recurring run; it need not be unique.
+      when: Description of its schedule.
       status: `ENABLED` or `DISABLED`.
       missed: `catch-up` or `latest`.
-      max_concurrency: Runs at a time.
-      pipeline_id: Of its pipeline; None if it was made without one.
-      parameters: That its runs are given; the others have their defaults.
+      max_concurrency: Number of runs at a time.
+      pipeline_id: Id of its pipeline; None if it was made without one.
+      parameters: Parameters that its runs set; the others have their defaults.
     """
 
     id: str
@@ -58,10 +58,10 @@ class RecurringRun:
 
 
 def described(found: Any) -> RecurringRun:
-    """Returns what a server says of a recurring run.
+    """Returns a recurring run from the server's description.
 
     Args:
-      found: A `V2beta1RecurringRun` of KFP's client.
+      found: `V2beta1RecurringRun` of KFP's client.
     """
     trigger, reference = found.trigger, found.pipeline_version_reference
     configured = found.runtime_config
@@ -85,7 +85,7 @@ def described(found: Any) -> RecurringRun:
 
 
 def written(parameters: Mapping[str, Any]) -> str:
-    """Returns parameters as `--param` takes them, such as `train_steps=500`."""
+    """Returns parameters in the form of `--param`, such as `train_steps=500`."""
     return " ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value)}"
         for name, value in parameters.items()
@@ -93,8 +93,8 @@ def written(parameters: Mapping[str, Any]) -> str:
 
 
 def dropped_warning(parameters: Mapping[str, Any]) -> str:
-    """Returns what is said when a schedule took the place of one with further parameters."""
+    """Returns the warning for a schedule that replaced one with further parameters."""
     options = " ".join(f"--param {written({name: value})}" for name, value in parameters.items())
     return (
-        f"the former schedule had {options}; this one has not, and takes the configuration's value"
+        f"the former schedule set {options}; this one does not, and uses the configuration's value"
     )

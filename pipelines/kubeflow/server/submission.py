@@ -1,4 +1,4 @@
-"""Hands a compiled pipeline to a server of Kubeflow Pipelines, through kfp's own client."""
+"""Submits a compiled pipeline to a server of Kubeflow Pipelines, through kfp's own client."""
 
 import hashlib
 import json
@@ -31,22 +31,22 @@ _ADVICE = {
 
 
 class ServerError(RuntimeError):
-    """The server could not be reached, or has refused a request."""
+    """The server could not be reached, or refused a request."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What is on the server.
+    """A submitted pipeline and its run or recurring run on the server.
 
     Attributes:
-      pipeline_id: Of the pipeline.
-      version_id: Of its version with this content.
-      experiment_id: Of the experiment.
-      run_id: Of the run; None for a recurring one.
-      recurring_run_id: Of the recurring run; None for a single one.
-      status: Of the run: that of the server.
-      replaced: Ids of the recurring runs in whose place this one is.
-      dropped_parameters: That those had and this one has not.
+      pipeline_id: Id of the pipeline.
+      version_id: Id of its version with this content.
+      experiment_id: Id of the experiment.
+      run_id: Id of the run; None for a recurring one.
+      recurring_run_id: Id of the recurring run; None for a single one.
+      status: Status of the run on the server.
+      replaced: Ids of the recurring runs that it replaces.
+      dropped_parameters: Parameters that those set and this one does not.
     """
 
     pipeline_id: str
@@ -63,16 +63,16 @@ class Server:
     """A server of Kubeflow Pipelines.
 
     Args:
-      host: Its address, such as `http://localhost:8080`.
-      namespace: Of the user, where there are several. Default: none.
-      token: That the user is known by there. Default: none.
+      host: Address of the server, such as `http://localhost:8080`.
+      namespace: Namespace of the user, on a server with several. Default: none.
+      token: Token to log in with. Default: none.
     """
 
     def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
         check_host(host)
         self._host = host
         self._namespace = namespace
-        with self._speaking("connecting"), warnings.catch_warnings():
+        with self._server_errors("connecting"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # kfp warns of its own versions
             import kfp
 
@@ -91,20 +91,20 @@ class Server:
     ) -> Submission:
         """Uploads a pipeline and starts a run of it, or a recurring one.
 
-        The same content is uploaded once: it is a version that is named after it. A pipeline has one
-        schedule: a recurring run of it that is there is deleted when the new one has been made.
+        The same content is uploaded only once, as a version that is named after it. A pipeline has one
+        schedule: its former recurring run is deleted after the new one is made.
 
         Args:
           text: The compiled pipeline.
-          experiment: That the run belongs to; it is made if there is none.
-          parameters: Of the run, as they are written.
-          recurrence: When runs start. Default: one run, now.
-          service_account: That its pods have. Default: the server's.
-          name: Of the recurring run. Default: that of the pipeline.
+          experiment: Name of the experiment of the run; it is created if missing.
+          parameters: Parameters of the run, as the user wrote them.
+          recurrence: Schedule of runs. Default: one run, now.
+          service_account: Service account of the run's pods. Default: the server's.
+          name: Name of the recurring run. Default: the pipeline's.
 
         Raises:
           BadInputError: The server would refuse the parameters or the schedule.
-          ServerError: It cannot be reached, or has refused something.
+          ServerError: The server cannot be reached, or refused a request.
         """
         import yaml
 
@@ -114,7 +114,7 @@ class Server:
             six_fields(recurrence.cron)
         pipeline = specification["pipelineInfo"]["name"]
         pipeline_id, version_id = self._upload(pipeline, text)
-        with self._speaking(f"making the experiment {experiment!r}"):
+        with self._server_errors(f"making the experiment {experiment!r}"):
             found = self._client.create_experiment(experiment, namespace=self._namespace)
             experiment_id = found.experiment_id
         common: dict[str, Any] = {
@@ -126,14 +126,14 @@ class Server:
             "service_account": service_account,
         }
         if recurrence is None:
-            with self._speaking("starting a run"):
+            with self._server_errors("starting a run"):
                 run = self._client.run_pipeline(job_name=f"{pipeline}-{_stamp()}", **common)
             return Submission(
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
         name = name or pipeline
         former = [one for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id]
-        with self._speaking("creating a recurring run"):
+        with self._server_errors("creating a recurring run"):
             recurring = self._client.create_recurring_run(
                 job_name=name, **recurrence.as_arguments(), **common
             )
@@ -156,22 +156,22 @@ class Server:
 
     def recurring_run_status(self, recurring_run_id: str) -> str:
         """Returns `ENABLED` or `DISABLED`."""
-        with self._speaking(f"reading the recurring run {recurring_run_id}"):
+        with self._server_errors(f"reading the recurring run {recurring_run_id}"):
             return str(self._client.get_recurring_run(recurring_run_id).status)
 
     def disable_recurring_run(self, recurring_run_id: str) -> None:
-        """Lets a recurring run start no runs until it is enabled."""
-        with self._speaking(f"disabling the recurring run {recurring_run_id}"):
+        """Stops a recurring run from starting runs until it is enabled."""
+        with self._server_errors(f"disabling the recurring run {recurring_run_id}"):
             self._client.disable_recurring_run(recurring_run_id)
 
     def enable_recurring_run(self, recurring_run_id: str) -> None:
-        """Lets a recurring run start runs again."""
-        with self._speaking(f"enabling the recurring run {recurring_run_id}"):
+        """Makes a recurring run start runs again."""
+        with self._server_errors(f"enabling the recurring run {recurring_run_id}"):
             self._client.enable_recurring_run(recurring_run_id)
 
     def delete_recurring_run(self, recurring_run_id: str) -> None:
-        """Removes a recurring run; the runs that it has started stay."""
-        with self._speaking(f"deleting the recurring run {recurring_run_id}"):
+        """Deletes a recurring run; the runs that it has started stay."""
+        with self._server_errors(f"deleting the recurring run {recurring_run_id}"):
             self._client.delete_recurring_run(recurring_run_id)
 
     def wait(
@@ -181,20 +181,20 @@ class Server:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> str:
-        """Waits for a run to end, and returns its state: one of `FINISHED`.
+        """Waits for a run to end, and returns its state, one of `FINISHED`.
 
         Args:
-          run_id: Of the run.
-          timeout_secs: After which it is given up; the run goes on.
-          sleep: Waits between two questions.
-          clock: Counts seconds.
+          run_id: Id of the run.
+          timeout_secs: Seconds until waiting is given up; the run goes on.
+          sleep: Function that waits between two requests.
+          clock: Function that returns seconds.
 
         Raises:
-          ServerError: It has not ended by then, or the server cannot be reached any more.
+          ServerError: The run has not ended by then, or the server cannot be reached any more.
         """
         deadline = clock() + timeout_secs
         while True:
-            with self._speaking(f"asking for the run {run_id}"):
+            with self._server_errors(f"asking for the run {run_id}"):
                 state = str(self._client.get_run(run_id).state)
             if state in FINISHED:
                 return state
@@ -206,14 +206,14 @@ class Server:
             sleep(_POLL_SECS)
 
     def list_recurring_runs(self, name: str | None = None) -> list[RecurringRun]:
-        """Returns the recurring runs of the user's namespace, in whichever experiment.
+        """Returns the recurring runs of the user's namespace, in all experiments.
 
         Args:
-          name: That they have. Default: all.
+          name: Name to look for. Default: all.
         """
         found: list[RecurringRun] = []
         token = ""
-        with self._speaking("listing the recurring runs"):
+        with self._server_errors("listing the recurring runs"):
             namespace = self._namespace or self._client.get_user_namespace() or None
             while True:
                 listed = self._client.list_recurring_runs(
@@ -228,10 +228,10 @@ class Server:
                     return found
 
     def recurring_runs(self, name: str) -> list[RecurringRun]:
-        """Returns the recurring runs of a name, at least one.
+        """Returns the recurring runs with a name, at least one.
 
         Raises:
-          BadInputError: There is none.
+          BadInputError: No recurring run has this name.
         """
         found = self.list_recurring_runs(name)
         if not found:
@@ -256,16 +256,16 @@ class Server:
 
         Args:
           text: The compiled pipeline.
-          recurrence: When runs start.
-          name: Of the recurring run. Default: that of the pipeline.
-          experiment: That its runs belong to. Default: the name of the pipeline.
-          service_account: That its pods have. Default: the server's.
-          replace: Whether it takes the place of the one of its name.
-          parameters: Of its runs, as they are written. Default: those of the configuration.
+          recurrence: Schedule of runs.
+          name: Name of the recurring run. Default: the pipeline's.
+          experiment: Name of the experiment of its runs. Default: the name of the pipeline.
+          service_account: Service account of its pods. Default: the server's.
+          replace: Replaces the recurring run of this name.
+          parameters: Parameters of its runs, as the user wrote them. Default: the configuration's values.
 
         Raises:
-          BadInputError: There is one of this name, or the server would refuse the schedule.
-          ServerError: It cannot be reached, or has refused something.
+          BadInputError: The name is in use, or the server would refuse the schedule.
+          ServerError: The server cannot be reached, or refused a request.
         """
         import yaml
 
@@ -283,13 +283,13 @@ class Server:
 
     def _upload(self, name: str, text: str) -> tuple[str, str]:
         version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        with tempfile.TemporaryDirectory() as folder, self._speaking("uploading the pipeline"):
+        with tempfile.TemporaryDirectory() as folder, self._server_errors("uploading the pipeline"):
             file = Path(folder) / "pipeline.yaml"
             file.write_text(text, encoding="utf-8")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                # With a pipeline the server makes its first version, and gives it the pipeline's name:
-                # the description of the pipeline keeps what our name of that version is.
+                # The server makes the first version together with the pipeline, and gives it the pipeline's
+                # name: the description of the pipeline keeps our name of that version.
                 first = f"The version {name} is {version_name}"
                 pipeline = self._pipeline(name)
                 if pipeline is None:
@@ -313,7 +313,7 @@ class Server:
                 return pipeline_id, version.pipeline_version_id
 
     def _pipeline(self, name: str) -> Any:
-        """Returns a pipeline as the server describes it; None if there is none.
+        """Returns the server's description of a pipeline; None if it does not exist.
 
         kfp's own `get_pipeline_id` does not look into namespaces.
         """
@@ -330,8 +330,8 @@ class Server:
         return found[0] if found else None
 
     @contextmanager
-    def _speaking(self, doing: str) -> Iterator[None]:
-        """Turns what the client raises into what, where and the fix."""
+    def _server_errors(self, doing: str) -> Iterator[None]:
+        """Turns an error of the client into a ServerError with the place and the fix."""
         import kfp_server_api
         import urllib3
 
@@ -346,10 +346,10 @@ class Server:
             ) from error
         except (
             ValueError
-        ) as error:  # kfp's own, and what it makes of an answer that is none of the API's
+        ) as error:  # kfp's own errors, and its errors about answers that are not the API's
             raise ServerError(
                 f"{self._host}: the answer can't be used ({doing}): {error}. Is it the address of Kubeflow "
-                "Pipelines itself, and no page to log in (--token-file)?"
+                "Pipelines itself, not of a login page (--token-file)?"
             ) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ServerError(
@@ -361,7 +361,7 @@ class Server:
 
 @contextmanager
 def _without_retry_lines() -> Iterator[None]:
-    """Keeps urllib3 from logging each attempt to connect: our error says that there is no server."""
+    """Keeps urllib3 from logging each attempt to connect: ServerError reports it."""
     logger = logging.getLogger("urllib3.connectionpool")
     former = logger.level
     logger.setLevel(logging.ERROR)
@@ -375,7 +375,7 @@ def check_host(host: str) -> None:
     """Checks that an address has a scheme and a host.
 
     Raises:
-      BadInputError: It has not.
+      BadInputError: One of them is missing.
     """
     if not re.match(r"https?://[^/]", host):
         raise BadInputError(
@@ -387,7 +387,7 @@ def read_token(file: Path) -> str:
     """Returns the token in a file.
 
     Raises:
-      BadInputError: There is no such file, or no token in it.
+      BadInputError: The file does not exist, or does not hold one token.
     """
     try:
         token = file.read_text(encoding="utf-8").strip()
@@ -399,7 +399,7 @@ def read_token(file: Path) -> str:
 
 
 def _named(name: str) -> str:
-    """Returns a filter of KFP's API for the items of a name."""
+    """Returns a filter of KFP's API for items with a name."""
     predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
     return json.dumps({"predicates": [predicate]})
 

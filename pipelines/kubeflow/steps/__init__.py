@@ -1,1 +1,1 @@
-"""The work of a container: one step of the compiled pipeline."""
+"""Steps of the compiled pipeline: each runs in a container of its own."""

@@ -1,8 +1,8 @@
-"""TFX's artifacts as Kubeflow's, and back.
+"""Conversion between artifacts of TFX and of Kubeflow.
 
-A component's properties travel as one text, as they are: Kubeflow would make whole numbers of its
-metadata floating point ones. The types are the component's own, never what a server says: the
-open-source one says nothing.
+An artifact's properties are stored as one JSON text: Kubeflow would turn the integers of its metadata into
+floating point numbers. The types come from the component, never from the server: the open-source one does
+not send them.
 """
 
 import importlib
@@ -19,9 +19,9 @@ def new_artifact(type_path: str, path: str, metadata: dict[str, Any] | None = No
     """Returns an artifact.
 
     Args:
-      type_path: Import path of its type.
-      path: Folder of its content, as this process sees it.
-      metadata: What Kubeflow keeps of it. Default: it is new.
+      type_path: Import path of the artifact's type.
+      path: Folder of the content, as this process sees it.
+      metadata: Metadata that Kubeflow stores for it. Default: the artifact is new.
     """
     from google.protobuf import json_format
 
@@ -37,7 +37,7 @@ def new_artifact(type_path: str, path: str, metadata: dict[str, Any] | None = No
 
 
 def metadata_of(artifact: "Artifact") -> dict[str, str]:
-    """Returns what Kubeflow is to keep of an artifact."""
+    """Returns the metadata of an artifact for Kubeflow to store."""
     from google.protobuf import json_format
 
     proto = json_format.MessageToDict(artifact.mlmd_artifact)
@@ -52,7 +52,7 @@ def output_metadata(
 
     Args:
       executor_input: KFP's `ExecutorInput`.
-      outputs: Artifacts of the component by key, one each.
+      outputs: Output artifacts of the component by key, one each.
     """
     declared = executor_input.get("outputs", {}).get("artifacts", {})
     artifacts = {}
@@ -72,7 +72,7 @@ def output_metadata(
 
 
 def input_metadata(executor_input: dict[str, Any], key: str) -> dict[str, Any]:
-    """Returns what Kubeflow keeps of an input artifact."""
+    """Returns the metadata that Kubeflow stores for an input artifact."""
     (given,) = executor_input["inputs"]["artifacts"][key]["artifacts"]
     metadata: dict[str, Any] = given.get("metadata", {})
     return metadata

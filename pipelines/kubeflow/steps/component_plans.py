@@ -1,4 +1,4 @@
-"""From the plan of a run to the plans of its components' steps."""
+"""Plans of a run's components, made from the plan of the run."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 def component_plans(
     plan: "RunPlan", pipeline: "CsvToServing", run_id: str, baseline_version: str | None
 ) -> dict[str, ComponentPlan]:
-    """Returns what each component's step does, by its role.
+    """Returns the plan of each component's step, by role.
 
     Args:
-      plan: What the run does.
-      pipeline: Its components.
-      run_id: The run. Only the Pusher's plan depends on it, which is never cached.
-      baseline_version: The version that serves; None without one.
+      plan: Plan of the run.
+      pipeline: Components of the run.
+      run_id: Id of the run. Only the plan of the Pusher, which is never cached, depends on it.
+      baseline_version: Version that serves; None without one.
 
     Raises:
-      LookupError: A version is served that the new model cannot be compared with.
+      LookupError: The new model cannot be compared with the version that serves.
     """
     from google.protobuf import json_format
     from tfx.dsl.compiler import compiler, constants
@@ -89,7 +89,7 @@ def _with_job(parameters: dict[str, Any], job: TrainingJob | None) -> dict[str, 
 def _beyond_the_component(
     role: str, plan: "RunPlan", baseline_version: str | None
 ) -> dict[str, Any]:
-    """Returns what a step does that the definition has other nodes for."""
+    """Returns the fields of a plan for work that the definition leaves to other nodes."""
     root = plan.root
     if role == "example_validator":
         schema = plan.root_schema

@@ -1,4 +1,4 @@
-"""Runs one component between Kubeflow's artifacts, without any metadata service."""
+"""Runs one component on Kubeflow's artifacts, without a metadata service."""
 
 import shutil
 import tempfile
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 class CheckFailedError(RunFailedError):
-    """The outputs of a component are there, and its check has found that the run must not go on."""
+    """A component has written its outputs, but its check found that the run must not go on."""
 
 
 def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> dict[str, Any]:
-    """Runs a component and its check, and returns what Kubeflow is to keep of its outputs.
+    """Runs a component and its check, and returns the metadata of its outputs for Kubeflow to store.
 
     Args:
-      call: Where everything is.
-      plan: What to do.
-      findings: Takes what the check finds.
+      call: Arguments of the container.
+      plan: Plan of the component.
+      findings: Receiver of the check's findings.
 
     Raises:
-      CheckFailedError: The outputs are there, but the run must not go on.
+      CheckFailedError: The outputs are written, but the run must not go on.
     """
     with tempfile.TemporaryDirectory() as scratch:
         inputs = read_inputs(call, plan, Path(scratch))
@@ -62,9 +62,9 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
 def _execute_shared(
     call: StepCall, plan: ComponentPlan, inputs: Artifacts, scratch: Path
 ) -> Artifacts:
-    """Runs a component whose work other pods share: its files lie in the root meanwhile.
+    """Runs a component together with other pods: its files are in the root meanwhile.
 
-    The folder is named after the run: a step that is tried again goes on with what is there.
+    The folder is named after the run, so that a retry of the step carries on from it.
     """
     with shared_folder(call.root, plan, call.executor_input) as folder:
         mark_training(folder, _run_of(call))
@@ -89,9 +89,9 @@ def read_inputs(call: StepCall, plan: ComponentPlan, scratch: Path) -> Artifacts
     """Returns the input artifacts of a component.
 
     Args:
-      call: Where they are.
-      plan: Which ones the component takes.
-      scratch: A folder that outlives the component.
+      call: Arguments of the container.
+      plan: Plan of the component.
+      scratch: Folder that outlives the component.
     """
     inputs = {
         key: [new_artifact(kind, call.inputs[key], input_metadata(call.executor_input, key))]
@@ -119,11 +119,11 @@ def execute_component(
     """Runs the executor of a component, and returns its outputs.
 
     Args:
-      call: Where the outputs go.
-      plan: What to run.
-      inputs: Its artifacts.
-      scratch: A folder that outlives the component.
-      run_id: The run, for a component whose work depends on it.
+      call: Arguments of the container.
+      plan: Plan of the component.
+      inputs: Input artifacts.
+      scratch: Folder that outlives the component.
+      run_id: Id of the run, for a component that depends on it.
     """
     from google.protobuf import json_format
     from tfx.orchestration import data_types_utils
@@ -160,7 +160,7 @@ def execute_component(
 
 
 def kept_of(artifact: "Artifact") -> dict[str, str]:
-    """Returns what is kept of an artifact beside its folder."""
+    """Returns the metadata of an artifact that are stored beside its folder."""
     return metadata_of(artifact)
 
 
@@ -173,7 +173,7 @@ def _node(plan: ComponentPlan) -> Any:
 
 
 def _operator(plan: ComponentPlan, beam_options: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Returns what runs the executor: TFX's operator for its kind."""
+    """Returns TFX's operator that runs the component's kind of executor."""
     from google.protobuf import json_format
     from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
     from tfx.proto.orchestration import executable_spec_pb2

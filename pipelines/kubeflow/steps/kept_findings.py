@@ -1,7 +1,7 @@
-"""What the check of a step finds: kept in the root, since `Record` needs it of a cached step, too.
+"""Findings of the steps' checks: kept in the root, since `Record` needs those of cached steps, too.
 
-The folder has an id, which is in the plan of every component: when the folder is gone, a new one has
-another id, and no step is taken from the cache whose findings were in the old one.
+The folder has an id, which is in the plan of every component. When the folder is gone, a new one has
+another id, so that no step whose findings were in the old one is taken from the cache.
 """
 
 import json
@@ -19,30 +19,30 @@ _FOLDER, _ID = "findings", "id"
 
 
 class KeptFindings:
-    """Takes what a check finds; `Findings`."""
+    """Keeps the findings of a check; implements `Findings`."""
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
 
     @property
     def has_anomalies(self) -> bool:
-        """Whether the ExampleValidator has found some."""
+        """True if the ExampleValidator has found anomalies."""
         return any(call["values"].get("text", "").startswith(NOTE_PREFIX) for call in self._calls)
 
     def note(self, text: str) -> None:
-        """Keeps it."""
+        """Keeps a note."""
         self._keep("note", text=text)
 
     def add_label_comparison(self, comparison: dict[str, Any]) -> None:
-        """Keeps it."""
+        """Keeps the comparison."""
         self._keep("add_label_comparison", comparison=comparison)
 
     def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
-        """Keeps them."""
+        """Keeps the facts about models."""
         self._keep("add_models", models=models)
 
     def add_details(self, section: str, values: dict[str, Any]) -> None:
-        """Keeps it."""
+        """Keeps values of a section of the details."""
         self._keep("add_details", section=section, values=values)
 
     def add_verdict(
@@ -54,7 +54,7 @@ class KeptFindings:
         not_checked: Any = (),
         intervals: Any = None,
     ) -> None:
-        """Keeps it."""
+        """Keeps the verdict on a model."""
         self._keep(
             "add_verdict",
             metrics=metrics,
@@ -66,17 +66,17 @@ class KeptFindings:
         )
 
     def write_details(self, root: Path, run_id: str) -> None:
-        """Writes the details at once: of a run that fails later, no `Record` does."""
+        """Writes the details at once, since `Record` does not run if the run fails later."""
         for call in self._calls:
             if call["method"] == "add_details":
                 RunDetails(root, run_id).write(**call["values"])
 
     def write(self, root: Path) -> str:
-        """Writes what was found, and returns the name to read it by."""
+        """Writes the findings, and returns the name to read them by."""
         return write_named_by_content(root / _FOLDER, self.as_json().encode())
 
     def as_json(self) -> str:
-        """Returns what was found."""
+        """Returns the findings as JSON."""
         return json.dumps(self._calls, indent=1, allow_nan=False)
 
     def _keep(self, method: str, **values: Any) -> None:
@@ -84,10 +84,10 @@ class KeptFindings:
 
 
 def findings_id(root: Path) -> str:
-    """Returns the id of the folder that has what steps have found; a new folder has a new one.
+    """Returns the id of the folder of findings; a new folder gets a new one.
 
     Args:
-      root: Of the pipeline; its lock is held.
+      root: Root folder of the pipeline; its lock is held.
     """
     file = root / _FOLDER / _ID
     if not file.is_file():
@@ -96,14 +96,14 @@ def findings_id(root: Path) -> str:
 
 
 def read_findings(root: Path, name: str) -> list[dict[str, Any]]:
-    """Returns what a step has found, for `report_json`.
+    """Returns the findings of a step, for `report_json`.
 
     Args:
-      root: Of the pipeline.
-      name: That `KeptFindings.write` has returned.
+      root: Root folder of the pipeline.
+      name: Name that `KeptFindings.write` returned.
 
     Raises:
-      LookupError: It is not there any more.
+      LookupError: The file was removed.
     """
     file = root / _FOLDER / f"{name}.json"
     if not file.is_file():
@@ -117,7 +117,7 @@ def read_findings(root: Path, name: str) -> list[dict[str, Any]]:
 
 
 def report_json(calls: list[dict[str, Any]], findings: Findings) -> None:
-    """Reports what `KeptFindings` has kept."""
+    """Reports the calls that `KeptFindings` has kept."""
     methods: dict[str, Any] = {
         "note": findings.note,
         "add_label_comparison": findings.add_label_comparison,

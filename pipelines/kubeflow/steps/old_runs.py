@@ -1,7 +1,7 @@
-"""What is left in the root of runs on Kubeflow that are long over. `Plan` tidies it up.
+"""Cleaning of the root: `Plan` removes the remains of Kubeflow runs that are long over.
 
-A run is corrected by its step `End`, whose pod may be lost, too. And a run that failed may be tried again
-as long as Kubeflow has it: what its steps left for each other stays for a while.
+A run's step `End` closes its record, but the pod of that step may be lost, too. And a failed run may be
+tried again as long as Kubeflow has it: the files that its steps left for each other stay for a while.
 """
 
 import shutil
@@ -14,10 +14,10 @@ from pipelines.root.records import RunOutcome, RunRecord, RunRecords
 from pipelines.run.recorder import after_push
 
 SILENT_SECS = 14 * 24 * 3600
-"""A run none of whose steps has ended for so long is over, or its next step opens its record again."""
+"""Silence after which a run counts as over; if a step of it still comes, it opens the record again."""
 
 KEPT_SECS = 2 * SILENT_SECS
-"""For so long the steps of a run find what others have left, from the last of these on."""
+"""Time that the files of a run's steps are kept, counted from the newest of them."""
 
 _RUN = "kubeflow_run"
 
@@ -25,15 +25,15 @@ _SECS_OF_A_DAY = 24 * 3600
 
 
 def tidy_runs(root: Path, now: float | None = None) -> list[str]:
-    """Closes the records of runs that nothing was heard of, and removes what their steps have left.
+    """Closes the records of runs without a sign of life, and removes the files that their steps left.
 
     Args:
-      root: Of the pipeline; its lock is held. Plans and copies of data that no run of late has needed go,
-        too; findings stay: Kubeflow's cache may ask for them at any time.
-      now: Seconds since 1970. Default: the time.
+      root: Root folder of the pipeline; its lock is held. Plans and copies of data that no recent run
+        needed are removed, too; findings stay, since Kubeflow's cache may ask for them at any time.
+      now: Current time in seconds since 1970. Default: the clock's.
 
     Returns:
-      The ids of the runs whose records were closed.
+      Ids of the runs whose records were closed.
     """
     now = time.time() if now is None else now
     records = RunRecords(root)
@@ -51,7 +51,7 @@ def tidy_runs(root: Path, now: float | None = None) -> list[str]:
     for pattern in (
         "plans/*.json",
         "data/[!.]*",
-    ):  # each Plan renews the times of those that it needs
+    ):  # each Plan touches those that it needs
         for path in root.glob(pattern):
             if path.stat().st_mtime < now - KEPT_SECS:
                 _remove(path)
@@ -59,15 +59,15 @@ def tidy_runs(root: Path, now: float | None = None) -> list[str]:
 
 
 def mark_training(folder: Path, kubeflow_run: str) -> None:
-    """Writes into the folder of a training whose it is."""
+    """Writes the id of the run into the folder of its training."""
     (folder / _RUN).write_text(kubeflow_run, encoding="utf-8")
 
 
 def remove_training(root: Path, kubeflow_run: str) -> None:
-    """Removes the files of a run's training that other pods have shared; its Trainer is over.
+    """Removes the files that the pods of a run's training shared; its Trainer is over.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
     """
     for file in sorted((root / "training").glob(f"*/{_RUN}")):
@@ -79,7 +79,7 @@ def _silent() -> RunOutcome:
     days = SILENT_SECS // _SECS_OF_A_DAY
     return RunOutcome(
         "failed",
-        reason=f"nothing was heard of this run for {days} days, and its step End did not say how it ended",
+        reason=f"no sign of life from this run for {days} days, and its step End did not record its outcome",
     )
 
 

@@ -1,4 +1,4 @@
-"""The first step: reads the data as they are now, begins the run, and plans all others."""
+"""The step `Plan`, the first one: reads the data, begins the run and plans all other steps."""
 
 import sys
 from pathlib import Path
@@ -24,18 +24,18 @@ _MAX_TRIES = 3
 
 
 def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
-    """Begins a run, and returns the names of its components' plans by their roles.
+    """Begins a run, and returns the names of its components' plans by role.
 
-    A step that is tried again goes on with the same run.
+    A retry of the step goes on with the same run.
 
     Args:
-      root: Of the pipeline.
-      config: The configuration, with the parameters of the run.
+      root: Root folder of the pipeline.
+      config: Configuration with the parameters of the run applied.
       kubeflow_run: Id of the run on Kubeflow.
 
     Raises:
       BadInputError: The data or the configuration cannot be used.
-      RunFailedError: The root's schema changed while the data were read, or another step holds the
+      RunFailedError: The root's schema changed while the data were read, or another step held the
         root's lock for too long.
     """
     check_beam(config.beam)
@@ -81,7 +81,7 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
         recorder.note(lost)
     data = stage_data(plan, recorder)
     if data.reasons:
-        data.folder.touch()  # a copy that is needed
+        data.folder.touch()  # keeps the copy from being removed
     plan.profile.check_unchanged()  # CsvExampleGen finds it, too, in a pod that has to start first
     pipeline = csv_to_serving(plan, data)
     recorder.add_graph(component_graph(pipeline))

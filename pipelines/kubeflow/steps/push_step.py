@@ -1,4 +1,4 @@
-"""The step of the Pusher: keeps what the next run needs, pushes, and says how the run ended."""
+"""Step of the Pusher: keeps the model for the next run, pushes it, and returns the outcome of the run."""
 
 import json
 import tempfile
@@ -23,18 +23,18 @@ from pipelines.run.push_outcome import push_outcome
 def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[str, Any], str]:
     """Pushes the model if it is blessed.
 
-    A step that is tried again after its push finds what it has pushed.
+    A retry after the push finds the version that was pushed.
 
     Args:
-      call: Where everything is; `schema`, `statistics` and `evaluation` are inputs, too.
-      plan: What to do.
-      run_id: The run.
+      call: Arguments of the container; `schema`, `statistics` and `evaluation` are inputs, too.
+      plan: Plan of the component.
+      run_id: Id of the run.
 
     Returns:
-      What Kubeflow is to keep of the outputs; and the outcome, a `RunOutcome` as JSON.
+      Metadata of the outputs for Kubeflow to store; and the outcome, a `RunOutcome` as JSON.
 
     Raises:
-      RunFailedError: Another version serves than the one that the model was compared with.
+      RunFailedError: The version that serves is not the one that the model was compared with.
     """
     push = plan.push or {}
     with (
@@ -66,8 +66,8 @@ def _check_same_baseline(root: Path, component: str, run_id: str, planned: str |
         raise RunFailedError(
             component,
             f"version {serving} serves now, and the model was compared with "
-            f"{f'version {planned}' if planned else 'none'}: another run, or a rollback, has come "
-            "between. Run again: what has not changed is taken from the cache",
+            f"{f'version {planned}' if planned else 'none'}: another run or a rollback has changed "
+            "it. Run again: unchanged steps are taken from the cache",
         )
 
 
@@ -79,7 +79,7 @@ def _is_blessed(inputs: Artifacts) -> bool:
 
 
 def _keep_for_next_run(call: StepCall, inputs: Artifacts, run_id: str) -> None:
-    """Keeps the model and its statistics in the root; the model that is kept is the one to push."""
+    """Copies the model and its statistics into the root; the copy of the model is pushed."""
     (model,) = inputs["model"]
     folder = keep(call.root, run_id, "model", Path(model.uri), kept_of(model))
     model.uri = str(folder)

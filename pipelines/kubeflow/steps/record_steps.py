@@ -1,4 +1,4 @@
-"""The last steps: the record of a run that went through, and of one that did not."""
+"""The last steps of a run: `Record` after success, and the exit handler `End`."""
 
 import json
 import sys
@@ -19,18 +19,18 @@ from pipelines.terminal.progress import PlainDisplay
 def record_run(
     root: Path, kubeflow_run: str, findings: Mapping[str, str], outcome: str
 ) -> RunRecord:
-    """Writes all that the steps have found into the record of the run, and its report.
+    """Writes the findings of all steps into the record of the run, and the report.
 
-    It begins with what `Plan` has written: a step that is tried again writes the same record.
+    It starts from the record as `Plan` wrote it, so that a retry of the step writes the same record.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
-      findings: What the check of each component has found, see `read_findings`, in their order.
-      outcome: A `RunOutcome` as JSON.
+      findings: Names of each component's findings, see `read_findings`, by component in running order.
+      outcome: JSON of a `RunOutcome`.
 
     Raises:
-      LookupError: The run was not begun in this root, or what its steps have found is gone.
+      LookupError: The run was not begun in this root, or the findings of its steps are gone.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, RECORD, kubeflow_run):
@@ -50,15 +50,15 @@ def record_run(
 
 
 def reopen_run(root: Path, run_id: str, component: str) -> None:
-    """Marks a run as going on; it may have ended as failed, and is tried again on Kubeflow.
+    """Marks a run as running: it may have failed, and is tried again on Kubeflow.
 
     Args:
-      root: Of the pipeline.
-      run_id: Of the record.
-      component: The step that is about to run.
+      root: Root folder of the pipeline.
+      run_id: Id of the run's record.
+      component: Id of the step that is about to run.
 
     Raises:
-      RunFailedError: Another step holds the root's lock for too long.
+      RunFailedError: Another step held the root's lock for too long.
     """
     record = RunRecords(root).read(run_id)
     if record is not None and record.status != "running":
@@ -76,14 +76,14 @@ def _reopen(root: Path, run_id: str) -> None:
 
 
 def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
-    """Records why a run ended that did not get to its record; returns the record, None without one.
+    """Records why a run ended before `Record`; returns the record, None without one.
 
-    What the steps have left for each other stays then: Kubeflow can try the failed ones again.
+    The files that its steps left for each other stay: Kubeflow can try the failed steps again.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
-      outcome: How it ended. Default: as the steps have left it.
+      outcome: Outcome of the run. Default: derived from the ends of its steps.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, END, kubeflow_run):
@@ -106,9 +106,9 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
 
 
 def _retention_of(root: Path, record: RunRecord) -> Callable[[], None]:
-    """Returns what applies the rules of a run's configuration to the root, whose lock is held then.
+    """Returns a function that applies a run's `[retention]` to the root, called while its lock is held.
 
-    Artifacts are in the store of Kubeflow Pipelines: only records, reports and logs go.
+    It removes only records, reports and logs: artifacts are in the store of Kubeflow Pipelines.
     """
     rules = RetentionConfig.model_validate(record.section("retention"))
     return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
@@ -119,7 +119,7 @@ def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
         return RunOutcome(
             "failed",
             reason="a step ended without saying why: it was killed, was out of memory or of time, or "
-            f"could not start. Kubeflow's run {kubeflow_run} tells which",
+            f"could not start. Kubeflow's run {kubeflow_run} shows the cause",
         )
     first = failures[0]
     return RunOutcome(
@@ -128,7 +128,7 @@ def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
 
 
 def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
-    """Returns what records the run, from what `Plan` has written on."""
+    """Returns a recorder that continues the record that `Plan` wrote."""
     run_id = folder.read_run_id()
     record = RunRecords(root).read(run_id) if run_id else None
     if record is None:
@@ -141,7 +141,7 @@ def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
 def _record_steps(
     recorder: RunRecorder, folder: RunFolder, components: Mapping[str, str] | list[str]
 ) -> None:
-    """Records the steps: a component that did not run was taken from Kubeflow's cache."""
+    """Records the steps; a component that did not run was taken from Kubeflow's cache."""
     names = list(components) or [end.component for end in folder.steps()]
     for name in names:
         end = folder.read_step(name)

@@ -1,7 +1,7 @@
-"""What is kept in the root of a model that was pushed, and how the next run finds it.
+"""Copies of pushed models in the root, which the next run compares its model with.
 
-Kubeflow's artifacts may be gone or out of reach when the next run begins; the root is there as long as
-its versions are served. So the Pusher's step keeps the model and the statistics of its data beside them.
+Kubeflow's artifacts may be gone or out of reach when the next run begins; the root exists as long as its
+versions are served. So the Pusher's step keeps the model and the statistics of its data there.
 """
 
 import json
@@ -25,14 +25,14 @@ _TO_ACCEPT = 3
 
 
 def keep(root: Path, run_id: str, name: str, source: Path, metadata: dict[str, str]) -> Path:
-    """Copies an artifact into the root, and returns where to.
+    """Copies an artifact into the root, and returns the folder of the copy.
 
     Args:
-      root: Of the pipeline; its lock is held.
-      run_id: The run.
-      name: What the artifact is kept as.
-      source: Its folder.
-      metadata: What Kubeflow keeps of it.
+      root: Root folder of the pipeline; its lock is held.
+      run_id: Id of the run.
+      name: Name of the copy.
+      source: Folder of the artifact.
+      metadata: Metadata that Kubeflow stores for it.
     """
     target = kept_folder(root, run_id, name)
     if not target.is_dir():
@@ -42,11 +42,11 @@ def keep(root: Path, run_id: str, name: str, source: Path, metadata: dict[str, s
 
 
 def keep_statistics(call: "StepCall", run_id: str) -> Path:
-    """Copies the statistics of a run into the root, and returns where to.
+    """Copies the statistics of a run into the root, and returns the folder of the copy.
 
     Args:
-      call: Of a step that has them as input.
-      run_id: The run.
+      call: Arguments of a step that has the statistics as input.
+      run_id: Id of the run.
     """
     metadata = input_metadata(call.executor_input, "statistics")
     source = Path(call.inputs["statistics"])
@@ -54,12 +54,12 @@ def keep_statistics(call: "StepCall", run_id: str) -> Path:
 
 
 def forget_unserved(root: Path) -> list[str]:
-    """Removes what is kept of runs none of whose versions can be served any more; returns these runs.
+    """Removes the copies of runs without a version that can still be served; returns these runs.
 
     The newest runs are spared: their data may be accepted by `schema accept`.
 
     Args:
-      root: Of the pipeline; its lock is held.
+      root: Root folder of the pipeline; its lock is held.
     """
     needed = {
         provenance.pipeline_run_id
@@ -75,7 +75,7 @@ def forget_unserved(root: Path) -> list[str]:
     needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
     schema = read_root_schema(root)
     if schema is not None and schema.origin is not None:
-        needed.add(schema.origin.run_id)  # whose data new ones are compared with
+        needed.add(schema.origin.run_id)  # new data are compared with that run's
     folders = (path for path in sorted((root / _FOLDER).glob("*")) if path.is_dir())
     gone = [folder for folder in folders if folder.name not in needed]
     for folder in gone:
@@ -87,11 +87,11 @@ def find_baseline_model(root: Path, required: bool) -> Path | None:
     """Returns the folder of the model that serves; None if nothing is served.
 
     Args:
-      root: Of the pipeline.
-      required: Whether it is an error when a version is served whose model is not there.
+      root: Root folder of the pipeline.
+      required: Raises an error if a version is served but its model is not in the root.
 
     Raises:
-      LookupError: It is not there.
+      LookupError: The model that serves is not in the root, and is required.
     """
     served = serving_versions(root)
     if not served:
@@ -111,13 +111,13 @@ def find_baseline_model(root: Path, required: bool) -> Path | None:
 
 
 def find_baseline_statistics(root: Path, accepted_run: str = "") -> Path | None:
-    """Returns the folder of the statistics of the data that the model that serves was made of.
+    """Returns the folder of the statistics of the data that the serving model was trained on.
 
-    None if they are not known, as those of a version that a run on another machine has pushed.
+    None if they are not in the root, as after a push by a run on another machine.
 
     Args:
-      root: Of the pipeline.
-      accepted_run: Id of the run that was accepted in their place; empty for none.
+      root: Root folder of the pipeline.
+      accepted_run: Id of a run whose data were accepted in their place; empty for none.
     """
     if accepted_run:
         accepted = kept_folder(root, accepted_run, "statistics")
@@ -131,7 +131,7 @@ def find_baseline_statistics(root: Path, accepted_run: str = "") -> Path | None:
 
 
 def kept_metadata(folder: Path) -> dict[str, str]:
-    """Returns what Kubeflow kept of an artifact that is kept in the root."""
+    """Returns the metadata that Kubeflow stored for an artifact, from its copy in the root."""
     file = folder.with_name(folder.name + _METADATA)
     if not file.is_file():
         return {METADATA_KEY: "{}"}

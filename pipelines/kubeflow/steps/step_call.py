@@ -13,14 +13,14 @@ Artifacts = dict[str, list["Artifact"]]
 
 @dataclass(frozen=True)
 class StepCall:
-    """What a container of Kubeflow is called with.
+    """Arguments that Kubeflow passes to a container.
 
     Attributes:
-      root: Of the pipeline.
-      executor_input: KFP's `ExecutorInput`, as JSON has it.
-      inputs: The launcher's local copies of the input artifacts, by key.
-      outputs: Where it takes the output artifacts from, by key.
-      beam_options: Of this run, for components that work with Beam. They go before the plan's.
+      root: Root folder of the pipeline.
+      executor_input: KFP's `ExecutorInput`, as parsed JSON.
+      inputs: Paths of the launcher's local copies of the input artifacts, by key.
+      outputs: Paths that the launcher takes the output artifacts from, by key.
+      beam_options: Beam options of this run; they take precedence over the plan's.
     """
 
     root: Path

@@ -1,7 +1,7 @@
-"""The code that a component's step runs: that of the step must be what `Plan` has fingerprinted.
+"""Check that a step runs the code that `Plan` has fingerprinted.
 
 Each step is a pod of its own. Between two of them the tag of an image may be moved, or a module on the
-volume edited; what the step makes would be cached under the code that `Plan` has seen.
+volume edited; the step's outputs would then be cached under the fingerprint of other code.
 """
 
 from typing import Any
@@ -17,19 +17,19 @@ _PACKAGES = {
     "trainer": ("components", "estimator_core"),
     "evaluator": ("components",),
 }
-"""Of ours, by role, as in `component_fingerprints`."""
+"""Packages of this project that a step runs, by role, as in `component_fingerprints`."""
 
 _CALLS_USERS_CODE = ("transform", "trainer")
 
 
 def code_of_step(role: str, code: ModelCode) -> dict[str, Any]:
-    """Returns what a component runs: where it is, and its hashes, as plain values.
+    """Returns the location and the hashes of the code that a component runs, as plain values.
 
-    No more than what its fingerprint depends on, too: what does not concern it is left out.
+    They cover only code that the component's fingerprint depends on.
 
     Args:
-      role: Of the component, such as `trainer`.
-      code: What Transform and Trainer call.
+      role: Role of the component, such as `trainer`.
+      code: Code that Transform and Trainer call.
     """
     source = source_of(code) if role in _CALLS_USERS_CODE else {}
     return {
@@ -40,21 +40,21 @@ def code_of_step(role: str, code: ModelCode) -> dict[str, Any]:
 
 
 def check_code(planned: dict[str, Any], component: str) -> None:
-    """Checks that the code of this process is what `Plan` has seen.
+    """Checks that the code of this process is the code that `Plan` fingerprinted.
 
     Args:
-      planned: What `code_of_step` has returned.
-      component: The step, for the error.
+      planned: Result of `code_of_step`.
+      component: Id of the step, for the error.
 
     Raises:
-      RunFailedError: It is not.
+      RunFailedError: The code has changed.
     """
     now = _digests(planned["source"], planned.get("packages", ()))
     changed = [part for part, digest in planned["digests"].items() if now.get(part) != digest]
     if changed:
         raise RunFailedError(
             component,
-            f"{' and '.join(changed)} changed after the step Plan had read them: the tag of the image was "
+            f"{' and '.join(changed)} changed after the step Plan read them: the tag of the image was "
             "moved, or a module on a volume was edited. Start a new run; give each image a tag of its own",
         )
 

@@ -29,12 +29,12 @@ _Answer = TypeVar("_Answer")
 
 
 class TrainingJobError(RuntimeError):
-    """A job could not be made, or has failed."""
+    """A job could not be created, or failed."""
 
 
 @dataclass(frozen=True)
 class ClusterJobs:
-    """The jobs of a namespace whose pods are clusters.
+    """Training jobs of a namespace; the pods of each are a cluster.
 
     Attributes:
       client: `ApiClient` of the `kubernetes` package.
@@ -55,15 +55,15 @@ class ClusterJobs:
     def run(self, body: Body, log_dir: Path | None = None) -> None:
         """Submits a job and waits until it has succeeded.
 
-        A job of this name that has not failed is waited for; one that has is deleted and made anew.
+        If a job of this name exists, it is waited for, or deleted and replaced if it has failed.
         The job is deleted when this process is stopped. It goes on when Kubernetes is out of reach.
 
         Args:
           body: The job, from `indexed_job.manifest`.
-          log_dir: Folder for the logs of its pods. Default: none is kept.
+          log_dir: Folder for the logs of its pods. Default: no logs are kept.
 
         Raises:
-          TrainingJobError: It failed, was deleted, or Kubernetes refused it or was out of reach.
+          TrainingJobError: The job failed or was deleted, or Kubernetes refused it or was out of reach.
         """
         name = body["metadata"]["name"]
         pods = JobPods(self.client, self.namespace)
@@ -73,7 +73,7 @@ class ClusterJobs:
         except Exception:
             pods.keep_logs(name, log_dir)
             raise
-        except BaseException:  # the step is stopped: the pods must not go on for nothing
+        except BaseException:  # the step is stopped: so are the pods
             self._delete_and_go_on(name)  # at once: there are only seconds left
             pods.keep_logs(name, log_dir)  # a pod that ends still has its log
             raise
@@ -82,7 +82,7 @@ class ClusterJobs:
             raise TrainingJobError(pods.why(name, job))
 
     def _create(self, name: str, body: Body) -> Body:
-        """Submits a job, and returns it as Kubernetes has it; or one of this name that has not failed."""
+        """Submits a job, unless one of this name exists that has not failed; returns Kubernetes' version."""
         from kubernetes import client
 
         def create() -> Body:
@@ -112,14 +112,12 @@ class ClusterJobs:
                     f"{self.namespace} get {_RESOURCE} {name} -o yaml"
                 )
             if not is_going:
-                _LOGGER.warning(
-                    "The %s of an earlier try has failed: making it anew", f"Job {name}"
-                )
+                _LOGGER.warning("The %s of an earlier try has failed: replacing it", f"Job {name}")
                 self._delete(name, found["metadata"].get("uid"))
             self.sleep(self.poll_secs)
 
     def _complete(self, job: Body) -> None:
-        """Makes the Service of a job's pods; a Service of an earlier job is replaced.
+        """Creates the Service of a job's pods; a Service of an earlier job is replaced.
 
         Raises:
           TrainingJobError: Kubernetes refuses it. The job is deleted: its pods would not find each other.
@@ -137,7 +135,7 @@ class ClusterJobs:
             self.sleep(self.poll_secs)
 
     def _is_there(self, core: Any, what: str, body: Body) -> bool:
-        """Makes a Service; returns False when one of another job is in its place, and deletes that."""
+        """Creates a Service; if another job's Service has its name, deletes that and returns False."""
         from kubernetes import client
 
         name, (owner,) = body["metadata"]["name"], body["metadata"]["ownerReferences"]
@@ -186,7 +184,7 @@ class ClusterJobs:
             self.sleep(self.poll_secs)
 
     def _read(self, name: str) -> Body | None:
-        """Returns a job; None if there is none."""
+        """Returns a job; None if it does not exist."""
         from kubernetes import client
 
         def read() -> Body:
@@ -211,7 +209,7 @@ class ClusterJobs:
         call: Callable[[], _Answer],
         patience_secs: float | None = None,
     ) -> _Answer:
-        """Calls Kubernetes, again and again while it is out of reach."""
+        """Calls Kubernetes, and tries again while it is out of reach."""
         from kubernetes import client
         from urllib3.exceptions import HTTPError
 
@@ -235,12 +233,12 @@ class ClusterJobs:
     def _delete(
         self, name: str, uid: str | None = None, patience_secs: float | None = None
     ) -> None:
-        """Deletes a job with its pods; the names of both are free when it has gone.
+        """Deletes a job with its pods; once it is gone, their names are free.
 
         Args:
-          name: Of the job.
-          uid: Another job of this name is left alone. Default: any is meant.
-          patience_secs: How long Kubernetes may be out of reach. Default: as in all else.
+          name: Name of the job.
+          uid: Uid of the job; another job of this name is left alone. Default: any job of this name.
+          patience_secs: Seconds that Kubernetes may be out of reach. Default: `self.patience_secs`.
         """
         from kubernetes import client
 
@@ -263,7 +261,7 @@ class ClusterJobs:
                 ) from error
 
     def _delete_and_go_on(self, name: str) -> None:
-        """Deletes a job; that it can't hides no other error."""
+        """Deletes a job; an error is only logged, so that it does not hide another one."""
         try:
             self._delete(name, patience_secs=0.0)
         except TrainingJobError as error:
@@ -296,7 +294,7 @@ def jobs_of_settings(
       sleep: Function that waits between two requests.
 
     Raises:
-      TrainingJobError: This process is in no cluster, and the settings name none.
+      TrainingJobError: This process is not in a cluster, and the settings do not name one.
     """
     namespace = settings["namespace"] or step_namespace() or "kubeflow"
     client = _client(settings["api_server"])
@@ -312,7 +310,7 @@ def _client(api_server: str | None) -> Any:
         config.load_incluster_config()
     except config.ConfigException as error:
         raise TrainingJobError(
-            f"kubeflow.training_job: this process is in no cluster of Kubernetes ({error}). Give "
+            f"kubeflow.training_job: this process is not in a Kubernetes cluster ({error}). Give "
             "kubeflow.training_job.api_server, or leave kubeflow.training_job out: the tasks "
             "are processes of the Trainer's pod then."
         ) from error

@@ -1,7 +1,7 @@
-"""The cluster of a training as an indexed Job of Kubernetes, with a Service for the names of its pods.
+"""Cluster of a training as an indexed Job of Kubernetes, with a Service for the names of its pods.
 
-Index 0 is the chief, then come the workers, then the parameter servers. `indexed_task` makes TF_CONFIG of
-the index in each pod, and ends the tasks that would go on when the chief is done.
+Index 0 is the chief, then come the workers, then the parameter servers. In each pod, `indexed_task` derives
+TF_CONFIG from the index, and ends the tasks that would go on when the chief is done.
 
 All fields work from Kubernetes 1.28 on. `backoffLimitPerIndex` (1.29) and `successPolicy` (1.31) are left
 out: an older server drops them silently, and parameter servers would run to the deadline.
@@ -29,7 +29,7 @@ GROUP, VERSION, PLURAL = "batch", "v1", "jobs"
 POD_LABEL = "batch.kubernetes.io/job-name"
 
 _BUGS = tuple(range(1, 128))
-"""Exit codes of programs that fail; a signal ends a program with a code from 128 on."""
+"""Exit codes of programs that fail; after a signal, the code is 128 or more."""
 
 
 def manifest(
@@ -37,9 +37,9 @@ def manifest(
 ) -> Body:
     """Returns the Job to submit.
 
-    Its pods have one description: parameter servers get the accelerators, too. A task that fails
-    ends the job, one that was killed is started again; one that loses its node, or has to leave it,
-    does not count among the `restarts`.
+    All pods have the same description, so parameter servers get the accelerators, too. A task that fails
+    ends the job; one that was killed is started again. If a task loses its node or is evicted, that does
+    not count among the `restarts`.
 
     Args:
       job: Settings of the job.
@@ -135,7 +135,7 @@ def state(job: Mapping[str, Any]) -> str:
 
 
 def ended_by_its_deadline(job: Mapping[str, Any]) -> bool:
-    """Returns True if a failed job took too long: Kubernetes has deleted its pods, and none is to blame."""
+    """Returns True if a failed job took too long: Kubernetes deleted its pods, and no pod is to blame."""
     return true_conditions(job)["Failed"].get("reason") == "DeadlineExceeded"
 
 

@@ -1,4 +1,4 @@
-"""The pods of a job that trains: their logs, and the one that is to blame for a failure."""
+"""Pods of a training job: their logs, and the pod that caused a failure."""
 
 import logging
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from pipelines.kubeflow.training.training_job import CONTAINER
 _LOGGER = logging.getLogger(__name__)
 
 _LOG_LINES = 200
-_FIRST_SIGNAL = 128  # exit codes from here on are of programs that a signal has ended
+_FIRST_SIGNAL = 128  # exit codes of programs that a signal ended begin here
 
 
 @dataclass(frozen=True)
 class JobPods:
-    """The pods of the jobs of a namespace.
+    """Pods of the jobs of a namespace.
 
     Attributes:
       client: `ApiClient` of the `kubernetes` package.
@@ -82,7 +82,7 @@ class JobPods:
             return why
         try:
             failed = [pod for pod in self._pods(name) if pod.status.phase == "Failed"]
-            for pod in sorted(failed, key=_was_killed):  # what killed a task is a reason less often
+            for pod in sorted(failed, key=_was_killed):  # a killed task is seldom the cause
                 lines = [line for line in self._log(pod.metadata.name).splitlines() if line.strip()]
                 if lines and _was_killed(pod):
                     return f"{why} {pod.metadata.name}, {_how_it_ended(pod)}: {lines[-1]}"
@@ -94,7 +94,7 @@ class JobPods:
 
 
 def _ended(pod: Any) -> Any:
-    """Returns how the container of the task ended; None if Kubernetes does not say."""
+    """Returns the terminated state of the task's container; None if Kubernetes does not have it."""
     for status in pod.status.container_statuses or ():
         if status.name == CONTAINER and status.state is not None:
             return status.state.terminated

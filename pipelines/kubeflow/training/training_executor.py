@@ -1,4 +1,4 @@
-"""The Trainer whose cluster is a Job of Kubernetes: it submits it, waits for it, evaluates and exports."""
+"""Executor of a Trainer whose cluster is a Kubernetes Job: submits it, waits, evaluates and exports."""
 
 import json
 import logging
@@ -21,10 +21,10 @@ class Executor(executor.Executor):
     """Trains in an indexed Job. All files of a task are in the root, which the pods see."""
 
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
-        """Submits the job and waits for it; one that was submitted by an earlier try is waited for.
+        """Submits the job, unless an earlier try has submitted it, and waits for it.
 
         Raises:
-          TrainingJobError: The job failed; with the last lines of the task that did.
+          TrainingJobError: The job failed; the message has the last lines of the task that failed.
         """
         job = TrainingJob.from_environment()
         folder = Path(task.directories["model_run_dir"])

@@ -1,4 +1,4 @@
-"""The cluster of a Trainer as a job of Kubernetes: its settings, its pods, and the folder that they share."""
+"""Cluster of a Trainer as a Kubernetes Job: its settings, its pods, and the folder that they share."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipelines.kubeflow.component_plan import ComponentPlan
 
 JOB_KEY = "training_job"
-"""Execution property of a Trainer whose cluster is a job of Kubernetes."""
+"""Execution property of a Trainer whose cluster is a Kubernetes Job."""
 
 VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
 """Environment variable of the Trainer's step with the settings of its job."""
@@ -40,12 +40,12 @@ class TrainingJob:
 
     Attributes:
       image: Image of each task.
-      settings: `[kubeflow.training_job]`.
-      volumes: The fields of `VolumeConfig` of each.
+      settings: Settings of `[kubeflow.training_job]`.
+      volumes: Fields of each volume's `VolumeConfig`.
       env: Environment variables of each task.
-      secrets: The fields of `SecretConfig` of each.
+      secrets: Fields of each secret's `SecretConfig`.
       node_selector: Labels of the nodes.
-      tolerations: The fields of `TolerationConfig` of each.
+      tolerations: Fields of each toleration's `TolerationConfig`.
     """
 
     image: str
@@ -57,23 +57,23 @@ class TrainingJob:
     tolerations: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> str:
-        """Returns what the Trainer's plan says of it, as text.
+        """Returns the text for the Trainer's plan.
 
-        It is no more than that there is one: the plan is in the key of the cache, and where and how the
-        tasks run changes no model.
+        It says only that there is a job: the plan is part of the cache's key, and the place where the
+        tasks run does not change the model.
         """
         return json.dumps({"environment": VARIABLE})
 
     def as_variable(self) -> str:
-        """Returns all of it as text, for the variable of the Trainer's step, which no cache looks at."""
+        """Returns all fields as JSON, for the Trainer's step's variable, which is not in the cache's key."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":
-        """Returns the one that the Trainer's step was given.
+        """Returns the job that was passed to the Trainer's step.
 
         Raises:
-          LookupError: It was given none.
+          LookupError: The variable is not set.
         """
         text = os.environ.get(VARIABLE)
         if text is None:
@@ -85,12 +85,12 @@ class TrainingJob:
 
 
 def training_job_of(plan: "RunPlan") -> TrainingJob | None:
-    """Returns the job of a run; None if its cluster is none."""
+    """Returns the job of a run; None without one."""
     return training_job(plan.config.kubeflow) if plan.config.trainer.workers else None
 
 
 def training_job(settings: KubeflowConfig) -> TrainingJob | None:
-    """Returns the job of a configuration; its pods have what the Trainer's step has."""
+    """Returns the job of a configuration; its pods have the settings of the Trainer's step."""
     if settings.training_job is None:
         return None
     step = settings.components.get("Trainer", StepConfig())
@@ -109,11 +109,11 @@ def training_job(settings: KubeflowConfig) -> TrainingJob | None:
 def shared_folder(
     root: Path, plan: "ComponentPlan", executor_input: dict[str, Any]
 ) -> Iterator[Path]:
-    """Gives a folder in the root for a training, and removes it when that is done.
+    """Yields a folder in the root for a training, and removes it after success.
 
     Args:
-      root: Of the pipeline, which all tasks see.
-      plan: Of the Trainer.
+      root: Root folder of the pipeline, which all tasks see.
+      plan: Plan of the Trainer.
       executor_input: KFP's `ExecutorInput` of its step.
     """
     outputs = executor_input["outputs"]["artifacts"].values()
@@ -126,15 +126,15 @@ def shared_folder(
 
 
 def job_name(folder: str) -> str:
-    """Returns the name of the job of a training: the same when its step is tried again.
+    """Returns the name of a training's job, which is the same when its step is tried again.
 
-    It and `<name>-worker-10` are names of services: 63 characters at most, beginning with a letter.
+    It and `<name>-worker-10` are names of services: at most 63 characters, beginning with a letter.
     """
     return f"trainer-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
 
 
 def pod_template(job: TrainingJob, command: list[str], env: dict[str, str]) -> dict[str, Any]:
-    """Returns the description of a task's pod.
+    """Returns the pod template of a task.
 
     Args:
       job: Settings of the job.
@@ -198,17 +198,16 @@ def _toleration(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def step_namespace() -> str | None:
-    """Returns the namespace of the pod that this process is in; None outside of a cluster."""
+    """Returns the namespace of this process's pod; None outside of a cluster."""
     if not _NAMESPACE_FILE.is_file():
         return None
     return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or None
 
 
 def owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner.
+    """Returns the owner reference of the job: the Trainer's pod, if known; a job is deleted with its owner.
 
-    Owners in other namespaces, or in another cluster, do not exist for Kubernetes: it would delete the
-    job at once.
+    For Kubernetes, an owner in another namespace or cluster does not exist: it would delete the job at once.
     """
     name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
     is_elsewhere = bool(settings["api_server"]) or namespace != step_namespace()

@@ -1,1 +1,1 @@
-"""The sections of a report: each file turns what is known into what its template shows."""
+"""Sections of a report: each file prepares the values for its template."""

@@ -1,4 +1,4 @@
-"""What changed since the run before."""
+"""Section "Changes since the previous run"."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from pipelines.report.context import Context
 from pipelines.root.comparison import Difference, compare_runs, shown_pair
 
 MAX_OPEN = 12
-"""Rows of a part that are shown at once."""
+"""Number of rows of a part that are shown at first."""
 
 _TITLES = {
     "outcome": "Outcome",
@@ -23,7 +23,7 @@ _TITLES = {
 
 
 def describe(context: Context) -> dict[str, Any] | None:
-    """Returns what differs from the run before, by part; None if this is the first run."""
+    """Returns the differences from the previous run, by part; None if this is the first run."""
     former = context.former
     if former is None:
         return None

@@ -1,4 +1,4 @@
-"""The components of a run: the graph, the times, what was taken from the cache."""
+"""Section of the components: their graph, their times, and their use of the cache."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -51,11 +51,11 @@ def describe(context: Context) -> dict[str, Any] | None:
 def layout(
     graph: Mapping[str, Sequence[str]], known: Mapping[str, ComponentRecord]
 ) -> dict[str, Any]:
-    """Returns where boxes and edges lie: each box in the column before the first that needs it.
+    """Returns the places of boxes and edges: each box is in the column before the first that depends on it.
 
     Args:
-      graph: By component, those that it waits for.
-      known: What is recorded of components.
+      graph: Names of the components that each component waits for, by its name.
+      known: Records of the components by name.
     """
     columns = _columns(graph)
     rows: dict[int, int] = {}
@@ -91,7 +91,7 @@ def layout(
 
 
 def _columns(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Returns the column of each component: as late as what needs it allows."""
+    """Returns the column of each component: the last one before those that depend on it."""
     needed_by: dict[str, list[str]] = {name: [] for name in graph}
     for name, upstream in graph.items():
         for other in upstream:
@@ -115,7 +115,7 @@ def _edge(start: Mapping[str, Any], end: Mapping[str, Any]) -> str:
     if x2 - x1 <= _GAP_X or y1 != y2:
         middle = x2 - _GAP_X / 2
         return f"M{x1:g} {y1:g}L{x2 - _GAP_X:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"
-    # Along a row, past the boxes between: below them.
+    # Along a row, the path passes below the boxes between.
     low = start["y"] + start["height"] + 9
     return (
         f"M{x1:g} {y1:g}C{x1 + 16:g} {y1:g} {x1 + 8:g} {low:g} {x1 + 30:g} {low:g}"

@@ -1,4 +1,4 @@
-"""The data: statistics by column with small histograms, and the label in the splits."""
+"""Section of the data: statistics by column with small histograms, and the label by split."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from pipelines.report import words
 from pipelines.report.context import Context
 
 MAX_OPEN = 40
-"""Columns that are shown at once; further ones are behind a button."""
+"""Number of columns that are shown at first; further ones need a click."""
 
 _WIDTH, _HEIGHT = 120, 34
 _MAX_CLASSES = 30
@@ -15,7 +15,7 @@ _SPLIT_NAMES = ("train", "eval")
 
 
 def describe(context: Context) -> dict[str, Any] | None:
-    """Returns the columns and the label; None for a run that knew nothing of its data."""
+    """Returns the columns and the label; None for a run that recorded nothing about its data."""
     record = context.record
     statistics = context.details.get("statistics")
     if not (record.columns or statistics or record.label_by_split):
@@ -39,7 +39,7 @@ def column_rows(
     """Returns a row for each column, in the order of the CSV.
 
     Args:
-      columns: What each is taken for: the fields of `ColumnRow`.
+      columns: Type and use of each column, as the fields of `ColumnRow`.
       statistics: See `describe_statistics`; None if they were not recorded.
     """
     found = {one["name"]: one for one in statistics["columns"]} if statistics else {}
@@ -92,7 +92,9 @@ def _measured(column: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
         row["plot"] = number_plot({name: one.get("histogram", []) for name, one in splits.items()})
     elif "top" in first:
         frequent = first["top"][0][0] if first["top"] else ""
-        row["summary"] = f"{first['unique']:,} values" + (f", often {frequent}" if frequent else "")
+        row["summary"] = words.counted(first["unique"], "value") + (
+            f", most often {frequent}" if frequent else ""
+        )
         row["details"] = [
             {
                 "split": name,
@@ -112,7 +114,7 @@ def number_plot(histograms: Mapping[str, Sequence[Sequence[float]]]) -> dict[str
     """Returns a small histogram: bars of the training split, an outline of the evaluation split.
 
     Args:
-      histograms: By split: low, high and count of each bucket.
+      histograms: Low, high and count of each bucket, by split.
     """
     train, other = (histograms.get(name, ()) for name in _SPLIT_NAMES)
     shown = train or other
@@ -168,11 +170,12 @@ def category_plot(tops: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]
         if other:
             level = _HEIGHT - 1 - (_HEIGHT - 2) * other.get(name, 0) / totals[1] / top
             outline += f"M{left:.4g} {level:.4g}H{right:.4g}"
-    return _small_plot(bars, outline, f"the {len(names)} most frequent values")
+    text = f"the {len(names)} most frequent values" if len(names) > 1 else "the most frequent value"
+    return _small_plot(bars, outline, text)
 
 
 def label_table(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns how the label is distributed in the splits: the fields of `LabelComparison`."""
+    """Returns the distribution of the label by split, as the fields of `LabelComparison`."""
     names = list(found["shares"])
     is_classes = found["test"] == "chi-square"
     first = found["shares"][names[0]]

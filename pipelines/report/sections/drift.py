@@ -1,4 +1,4 @@
-"""Drift and anomalies: what the ExampleValidator has found, and how far each column has moved."""
+"""Section of drift and anomalies: the findings of the ExampleValidator, and the drift of each column."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The runs of the root: the metric over time, and what was pushed when."""
+"""Section of the root's history: the metric over time, and the pushed versions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,13 +46,13 @@ def newest_metric(records: Sequence[RunRecord]) -> str:
 
 
 def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
-    """Returns a metric over the runs, beside what the model that served reached on the same examples.
+    """Returns a plot of a metric over the runs, beside that of the serving model on the same examples.
 
     None with fewer than two values.
 
     Args:
-      records: Oldest first.
-      metric: Its name.
+      records: All runs, oldest first.
+      metric: Name of the metric.
     """
     known = [
         (number, value, one.baseline_metrics.get(metric))

@@ -1,4 +1,4 @@
-"""Which features the model needs."""
+"""Section of the importance of features."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from pipelines.report import words
 from pipelines.report.context import Context
 
 MAX_OPEN = 20
-"""Features that are shown at once."""
+"""Number of features that are shown at first."""
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -19,7 +19,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         missing = context.missing("Evaluator")
         if evaluation is not None:
             missing = (
-                "Not made: it needs an evaluation model (a trainer_fn writes one), a known problem type "
+                "Not available: it needs an evaluation model (a trainer_fn writes one), a known problem type "
                 "and at least 20 examples."
             )
         return {"rows": [], "more": [], "unused": [], "left_out": [], "missing": missing}

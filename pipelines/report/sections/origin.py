@@ -1,4 +1,4 @@
-"""Where the model is from: lineage, environment, configuration."""
+"""Section of the model's origin: lineage, environment, configuration."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def describe(context: Context) -> dict[str, Any]:
 
 
 def _of_spans(context: Context) -> list[dict[str, Any]]:
-    """Returns, by span of the run, what was made of it in this run and all others, newest first."""
+    """Returns the runs that read each span of this run, newest first."""
     found = versions_of_spans(context.root, context.record.spans[-_MAX_SPANS:], context.records)
     return [
         {
@@ -54,7 +54,7 @@ def _of_spans(context: Context) -> list[dict[str, Any]]:
 
 
 def given(config: Any) -> Any:
-    """Returns a configuration without what is not set: its default is in the other sections."""
+    """Returns a configuration without its unset keys: their values are shown in other sections."""
     if isinstance(config, dict):
         return {key: given(value) for key, value in config.items() if value is not None}
     return [given(item) for item in config] if isinstance(config, list | tuple) else config

@@ -1,4 +1,4 @@
-"""How good the model is: its metrics, and the plots that belong to its problem type."""
+"""Section of the model's quality: its metrics, and the plots for its problem type."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -88,8 +88,12 @@ def binary_plots(
             unit_square(
                 "roc",
                 "ROC curve",
-                f"Recall against the share of negatives that are taken for positive. {_at(model['roc'])}"
-                + (f" The area under it is {words.number(auc, 4)}." if auc is not None else ""),
+                f"Recall against the share of negatives that are classified as positive. {_at(model['roc'])}"
+                + (
+                    f" The area under the curve is {words.number(auc, 4)}."
+                    if auc is not None
+                    else ""
+                ),
                 _both(model, baseline, "roc"),
                 "false positive rate",
                 "recall",
@@ -101,7 +105,7 @@ def binary_plots(
             unit_square(
                 "precision-recall",
                 "Precision and recall",
-                "Precision against recall, over all thresholds; high and to the right is good.",
+                "Precision against recall, over all thresholds; the closer to the top right, the better.",
                 _both(model, baseline, "precision_recall"),
                 "recall",
                 "precision",
@@ -124,8 +128,8 @@ def binary_plots(
             two_histograms(
                 "probabilities",
                 "Predicted probabilities by class",
-                f"How often each probability of {names[1]} was predicted, for either class. The less the "
-                "two overlap, the better the model tells them apart.",
+                f"Distribution of the predicted probability of {names[1]}, by class. The less the two "
+                "overlap, the better the model separates the classes.",
                 model["histogram"],
                 [f"is {name}" for name in names],
                 f"predicted probability of {names[1]}",
@@ -142,11 +146,11 @@ def multi_class_plots(model: Mapping[str, Any]) -> list[Plot]:
         calibration(
             "calibration",
             "Calibration",
-            "The share that is right against the probability of the most probable class. "
+            "The share of correct predictions against the probability of the most probable class. "
             + _calibration_in_words(model["calibration"]),
             model["calibration"],
             x_label="probability of the most probable class",
-            y_label="share that is right",
+            y_label="share of correct predictions",
         )
     ]
 
@@ -169,8 +173,8 @@ def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
         histogram(
             "residuals",
             "Residuals",
-            f"Predicted minus actual, of {size} examples. The median is {middle}; nine of ten are from "
-            f"{low} to {high}.",
+            f"Predicted minus actual, of {size} examples. The median is {middle}; 90 % are between "
+            f"{low} and {high}.",
             model["residuals"]["counts"],
             model["residuals"]["edges"],
             "predicted minus actual",
@@ -194,9 +198,9 @@ def confusion_table(
     """Returns a confusion matrix with its shades, precisions and recalls.
 
     Args:
-      classes: Their names.
+      classes: Names of the classes.
       table: Weights, `[labels, predictions]`.
-      has_others: Whether the last one stands for several classes.
+      has_others: True if the last class combines several classes.
     """
     totals = [sum(row) for row in table]
     taken = [sum(column) for column in zip(*table, strict=True)]
@@ -234,18 +238,16 @@ def _both(model: Mapping[str, Any], baseline: Mapping[str, Any], key: str) -> li
 
 
 def _at(points: Sequence[Sequence[float]]) -> str:
-    """Returns what the recall is where a tenth of the negatives is taken for positive."""
+    """Returns a sentence about the recall at a false positive rate of 10 %."""
     best = max((row[1] for row in points if row[0] <= 0.1), default=0.0)
-    return (
-        f"With at most 10 % of the negatives, {words.percent(best, 0)} of the positives are found."
-    )
+    return f"At a false positive rate of at most 10 %, the recall is {words.percent(best, 0)}."
 
 
 def _calibration_in_words(rows: Sequence[Mapping[str, float]]) -> str:
     usual = sum(row["weight"] for row in rows) / len(rows)
-    many = [row for row in rows if row["weight"] >= usual / 2]  # few examples are off by chance
+    many = [row for row in rows if row["weight"] >= usual / 2]  # small groups deviate by chance
     worst = max(many, key=lambda row: abs(row["happened"] - row["predicted"]))
     return (
-        f"Furthest off: {words.percent(worst['predicted'])} predicted, "
+        f"Largest deviation: {words.percent(worst['predicted'])} predicted, "
         f"{words.percent(worst['happened'])} observed."
     )

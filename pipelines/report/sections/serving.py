@@ -1,4 +1,4 @@
-"""What the model takes and returns, and a request to copy."""
+"""Section of serving: the inputs and outputs of the model, and requests to copy."""
 
 import json
 import shlex
@@ -67,9 +67,9 @@ def requests(
     """Returns requests to TensorFlow Serving's REST API, each with a `title` and a `text`.
 
     Args:
-      name: Of the pipeline.
-      signatures: See `read_signatures`.
-      example: A row.
+      name: Name of the pipeline.
+      signatures: Signatures, see `read_signatures`.
+      example: Values of a row by column.
     """
     found: list[dict[str, str]] = []
     for signature in signatures:
@@ -88,7 +88,7 @@ def requests(
 def _of_example(
     name: str, method: str, signature: str, example: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Returns a request of a row as it is: TensorFlow Serving makes a tf.Example of it."""
+    """Returns a request with a plain row: TensorFlow Serving converts it to a tf.Example."""
     body: dict[str, Any] = {"examples": [dict(example)]}
     if signature != "serving_default":
         body = {"signature_name": signature, **body}

@@ -1,4 +1,4 @@
-"""Metrics by slice, with intervals."""
+"""Section of the metrics by slice, with intervals."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from pipelines.report import words
 from pipelines.report.context import Context
 
 MAX_OPEN = 30
-"""Slices that are shown at once."""
+"""Number of slices that are shown at first."""
 
 _OVERALL = "Overall"
 
@@ -69,7 +69,7 @@ def _main_metric(context: Context) -> str:
 def _whisker(
     value: float | None, interval: tuple[float | None, float | None], low: float, high: float
 ) -> dict[str, float] | None:
-    """Returns where value and interval lie, from 2 to 98."""
+    """Returns the places of the value and its interval, from 2 to 98."""
     if value is None or high <= low:
         return None
     place = [2 + 96 * ((end - low) / (high - low)) if end is not None else None for end in interval]

@@ -1,4 +1,4 @@
-"""The training: curves, and the models that were compared."""
+"""Section of the training: curves, and the models that were compared."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,14 +22,14 @@ _DIAGNOSTICS = (
     _INPUT_WAIT,
     *_SPEED,
 )
-"""What tells little of how well it trains; it is drawn when there is nothing else."""
+"""Curves that say little about the training's progress; drawn only if there are no others."""
 
 _METRICS_OF_MODELS = ("auc", "auc_precision_recall", "accuracy")
 _LAST = 100
 _FIRST = ("loss", "average_loss", "epoch_loss")
 _MUCH_WAITING = 0.3
 MAX_PLOTS = 6
-"""Plots of a training; of more curves, only the names are said."""
+"""Maximal number of plots of a training; only the names of further curves are shown."""
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
 
 
 def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
-    """Returns for how much of its time the training waited for its input, with advice; empty if not known.
+    """Returns a sentence about the time that the training waited for its input; empty if unknown.
 
     Args:
       curves: See `read_curves`.
@@ -91,13 +91,13 @@ def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
     if share < _MUCH_WAITING:
         return text
     return (
-        f"{text} Its input takes longer than its steps: parse whole batches (batch before map), cache what "
-        "fits in memory, let map work in parallel, and prefetch."
+        f"{text} Its input takes longer than its steps: parse whole batches (batch before map), cache data "
+        "that fit in memory, run map in parallel, and prefetch."
     )
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the table of the models that were compared: the fields of `Candidate`."""
+    """Returns the table of the models that were compared, from the fields of `Candidate`."""
     metrics = [name for name in _METRICS_OF_MODELS if any(name in one["metrics"] for one in models)]
     return {
         "metrics": metrics,
@@ -117,7 +117,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _quantity(tag: str) -> str:
-    """Returns what a curve is of: Keras calls the loss of an epoch `epoch_loss`."""
+    """Returns the quantity of a curve: Keras calls the loss of an epoch `epoch_loss`."""
     return tag.removeprefix("epoch_")
 
 

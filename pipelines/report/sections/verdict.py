@@ -1,4 +1,4 @@
-"""The verdict on top: in words, with every bound."""
+"""Section of the verdict: a sentence, the headline metrics, and every check with its bound."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def describe(context: Context) -> dict[str, Any]:
 
 
 def verdict_sentence(record: RunRecord) -> str:
-    """Returns how the run ended, in a sentence or two."""
+    """Returns the outcome of the run, in one or two sentences."""
     failed = [check for check in record.checks if not check["passed"]]
     count = f"{len(record.checks)} check{'s' if len(record.checks) != 1 else ''}"
     if record.status == "pushed":
@@ -39,19 +39,21 @@ def verdict_sentence(record: RunRecord) -> str:
         return what + f" It was compared with version {record.baseline_version}."
     if record.status == "unchanged":
         return (
-            "The model is the one that is there already, so that nothing was pushed; version "
+            "The model had been pushed before, so nothing was pushed; version "
             f"{record.serving_version} serves."
         )
     if record.status == "not_blessed":
         serving = (
-            f"Version {record.serving_version} goes on serving."
+            f"Version {record.serving_version} still serves."
             if record.serving_version
             else "No version serves."
         )
-        lost = f"{len(failed)} of {count} failed" if record.checks else "It was not good enough"
-        return f"{lost}, so that nothing was pushed. {serving}"
+        lost = (
+            f"{len(failed)} of {count} failed" if record.checks else "The model was not good enough"
+        )
+        return f"{lost}, so nothing was pushed. {serving}"
     if record.status == "running":
-        return "The run goes on."
+        return "The run has not ended."
     where = next((one.name for one in record.components if one.status == "failed"), "")
     how = "was interrupted" if record.status == "interrupted" else "failed"
     place = f" in {where}" if where else ""

@@ -71,7 +71,7 @@ def test_a_job_manager_that_does_not_run_is_an_error_at_once(tmp_path):
     start = time.monotonic()
     with (
         pytest.raises(
-            RunFailedError, match=r"beam\.flink\.master = 'localhost:9'.*mend the address"
+            RunFailedError, match=r"beam\.flink\.master = 'localhost:9'.*correct the address"
         ),
         running_engine(config, tmp_path),
     ):

@@ -260,7 +260,7 @@ def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_pa
     data.write_text("a,b,y\n" + ROWS)
     result = warm_command("plan", "--data", data, "--label", "y", "-o", target)
     assert result.returncode == 0
-    assert "column  taken for" in result.stdout
+    assert "column  kind" in result.stdout
     assert "not used: numbers the rows" in result.stdout
     assert '"b" = "number"  # number' in target.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.toml", "trips.csv"]

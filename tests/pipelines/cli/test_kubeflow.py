@@ -67,7 +67,7 @@ def test_compile_says_what_is_wrong(config, tmp_path):
         "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a"
     )
     assert ran.exit_code == 2
-    assert "is on no volume" in ran.output
+    assert "is not on a volume" in ran.output
     assert not (tmp_path / "a").exists()
 
 
@@ -118,7 +118,7 @@ def test_submit_replaces_the_schedule(config, server):
     steps = ("--param", "train_steps=70")
     first = json.loads(call(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
     ran = call(*schedule, "0 4 * * *")  # second 0
-    assert "! the former schedule had --param train_steps=70" in ran.stderr
+    assert "! the former schedule set --param train_steps=70" in ran.stderr
     assert (
         f"deleted: the former schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
     )
@@ -165,7 +165,7 @@ def test_submit_with_a_token(config, server, tmp_path):
         (("--cron", "3 * * *"), "has 4 fields"),
         (("--host", "localhost:8080"), "--host takes an address such as"),
         (("--cron", "0 0 3 * * *", "--wait"), "leave it out with --cron"),
-        (("--cron", "61 3 * * *"), "\"61 3 * * *\": '61' is no minute: 0 to 59"),
+        (("--cron", "61 3 * * *"), "\"61 3 * * *\": '61' is not a valid minute: 0 to 59"),
         (("--param", "steps=3"), "no such parameter"),
         (("--param", "train_steps=many"), "train_steps takes a whole number"),
         (("--param", "train_steps"), "takes name=value"),

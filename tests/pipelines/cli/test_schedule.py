@@ -107,7 +107,7 @@ def test_parameters_of_a_schedule_on_kubeflow(here):
         assert sent["runtime_config"]["parameters"] == {"train_steps": 70}
         assert "train_steps=70" in invoke("list", *host).stdout
         ended = invoke(*create, "--replace")
-        assert "! the former schedule had --param train_steps=70; this one has not" in ended.stderr
+        assert "! the former schedule set --param train_steps=70; this one does not" in ended.stderr
         assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {
             "train_steps": 70
         }

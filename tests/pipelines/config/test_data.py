@@ -32,8 +32,8 @@ def test_columns_splits_and_dialects_are_read():
     [
         (["columns.zip=zip"], r"columns\.zip = 'zip': input should be 'number', 'category'"),
         (["data.delimiter=;;"], r"data\.delimiter = ';;': a delimiter is one character"),
-        (["data.delimiter='\"'"], "a delimiter is one character, and no quote"),
-        (["data.encoding=none"], r"data\.encoding = 'none': python knows no such encoding"),
+        (["data.delimiter='\"'"], "a delimiter is one character, not a quote"),
+        (["data.encoding=none"], r"data\.encoding = 'none': python has no such encoding"),
         (["data.dates=both"], r"data\.dates = 'both': input should be 'day-first'"),
         (["split.by=column"], r'by = "column" needs column = "\.\.\."'),
         (["split.by=files", "split.train=a.csv"], r'by = "files" needs eval = "\.\.\."'),

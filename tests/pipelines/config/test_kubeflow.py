@@ -56,7 +56,7 @@ def test_all_of_it(tmp_path):
             "kubeflow.root = 's3://bucket/taxi': give a folder.*can't be in an object store, since",
         ),
         ('[kubeflow]\nroot = "taxi"', "kubeflow.root = 'taxi': give an absolute path"),
-        ('[kubeflow]\nenv = {"A-B" = "1"}', "'A-B' is no name of an environment variable"),
+        ('[kubeflow]\nenv = {"A-B" = "1"}', "'A-B' is not a name of an environment variable"),
         ('[[kubeflow.volumes]]\nclaim = "My_Claim"\npath = "/mnt"', "claim = 'My_Claim'.*RFC 1123"),
         ('[[kubeflow.volumes]]\nclaim = "a"\npath = "/mnt/../etc"', "volumes.0.path.*without"),
         ('[[kubeflow.secrets]]\nname = "a"', "give env = .* or path"),
@@ -75,8 +75,8 @@ def test_all_of_it(tmp_path):
         ('[kubeflow]\nimage = "Not A Valid Image!!"', "kubeflow.image = 'Not A.*name of an image"),
         ('[kubeflow]\nimage = "host/Pipelines:1"', "kubeflow.image = 'host/Pipelines:1'"),
         ('[kubeflow]\nimage = "pipelines:"', "kubeflow.image"),
-        ('[kubeflow]\nnode_selector = {"a b" = "c"}', "'a b' is no label"),
-        ('[kubeflow]\nnode_selector = {"a" = "b c"}', "'b c' is no value of a label"),
+        ('[kubeflow]\nnode_selector = {"a b" = "c"}', "'a b' is not a label"),
+        ('[kubeflow]\nnode_selector = {"a" = "b c"}', "'b c' is not a value of a label"),
     ],
 )
 def test_bad_values_are_refused_with_the_key_and_the_fix(tmp_path, text, message):

@@ -117,7 +117,7 @@ def test_a_relative_pattern_finds_relative_paths(tmp_path, monkeypatch):
 
 
 def test_a_name_like_a_date_that_is_none(found):
-    with pytest.raises(BadInputError, match=r"2026-02-30\.csv: 2026-02-30 is no date \(day"):
+    with pytest.raises(BadInputError, match=r"2026-02-30\.csv: 2026-02-30 is not a date \(day"):
         found("{YYYY}-{MM}-{DD}.csv", "2026-02-30.csv")
 
 
@@ -127,14 +127,14 @@ def test_a_name_like_a_date_that_is_none(found):
         ("{SPAN}/{YYYY}-{MM}-{DD}.csv", r"\{SPAN\} and \{YYYY\} both name the span"),
         ("{YYYY}/{MM}.csv", r"there is no \{DD\}"),
         ("{DD}.csv", r"there is no \{YYYY\}"),
-        ("v{VERSION}/x.csv", r"\{VERSION\} is that of a span: add \{SPAN\}"),
-        ("{span}/x.csv", r"\{span\} is no placeholder: write \{SPAN\}"),
+        ("v{VERSION}/x.csv", r"\{VERSION\} belongs to a span: add \{SPAN\}"),
+        ("{span}/x.csv", r"\{span\} is not a placeholder: write \{SPAN\}"),
         ("{SPAN}/{Version}", r"write \{VERSION\}"),
         ("{SPAN:x}.csv", r"a width is a number of digits, as in \{SPAN:4\}"),
         ("{SPAN:}.csv", "a width is a number"),
         ("{SPAN:0}.csv", "a width is at least 1"),
         ("{YYYY:4}{MM}{DD}", r"\{YYYY\} has 4 digits, and no other width"),
-        ("{SPAN}/{SPAN:3}.csv", r"\{SPAN\} stands in it with two widths"),
+        ("{SPAN}/{SPAN:3}.csv", r"\{SPAN\} occurs with two widths"),
         ("span-{SPAN/x.csv", r"\{SPAN is not closed: write \{SPAN\}"),
         ("{SPAN}{VERSION}.csv", "two numbers follow each other"),
     ],

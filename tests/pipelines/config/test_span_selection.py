@@ -54,7 +54,7 @@ def test_what_can_be_asked_for(given, selection, written):
         ("7-3", r'runs backwards: write "3\.\.7"'),
         ("10..9", r'write "9\.\.10"'),
         ("2026-02-01..2026-01-01", r'write "2026-01-01\.\.2026-02-01"'),
-        ("2026-02-30", "2026-02-30 is no date: day"),
+        ("2026-02-30", "2026-02-30 is not a date: day"),
         ("3..2026-01-01", "of two numbers, or of two dates"),
     ],
 )  # fmt: skip

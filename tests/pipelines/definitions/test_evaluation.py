@@ -34,7 +34,7 @@ def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
     assert given == DefaultChecks("binary", "regression", 0.9, 0.0, None, 0.25)
     off = "evaluator.default_checks=false"
     assert checks(off) is None
-    with pytest.raises(BadInputError, match=r"nothing says then whether a model is good enough"):
+    with pytest.raises(BadInputError, match=r"then there are no criteria for a model"):
         check_evaluator_config(config(off), ["a"])
     threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
     check_evaluator_config(config(off, threshold), ["a"])
@@ -139,7 +139,7 @@ def test_metrics_must_fit_the_problem():
     config = load_config(None, "a.csv", "kind", ('evaluator.metrics=["auc"]',))
     evaluation.check_metrics_fit(config, "binary")
     with pytest.raises(
-        BadInputError, match=r"'auc' is no metric for a multi-class problem.*'kind'"
+        BadInputError, match=r"'auc' is not a metric for a multi-class problem.*'kind'"
     ):
         evaluation.check_metrics_fit(config, "multi-class")
 

@@ -107,7 +107,7 @@ def test_modules_that_cannot_be_used(data, tmp_path, name, text, message):
 
 
 def test_a_module_file_that_is_not_there(data, tmp_path):
-    with pytest.raises(BadInputError, match=r"none\.py' is no Python file"):
+    with pytest.raises(BadInputError, match=r"none\.py' is not a Python file"):
         choose(data, f"module.file={tmp_path / 'none.py'}")
 
 

@@ -147,4 +147,4 @@ def test_end_says_how_the_run_ended(tmp_path, killed, capsys):
     assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
     assert f"run {killed.run_id}: failed" in capsys.readouterr().err
     assert step.main(["End", "--root", str(root), "--run", "run-2"]) == 0
-    assert "before it began" in capsys.readouterr().err
+    assert "before its record was begun" in capsys.readouterr().err

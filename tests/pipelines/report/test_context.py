@@ -15,5 +15,5 @@ def test_the_run_to_compare_with_is_the_newest_that_was_evaluated(full, tmp_path
 
 def test_why_details_are_missing(bare, failed):
     assert bare.missing("Trainer") == NOT_RECORDED
-    assert failed.missing("Trainer") == "Trainer did not run, or did not end well."
+    assert failed.missing("Trainer") == "Trainer did not run, or failed."
     assert failed.missing("CsvExampleGen").startswith("CsvExampleGen did not run")

@@ -46,7 +46,7 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
     assert "auc of 2 runs, from 0.75 in the first to 0.81 in the last" in text
     facts = dict(zip(*([one.text for one in page.all(tag)] for tag in ("dt", "dd")), strict=True))
     assert facts == {
-        "Runs": "4", "pushed": "2", "failed": "1", "running": "1", "Versions to go back to": "1",
+        "Runs": "4", "pushed": "2", "failed": "1", "running": "1", "Versions for a rollback": "1",
     }  # fmt: skip
 
 

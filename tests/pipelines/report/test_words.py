@@ -19,6 +19,12 @@ def test_numbers_are_rounded_and_grouped(value, text):
     assert words.number(value) == text
 
 
+def test_a_noun_agrees_with_its_count():
+    assert words.counted(1, "column") == "1 column"
+    assert words.counted(0, "column") == "0 columns"
+    assert words.counted(2000, "rarer class", "rarer classes") == "2,000 rarer classes"
+
+
 def test_signs_shares_and_intervals():
     assert words.signed(0.25) == "+0.25"
     assert words.signed(-0.25) == "\N{MINUS SIGN}0.25"

@@ -4,6 +4,7 @@ from pipelines.config.retention import RetentionConfig
 from pipelines.errors import BadInputError
 from pipelines.report.files import index_file
 from pipelines.retention import prune
+from pipelines.retention.plan import Removal
 from pipelines.root.history import read_runs
 from pipelines.root.lock import LOCAL_KUBEFLOW, locked
 from pipelines.root.pruned_runs import PrunedRuns
@@ -26,7 +27,7 @@ def test_the_rules_are_those_of_the_newest_run_and_options_go_before_them(root):
 def test_without_rules_it_is_refused(root):
     root.config = {**root.config, "retention": {}}
     root.add_run(30)
-    with pytest.raises(BadInputError, match=r"Nothing says what .* is to keep"):
+    with pytest.raises(BadInputError, match=r"There are no rules for .*: the newest run"):
         prune.prune_command(root.path, {}, dry_run=False)
 
 
@@ -62,6 +63,12 @@ def test_it_says_what_was_removed(root):
     prune.prune_after_run(root.path, RetentionConfig(artifacts=1), said.append)
     # 4,820 bytes of artifacts, 4 of data; and three empty folders of executions
     assert said == ["  [retention] removed 8 files and folders, 4.8 kB"]
+
+
+def test_one_removal_is_in_the_singular(root):
+    removal = Removal("log", root.path / "run.log", "it is old", 1_000)
+    assert prune.summary([removal]) == "removed 1 file or folder, 1.0 kB"
+    assert prune.summary([removal], dry_run=True) == "would remove 1 file or folder, 1.0 kB"
 
 
 def test_a_removed_run_stays_known_by_its_spans_and_version_and_the_index_is_made_again(root):

@@ -54,7 +54,7 @@ def test_a_module_decides_itself(tmp_path):
 
 def test_the_table_is_aligned(tmp_path):
     lines = table_lines(rows_of(tmp_path))
-    assert lines[0].split() == ["column", "taken", "for", "used", "as", "missing", "note"]
+    assert lines[0].split() == ["column", "kind", "used", "as", "missing", "note"]
     assert len(lines) == 8
     assert {
         line.index(word)

@@ -147,7 +147,7 @@ def test_a_label_beyond_float32_is_named(tmp_path, bad):
 
 def test_a_label_that_is_no_number_among_numbers_is_named(tmp_path):
     columns = {"x": X, "y": [0, 1] * 29 + [0, "1_0"]}
-    with pytest.raises(BadInputError, match="line 61, column 'y': the label '1_0' is no number"):
+    with pytest.raises(BadInputError, match="line 61, column 'y': the label '1_0' is not a number"):
         plan_for(tmp_path, columns, "y")
     plan = plan_for(tmp_path, columns, "y", "data.problem_type=multi-class")
     assert plan.label.classes == ("0", "1", "1_0")

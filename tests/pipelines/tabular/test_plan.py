@@ -8,6 +8,7 @@ from pipelines.tabular.plan import (
     LabelPlan,
     NumericFeature,
     TabularPlan,
+    TextFeature,
     TrainingPlan,
     TreesPlan,
 )
@@ -66,6 +67,14 @@ def test_the_notes_name_the_problem_and_each_column_that_is_not_used():
         .notes()[0]
         .startswith("regression problem: 'fare' from 1 numeric")
     )
+
+
+@pytest.mark.parametrize(
+    ("num", "words"), [(1, "features and 1 column of text"), (2, "features and 2 columns of text")]
+)
+def test_columns_of_text_agree_with_their_count(num, words):
+    text = (TextFeature(column="review", hash_buckets=10, has_pairs=False),) * num
+    assert PLAN.model_copy(update={"text": text}).notes()[0].endswith(words)
 
 
 @pytest.mark.parametrize(

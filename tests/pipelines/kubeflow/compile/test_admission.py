@@ -36,7 +36,7 @@ def test_the_steps_are_those_of_the_pipeline():
         ({"pipeline_root": "/data"}, "'/data'.*minio://.*kubeflow.root instead"),
         ({"pipeline_root": "minio://"}, "kubeflow.pipeline_root = 'minio://'"),
         ({"root": None}, "kubeflow.root is missing"),
-        ({"root": "/elsewhere/taxi"}, "on no volume.*/mnt/pipelines"),
+        ({"root": "/elsewhere/taxi"}, "not on a volume.*/mnt/pipelines"),
         ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
         ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
         ({"name": "a" * 58}, "at most 57"),
@@ -89,7 +89,7 @@ def test_data_in_an_object_store_are_refused(config_of, scheme, name):
     with pytest.raises(BadInputError) as refused:
         check_config(config_of(data={"path": path, "label": "tips"}))
     said = str(refused.value)
-    assert said.startswith(f"data.path = {path!r}: steps read files, and no object store")
+    assert said.startswith(f"data.path = {path!r}: steps read files, not object stores")
     assert "Put the files on a volume" in said
     assert "/mnt/pipelines" in said
 
@@ -150,7 +150,7 @@ TASKS = {"plan": {}}
     ("changes", "message"),
     [
         ({"schemaVersion": "2.0.0"}, "schemaVersion='2.0.0'"),
-        ({"root": {"dag": {"tasks": {"my_task": {}}}}}, "'my_task' is no name"),
+        ({"root": {"dag": {"tasks": {"my_task": {}}}}}, "'my_task' is not a valid name"),
         (
             {
                 "root": {

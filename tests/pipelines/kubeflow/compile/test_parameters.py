@@ -70,7 +70,7 @@ def test_a_column_may_have_dots_in_its_name(config_of):
 
 
 def test_a_key_that_was_not_compiled(config_of):
-    with pytest.raises(BadInputError, match=r"trainer.sed is no key.*trainer.sed='7'"):
+    with pytest.raises(BadInputError, match=r"trainer.sed is not a key.*trainer.sed='7'"):
         given(config_of, ("trainer.sed", "7"))
 
 

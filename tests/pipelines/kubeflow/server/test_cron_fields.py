@@ -29,8 +29,8 @@ def test_what_kubeflow_takes(name, text):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("minute", "61", "'61' is no minute: 0 to 59"),
-        ("hour", "3,24", "'3,24' is no hour: 0 to 23"),
+        ("minute", "61", "'61' is not a valid minute: 0 to 59"),
+        ("hour", "3,24", "'3,24' is not a valid hour: 0 to 23"),
         ("day", "0", "1 to 31"),
         ("month", "13", "1 to 12, or JAN to DEC"),
         ("month", "MON", "1 to 12"),
@@ -38,9 +38,9 @@ def test_what_kubeflow_takes(name, text):
         ("hour", "20-4", "ends before it begins"),
         ("weekday", "FRI-MON", "ends before it begins"),
         ("second", "*/0", "a step of 0"),
-        ("second", "1,,2", "no field of a schedule"),
-        ("day", "L", "no field of a schedule"),
-        ("weekday", "5#3", "no field of a schedule"),
+        ("second", "1,,2", "not a field of a schedule"),
+        ("day", "L", "not a field of a schedule"),
+        ("weekday", "5#3", "not a field of a schedule"),
     ],
 )
 def test_what_it_would_not_start(name, text, message):
@@ -64,9 +64,12 @@ def test_seconds_may_be_left_out(cron, expected):
     [
         ("0 3", 'cron "0 3" has 2 fields. Kubeflow takes five or six fields'),
         ("0 0 3 * * * *", "has 7 fields"),
-        ("61 3 * * *", "cron \"61 3 * * *\": '61' is no minute: 0 to 59"),  # as it was written
-        ("0 61 3 * * *", "cron \"0 61 3 * * *\": '61' is no minute: 0 to 59"),
-        ("0 24 * * *", "'24' is no hour: 0 to 23"),
+        (
+            "61 3 * * *",
+            "cron \"61 3 * * *\": '61' is not a valid minute: 0 to 59",
+        ),  # as it was written
+        ("0 61 3 * * *", "cron \"0 61 3 * * *\": '61' is not a valid minute: 0 to 59"),
+        ("0 24 * * *", "'24' is not a valid hour: 0 to 23"),
     ],
 )
 def test_a_schedule_that_kubeflow_would_not_take(cron, message):

@@ -34,7 +34,7 @@ def test_a_run_that_is_silent_for_long_has_failed(begun, killed):
     assert tidy_runs(root, NOW) == [killed.run_id]
     record = RunRecords(root).read(killed.run_id)
     assert record.status == "failed"
-    assert "nothing was heard of this run for 14 days" in record.reason
+    assert "no sign of life from this run for 14 days" in record.reason
     assert folder.read_run_id() == killed.run_id  # a step that is at work yet opens it again
     assert tidy_runs(root, NOW) == []
 

@@ -12,7 +12,7 @@ def test_a_row_for_each_column(full, bare):
     assert list(rows) == [HOSTILE, RTL, "paid"]
     assert rows[HOSTILE]["missing"] == pytest.approx(30 / 300)  # 20 of 200 and 10 of 100
     assert rows[HOSTILE]["summary"] == "mean 2.5, from 0 to 10"
-    assert rows[RTL]["summary"] == f"3 values, often {HOSTILE}"
+    assert rows[RTL]["summary"] == f"3 values, most often {HOSTILE}"
     assert rows["paid"]["plot"] is None  # an empty histogram
     assert describe(bare)["rows"][0]["missing"] == 0.125  # of the record
 
@@ -37,6 +37,7 @@ def test_one_value_and_no_values():
     assert number_plot({"train": [[3, 3, 9]]})["text"] == "one value"
     assert number_plot({"train": []}) is None
     assert category_plot({"train": []}) is None
+    assert category_plot({"train": [["a", 6]]})["text"] == "the most frequent value"
 
 
 def test_categories_are_shares_of_their_split():

@@ -24,7 +24,7 @@ def test_what_became_of_the_data(full):
     ]  # fmt: skip
     assert span["left_out"] == 0
     page = render_report(full)
-    assert "What became of the data" in page
+    assert "Runs with the same data" in page
     assert "20260102-030405 (this run)" in page
 
 

@@ -26,10 +26,10 @@ def test_binary_plots_and_confusion(full):
     assert [plot.title for plot in found["plots"]] == [
         "ROC curve", "Precision and recall", "Calibration", "Predicted probabilities by class",
     ]  # fmt: skip
-    assert "With at most 10 % of the negatives, 60 % of the positives are found." in (
+    assert "At a false positive rate of at most 10 %, the recall is 60 %." in (
         found["plots"][0].description
     )
-    assert "Furthest off: 70.0 % predicted, 60.0 % observed." in found["plots"][2].description
+    assert "Largest deviation: 70.0 % predicted, 60.0 % observed." in found["plots"][2].description
     first, second = found["confusion"]["rows"]
     assert found["confusion"]["classes"] == ["no", HOSTILE]
     assert [cell["text"] for cell in first["cells"]] == ["80", "25"]
@@ -64,9 +64,7 @@ def test_multi_class_and_regression(full):
     }  # fmt: skip
     found = describe(with_plots(full, problem_type="regression", model=model))
     assert [plot.title for plot in found["plots"]] == ["Predicted against actual", "Residuals"]
-    assert (
-        "The median is 0.125; nine of ten are from -0.25 to 0.5." in found["plots"][1].description
-    )
+    assert "The median is 0.125; 90 % are between -0.25 and 0.5." in found["plots"][1].description
 
 
 def test_what_is_not_known_is_said(full, bare, failed):

@@ -43,7 +43,7 @@ def test_keras_curves_are_of_the_same_quantity():
         (
             0.5,
             "The training waited for its input 50% of the time. Its input takes longer than its steps: parse "
-            "whole batches (batch before map), cache what fits in memory, let map work in parallel, and "
+            "whole batches (batch before map), cache data that fit in memory, run map in parallel, and "
             "prefetch.",
         ),
     ],

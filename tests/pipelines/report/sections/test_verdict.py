@@ -11,10 +11,10 @@ def test_the_verdict_in_words(full, failed):
     )
     for changes, part in (
         ({"baseline_version": None}, "It is the first"),
-        ({"status": "not_blessed"}, "1 of 2 checks failed, so that nothing was pushed. Version"),
+        ({"status": "not_blessed"}, "1 of 2 checks failed, so nothing was pushed. Version"),
         ({"status": "not_blessed", "serving_version": None}, "No version serves."),
         ({"status": "unchanged"}, "version 1770000000 serves"),
-        ({"status": "running"}, "The run goes on."),
+        ({"status": "running"}, "The run has not ended."),
         ({"status": "interrupted", "components": ()}, "The run was interrupted; nothing was"),
     ):
         assert part in verdict_sentence(dataclasses.replace(record, **changes)), changes
