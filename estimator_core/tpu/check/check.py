@@ -103,7 +103,7 @@ def check_for_tpu(
 def _is_raised_by_execution(error: ValueError) -> bool:
     """Returns whether the execution raised an error, so that it is about TPUs; others are the user's."""
     *_, last = traceback.walk_tb(error.__traceback__)
-    return pathlib.Path(last[0].f_code.co_filename).parent == _PACKAGE / "execution"
+    return pathlib.Path(last[0].f_code.co_filename).is_relative_to(_PACKAGE / "execution")
 
 
 def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.execution.current import current_execution
+from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 
 tf1 = tf.compat.v1
 
@@ -13,7 +14,7 @@ def test_what_each_mode_fetches(make_estimator, input_fn, eval_input_fn):
     train = estimator.build_program("train", input_fn)
     assert train.fetches == [train.spec.train_op, train.spec.loss]
     values, _ = estimator.build_program("eval", eval_input_fn).fetches
-    assert set(values) == {"loss", "mae", "global_step"}
+    assert set(values) == {"loss", "mae", "global_step", SHARE_WITH_ROWS}
     predict = estimator.build_program("infer", eval_input_fn)
     assert predict.fetches is predict.spec.predictions
     assert set(predict.fetches) == {"y"}
