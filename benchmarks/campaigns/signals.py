@@ -56,14 +56,14 @@ class Row:
     """A signal, and what came of it.
 
     Attributes:
-      during: What ran when the signal was sent: a component, or what is before or behind all of them.
-      is_plain: Whether it was the plain command.
-      number: Of the signal.
+      during: Component that ran when the signal was sent, or the time before or after all of them.
+      is_plain: True for the plain command.
+      number: Number of the signal.
       at_secs: After the start of the process.
-      ended_secs: From the signal to the end of the process.
+      ended_secs: Seconds from the signal to the end of the process.
       code: Its exit code.
-      pushed: Whether a version was there before the signal.
-      resumed: What became of `--resume`.
+      pushed: True if a version was there before the signal.
+      resumed: Outcome of `--resume`.
       wrong: All that should have been otherwise.
     """
 
@@ -96,10 +96,10 @@ class Campaign:
     """Runs the command in roots of its own.
 
     Args:
-      folder: For data and roots.
-      rows: Of the CSV.
-      steps: Of the training.
-      seed: Of the data and the moments.
+      folder: Folder for data and roots.
+      rows: Rows of the CSV.
+      steps: Steps of the training.
+      seed: Seed of the data and the moments.
     """
 
     def __init__(self, folder: Path, rows: int, steps: int, seed: int):

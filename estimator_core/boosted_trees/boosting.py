@@ -109,7 +109,7 @@ class Boosting:
         that the tree is grown by.
 
         Args:
-            steps: How many, all of one tree.
+            steps: Number of steps, all of one tree.
         """
         if self._by_own_gradients:
             return steps < self.steps_left_in_tree  # the tree is not grown yet

@@ -109,7 +109,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the Estimator and what `train_and_evaluate` needs.
 
     Args:
-      trainer_fn_args: Where the data are, where the model goes and how long to train: `train_files`,
+      trainer_fn_args: Paths of the data and of the model, and the length of the training: `train_files`,
         `eval_files`, `transform_output`, `serving_model_dir`, `train_steps`, `eval_steps`,
         `custom_config`, ...
       schema: `Schema` of the raw columns, as SchemaGen inferred it or as you curated it.
