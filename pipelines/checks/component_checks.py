@@ -73,7 +73,7 @@ class ComponentCheck(Protocol):
         Args:
           outputs: Of the component.
           findings: Takes it.
-          root: Of the pipeline.
+          root: Root folder of the pipeline.
 
         Raises:
           RunFailedError: The run must not go on.
@@ -89,7 +89,7 @@ class LabelCheck:
       label: Its column.
       decimal: The decimal mark of its numbers; None reads them as Python does.
       split_by: `split.by`.
-      stops: Whether a difference ends the run.
+      stops: True if a difference ends the run.
     """
 
     component: str
@@ -148,7 +148,7 @@ class AnomalyCheck:
     Attributes:
       component: Id of the ExampleValidator.
       on_anomalies: `example_validator.on_anomalies`.
-      has_own_schema: Whether the schema is the user's.
+      has_own_schema: True if the schema is the user's.
     """
 
     component: str
@@ -194,7 +194,7 @@ class ModelCheck:
     """Reports how the model was trained, and what it takes.
 
     Attributes:
-      compares_models: Whether it is the best of several.
+      compares_models: True if it is the best of several.
     """
 
     compares_models: bool = True

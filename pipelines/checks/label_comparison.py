@@ -40,7 +40,7 @@ class LabelComparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance does not explain the difference, and it is large enough to matter."""
+        """True if chance does not explain the difference, and it is large enough to matter."""
         return self.p_value < MAX_P_VALUE and self.distance >= MIN_DISTANCE
 
     def as_record(self, label: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class SchemaKeeping:
 
         Args:
           schema_uri: Of the `Schema` artifact that was inferred.
-          root: Of the pipeline.
+          root: Root folder of the pipeline.
           run_id: The run.
         """
         if schema_file(root).exists():

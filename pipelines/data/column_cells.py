@@ -16,7 +16,7 @@ class ColumnCells:
     They come from the counts of the profile, or from the files where there are too many to count.
 
     Attributes:
-      profile: Of the files.
+      profile: Profile of the files.
       column: Name.
     """
 

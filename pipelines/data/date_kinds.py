@@ -34,7 +34,7 @@ class DateColumn:
     Attributes:
       date_format: How they are written.
       days: What the days since 1970 (UTC, with fractions) are like.
-      has_time: Whether the times of day differ.
+      has_time: True if the times of day differ.
     """
 
     date_format: DateFormat
@@ -55,7 +55,7 @@ def formats_of(
       column: Its profile.
       cells: Its cells.
       order: `day-first` or `month-first` where the configuration says it.
-      is_given: Whether the configuration says that these are dates: a number needs no name then
+      is_given: True if the configuration says that these are dates: a number needs no name then
         that says so.
     """
     if not column.is_numeric:
@@ -112,7 +112,7 @@ def recognise_dates(
       column: Its profile.
       cells: Its cells.
       order: `day-first` or `month-first` where the configuration says it.
-      is_given: Whether the configuration says that these are dates.
+      is_given: True if the configuration says that these are dates.
 
     Raises:
       AmbiguousDatesError: Day and month cannot be told apart.

@@ -27,7 +27,7 @@ class Dialect:
 
     @property
     def is_plain(self) -> bool:
-        """Whether CsvExampleGen reads it."""
+        """True if CsvExampleGen reads it."""
         return self == Dialect()
 
     def __str__(self) -> str:

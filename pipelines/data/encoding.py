@@ -32,7 +32,7 @@ class Utf8Files:
 
     @property
     def are_copies(self) -> bool:
-        """Whether the files had to be copied."""
+        """True if the files had to be copied."""
         return self.files != self.originals
 
     def in_words_of_user(self, message: str) -> str:

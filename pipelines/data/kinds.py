@@ -33,11 +33,11 @@ class ColumnKind:
       date_format: Of dates.
       moments: Of numbers, or of the days of dates.
       has_time: Of dates: whether times of day differ.
-      keeps_text: Whether it has to stay text though its cells look like numbers.
+      keeps_text: True if it has to stay text though its cells look like numbers.
       words: Of a boolean: its words, the true one first.
-      is_given: Whether the configuration says it.
+      is_given: True if the configuration says it.
       doubt: What the user should decide; None when nothing is in doubt.
-      is_new: Whether the root's schema does not have the column, nor the configuration.
+      is_new: True if the root's schema does not have the column, nor the configuration.
     """
 
     name: KindName
@@ -62,7 +62,7 @@ def recognise_columns(
     """Returns what each column is taken for.
 
     Args:
-      profile: Of the files.
+      profile: Profile of the files.
       given: What the configuration says of columns.
       decimal: The decimal mark that the configuration gives.
       dates: `day-first` or `month-first` where the configuration says it.

@@ -31,7 +31,7 @@ class Leak:
     Attributes:
       column: Name.
       evidence: How well, in words.
-      is_copy: Whether it is the label itself, each value under another name.
+      is_copy: True if it is the label itself, each value under another name.
     """
 
     column: str
@@ -52,10 +52,10 @@ def find_leaks(
     rule is judged on rows that it has not seen: each row is left out when the rule for it is made.
 
     Args:
-      profile: Of the files.
+      profile: Profile of the files.
       kinds: What each column is taken for.
       label: Column.
-      is_regression: Whether the label is a number to predict, and no class.
+      is_regression: True if the label is a number to predict, and no class.
       candidates: Columns to look at.
     """
     table = _sample(profile, (label, *candidates))

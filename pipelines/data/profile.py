@@ -50,7 +50,7 @@ class ColumnProfile:
       maximum: Largest such number.
       mean: Of these numbers.
       variance: Of these numbers (population variance).
-      holds_missing_tokens: Whether a cell says `NA` or the like instead of being empty.
+      holds_missing_tokens: True if a cell says `NA` or the like instead of being empty.
       num_beyond_float32: Numbers that are infinite, or too large for TFX, which has float32.
       num_non_numbers: Of a column of text, the cells that are no numbers; None when there are many.
     """
@@ -75,12 +75,12 @@ class ColumnProfile:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all values are numbers."""
+        """True if all values are numbers."""
         return self.type in ("integer", "float")
 
     @property
     def is_text_by_few_cells(self) -> bool:
-        """Whether the column would be numeric but for a few cells, which may be mistakes."""
+        """True if the column would be numeric but for a few cells, which may be mistakes."""
         if self.type != "string" or not self.num_non_numbers:
             return False
         num_numbers = self.num_values - self.num_non_numbers
@@ -98,10 +98,10 @@ class CsvProfile:
       columns: By name, in the order of the header.
       num_rows: Rows below the headers.
       fingerprint: SHA-256 over the names and contents of the files.
-      has_byte_order_mark: Whether a file starts with the UTF-8 byte order mark.
-      has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
-      has_plain_header: Whether every first line is the names with commas between, without quotes.
-      has_irregular_quotes: Whether quotes stand within fields that do not start with one.
+      has_byte_order_mark: True if a file starts with the UTF-8 byte order mark.
+      has_unnamed_column: True if a header leaves a name empty; it is called `unnamed` here.
+      has_plain_header: True if every first line is the names with commas between, without quotes.
+      has_irregular_quotes: True if quotes stand within fields that do not start with one.
       quote_doubts: Quoted fields that may have swallowed rows, one sentence each.
       dialect: How fields are written.
       originals: The user's files by their copies in UTF-8, where they are in another encoding.
@@ -199,7 +199,7 @@ def profile_csv(
       files: UTF-8 text.
       dialect: How its fields are written.
       states: Of the files. Default: they are read.
-      quote_is_given: Whether the user says which quote it is, see `check_quotes`.
+      quote_is_given: True if the user says which quote it is, see `check_quotes`.
 
     Raises:
       BadInputError: An empty file, a header without rows, a row with too few or too many

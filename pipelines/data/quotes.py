@@ -28,7 +28,7 @@ class QuoteFindings:
     """What there is to know of the quotes of a file.
 
     Attributes:
-      is_irregular: Whether quotes stand where CsvExampleGen would take them for the start of a field.
+      is_irregular: True if quotes stand where CsvExampleGen would take them for the start of a field.
       doubts: Fields that may have swallowed rows, one sentence each.
     """
 
@@ -47,7 +47,7 @@ def check_quotes(
       file: UTF-8 text.
       header: Its column names.
       dialect: How its fields are written.
-      quote_is_given: Whether the user says that this is the quote: then fields that look as if they had
+      quote_is_given: True if the user says that this is the quote: then fields that look as if they had
         swallowed rows are doubts, and no error.
 
     Raises:

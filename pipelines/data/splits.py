@@ -44,7 +44,7 @@ class Splits:
 
     @property
     def needs_copies(self) -> bool:
-        """Whether each split needs files of its own."""
+        """True if each split needs files of its own."""
         return self.by in ("time", "files")
 
     @property

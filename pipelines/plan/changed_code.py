@@ -17,11 +17,11 @@ def touches_training(
     """Returns whether the code has changed where a run uses it that is to go on.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       records: Of the run, and of those whose training it went on with.
       code: As it is now.
       where: The name of the code, for the error.
-      force: Whether to go on in that case.
+      force: True if to go on in that case.
 
     Raises:
       BadInputError: It has, and `force` is not given. The message says what would be lost.

@@ -177,7 +177,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     Args:
       config: The configuration.
       data: The files.
-      stops_at_copies: Whether a column that is the label itself is an error. It is none in any case
+      stops_at_copies: True if a column that is the label itself is an error. It is none in any case
         where `[columns]` names the column.
 
     Raises:

@@ -31,8 +31,8 @@ class RunRequest:
       label: `--label`.
       settings: `--set`, each `section.key=value`.
       runner: Name of a runner.
-      enable_cache: Whether unchanged components are skipped.
-      resume: Whether to go on with the newest run that did not end.
+      enable_cache: True if unchanged components are skipped.
+      resume: True if to go on with the newest run that did not end.
       force: With `resume`: though its code has changed.
       config: A configuration that was validated before, in place of the four above.
       scheduled_by: The tick of a schedule that it belongs to.
@@ -52,7 +52,7 @@ class RunRequest:
 
     @property
     def gives_configuration(self) -> bool:
-        """Whether there is anything to make a configuration of."""
+        """True if there is anything to make a configuration of."""
         return bool(self.config_file or self.data or self.label or self.settings)
 
 

@@ -13,7 +13,7 @@ def push_outcome(pushed_model: Any, evaluation_uri: str, root: Path) -> RunOutco
     Args:
       pushed_model: The artifact that the Pusher has put out.
       evaluation_uri: Of the artifact that the Evaluator has put out.
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
     """
     import components
 

@@ -33,7 +33,7 @@ class Backfill:
       schedule: Whose configuration its runs have.
       ledger: What became of its ticks.
       ticks: One for each span, in their order, as they were at first.
-      begun: Whether some of it was done before.
+      begun: True if some of it was done before.
     """
 
     schedule: Schedule
@@ -48,7 +48,7 @@ class Backfill:
 
         Args:
           runner: Runs a tick.
-          keep_going: Whether it goes on after one that fails.
+          keep_going: True if it goes on after one that fails.
 
         Raises:
           StoppedError: The process is to end.
@@ -90,7 +90,7 @@ def plan_backfill(
       first: Of the spans: a number, or a date.
       last: Of them, included.
       now: UTC.
-      again: Whether all of it is done anew.
+      again: True if all of it is done anew.
 
     Raises:
       BadInputError: The range is none, or a span is not there.

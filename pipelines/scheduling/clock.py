@@ -24,7 +24,7 @@ class Clock(Protocol):
 
 
 class Stop:
-    """Whether the process is to end. A signal's handler sets it."""
+    """True if the process is to end. A signal's handler sets it."""
 
     def __init__(self) -> None:
         self.requested = False

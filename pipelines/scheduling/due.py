@@ -43,7 +43,7 @@ def find_due(
       schedule: A schedule; of one that is disabled, nothing is due.
       ledger: Of the schedule.
       now: UTC.
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       find: Finds the spans that are there.
 
     Raises:

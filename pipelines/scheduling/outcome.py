@@ -24,7 +24,7 @@ class Outcome:
       run_id: None if there is no run.
       reason: Why nothing was pushed.
       version: That was pushed.
-      drifted: Whether its data were unlike those of the model that serves.
+      drifted: True if its data were unlike those of the model that serves.
     """
 
     ending: Ending
@@ -39,7 +39,7 @@ def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
     """Returns how the newest start of a tick's run ended. Its process has ended.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       tick: Whose run it is.
       stdout: What the process has printed.
     """

@@ -27,7 +27,7 @@ class Schedule(Section):
       runner: `--runner` of the runs.
       cron: Five fields: minute hour day month weekday.
       every_secs: Seconds between two runs, counted from `created`.
-      on_new_span: Whether a run starts when a span arrives that no run has read.
+      on_new_span: True if a run starts when a span arrives that no run has read.
       poll_secs: How often new spans are looked for.
       timezone: Of `cron`.
       missed: Of ticks that are late, `catch-up` runs each, `latest` the last one, `skip` none.
@@ -35,7 +35,7 @@ class Schedule(Section):
         and 15 minutes at most.
       timeout_secs: After which a run is stopped and has failed. Default: none.
       retries: How often a run that failed goes on with `--resume`. Not if its data or configuration are bad.
-      enabled: Whether it starts runs.
+      enabled: True if it starts runs.
       since: Nothing before is due; when it was created or enabled.
       created: UTC.
       notify: Who is told, as the configuration file had it when the schedule was created.

@@ -35,7 +35,7 @@ class Scheduler:
     """Runs the schedules of a root.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
       clock: The time.
       stop: Says when to stop.
       on_change: Called after each change, for example to write metrics.

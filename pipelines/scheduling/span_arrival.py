@@ -32,7 +32,7 @@ class Arrival:
       key: Of its tick; later spans, and later versions, sort behind it.
       selection: `data.spans` of its run.
       since: When it was written, or moved to where it is.
-      is_complete: Whether it can be read; False while it is being written.
+      is_complete: True if it can be read; False while it is being written.
     """
 
     key: str
@@ -113,7 +113,7 @@ def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArriv
     Args:
       schedule: A schedule on new spans.
       ledger: Of the schedule.
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       find: Finds the spans that are there.
 
     Raises:

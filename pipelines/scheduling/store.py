@@ -26,7 +26,7 @@ class ScheduleStore:
     """The schedules of a root.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
     """
 
     def __init__(self, root: Path):

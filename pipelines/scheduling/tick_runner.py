@@ -68,9 +68,9 @@ class TickRunner:
     """Runs ticks, one after another.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
       clock: The time.
-      stop: Whether the scheduler is to end.
+      stop: True if the scheduler is to end.
       listener: Hears of waiting and of outcomes.
       command: Makes the command of a run.
       start: Starts it.

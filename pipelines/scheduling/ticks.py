@@ -22,8 +22,8 @@ class Tick:
       spans: `data.spans` of its run; None for what the configuration says.
       starts: How often its run was started.
       failures: How many of these starts have failed.
-      resumed: Whether the newest start went on with an unfinished run.
-      is_over_time: Whether that was stopped as it took too long.
+      resumed: True if the newest start went on with an unfinished run.
+      is_over_time: True if that was stopped as it took too long.
       pid: Of the newest process of its run.
       started: When its run was started first, UTC, ISO 8601.
       newest_start: When it was started the last time.
@@ -32,7 +32,7 @@ class Tick:
       status: What its run has come to.
       reason: Why it was not pushed, or why it was skipped.
       version: That was pushed.
-      drifted: Whether the data were unlike those of the model that serves.
+      drifted: True if the data were unlike those of the model that serves.
       count: How many ticks this one stands for: those that were skipped at once.
       first: When the first of them was due.
     """

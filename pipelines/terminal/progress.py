@@ -140,7 +140,7 @@ class Progress(logging.Handler):
 
         Args:
           component: What it is called.
-          trains: Whether it trains the model, and so may continue from a checkpoint.
+          trains: True if it trains the model, and so may continue from a checkpoint.
         """
         self._component = component
         self._trains = trains

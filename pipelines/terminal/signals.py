@@ -33,7 +33,7 @@ def end_at_signals(has_last_line: bool) -> None:
     """Makes a signal end the process, while there is nothing yet to put in order.
 
     Args:
-      has_last_line: Whether the command ends in a line of JSON.
+      has_last_line: True if the command ends in a line of JSON.
     """
     text = json.dumps(line_without_run("interrupted")) + "\n" if has_last_line else ""
     stdout = os.dup(1)  # the descriptor may point to a log when the signal comes

@@ -14,7 +14,7 @@ class Times:
     """Points in time, an element a cell.
 
     Attributes:
-      is_valid: Whether the cell is one; the others are meaningless where not.
+      is_valid: True if the cell is one; the others are meaningless where not.
       local_secs: Seconds since 1970 by the clock of the place.
       utc_secs: Seconds since 1970.
     """

@@ -1,4 +1,4 @@
-"""What killed runs have left behind in a root. The next run removes it; it holds the root's lock."""
+"""Removes the remains of killed runs from a root. The caller, the next run, holds the root's lock."""
 
 import logging
 import shutil
@@ -24,15 +24,15 @@ def tidy_root(
     *mended: str,
     settings: MetadataConfig | None = None,
 ) -> list[str]:
-    """Removes what killed runs have left, and makes a root that was moved whole again.
+    """Removes the remains of killed runs, and repairs the paths of a root that was moved.
 
-    Returns a note for each training that is lost by that.
+    Returns a note for each training that is lost by this.
 
     Args:
-      root: Of the pipeline.
-      run_id: The run that is about to begin, or to go on; what it has left itself is kept.
-      mended: Runs with whose training it goes on; that is kept, too.
-      settings: Where ML Metadata is. Default: what the root has noted.
+      root: Root folder of the pipeline.
+      run_id: Id of the run that is about to start or resume; its own files are kept.
+      mended: Ids of the runs whose training it continues; their files are kept, too.
+      settings: Location of ML Metadata. Default: the one recorded in the root.
     """
     killed: list[int] = []
     if has_store(root):

@@ -25,7 +25,7 @@ def systemd_unit(
     """Returns a service that runs all schedules of a root.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
       working_dir: Of the scheduler.
       schedules: Of the root; their configurations must be there, too, and they name variables.
       options: Further options of `schedule run`.

@@ -29,7 +29,7 @@ class PipelineCollector:
     """Collects the metrics of a root.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       clock: The time.
       outbox: The notifications that are to be sent.
     """

@@ -103,7 +103,7 @@ def standings(
     """Returns how the schedules of a root stand, by name.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       now: UTC.
       outbox: The notifications.
       find: Finds the spans of a schedule's data.

@@ -23,11 +23,11 @@ class Notification:
       time: When it was found, UTC, ISO 8601.
       text: One sentence for people.
       schedule: Name of the schedule.
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       host: The machine.
       tick: Key of the tick.
       due: When it was due.
-      run_id: Of the run; None if there is none.
+      run_id: Id of the run; None if there is none.
       status: Of the tick.
       reason: Why nothing was pushed.
       version: That was pushed.
@@ -70,7 +70,7 @@ def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[N
     """Returns the events of a tick that has its outcome.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       tick: Done.
       time: That it is now.
       output: Where its run printed to, for a run that has no log.
@@ -90,7 +90,7 @@ def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
     """Returns the event of ticks that should have been started by now.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       late: At least one, oldest first.
       time: That it is now.
     """
@@ -115,7 +115,7 @@ def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
     """Returns the event of a span that arrived after a later one and is not run.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
       tick: Of the span, skipped.
       time: That it is now.
     """
