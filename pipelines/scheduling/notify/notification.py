@@ -1,4 +1,4 @@
-"""What is told of scheduled runs: one JSON object for each event."""
+"""Notifications of scheduled runs: one JSON object for each event."""
 
 import os
 from collections.abc import Sequence
@@ -15,29 +15,29 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Notification:
-    """One event. Keys are added in later versions, and none is taken away while `schema` stays.
+    """One event. Later versions may add keys, but remove none while `schema` stays the same.
 
     Attributes:
-      id: The same whenever the event is told again.
-      event: See `NotifyConfig.on`.
-      time: When it was found, UTC, ISO 8601.
+      id: Id of the event, the same whenever its notification is repeated.
+      event: Kind of event, see `NotifyConfig.on`.
+      time: Time at which it was noticed, UTC, ISO 8601.
       text: One sentence for people.
       schedule: Name of the schedule.
       root: Root folder of the pipeline.
-      host: The machine.
+      host: Name of the machine.
       tick: Key of the tick.
-      due: When it was due.
+      due: Time at which the tick was due.
       run_id: Id of the run; None if there is none.
-      status: Of the tick.
-      reason: Why nothing was pushed.
-      version: That was pushed.
-      serving_version: That served when the run had ended.
-      metrics: Of the model, by name.
-      notes: What was found in the data, if that is the event.
+      status: Status of the tick.
+      reason: Reason why nothing was pushed.
+      version: Version that was pushed.
+      serving_version: Version that was served when the run ended.
+      metrics: Metrics of the model, by name.
+      notes: Findings in the data, if they are the event.
       report: Path of the report.
       log: Path of the log.
-      missed: Of the event `missed`: `count`, `first` and `last`, when the ticks were due.
-      schema: Version of this form.
+      missed: Fields of the event `missed`: `count`, and the due times `first` and `last`.
+      schema: Version of this format.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Notification:
     schema: int = SCHEMA
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what is sent."""
+        """Returns the fields as JSON values."""
         return asdict(self)
 
 
@@ -71,9 +71,9 @@ def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[N
 
     Args:
       root: Root folder of the pipeline.
-      tick: Done.
-      time: That it is now.
-      output: Where its run printed to, for a run that has no log.
+      tick: Finished tick.
+      time: Current time.
+      output: Output file of its run, for a run that has no log.
     """
     record = RunRecords(root).read(tick.run_id) if tick.run_id else None
     if tick.status is None:
@@ -91,8 +91,8 @@ def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
 
     Args:
       root: Root folder of the pipeline.
-      late: At least one, oldest first.
-      time: That it is now.
+      late: Late ticks, at least one, oldest first.
+      time: Current time.
     """
     first, last = late[0], late[-1]
     many = f"{len(late)} runs were" if len(late) > 1 else "a run was"
@@ -116,8 +116,8 @@ def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
 
     Args:
       root: Root folder of the pipeline.
-      tick: Of the span, skipped.
-      time: That it is now.
+      tick: Skipped tick of the span.
+      time: Current time.
     """
     return Notification(
         id=f"{tick.schedule}-{tick.key}-overtaken",
