@@ -101,7 +101,7 @@ def submit_command(
         raise BadInputError("--wait waits for one run; leave it out with --cron.")
     recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
     of_run = parse_parameters(parameters or ())
-    check_given(_loaded(config, settings), of_run)  # before kfp is imported, which takes a while
+    check_given(_loaded(config, settings), of_run)  # before the slow import of kfp
     given, text = _compiled(config, settings, None)
     if given.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)

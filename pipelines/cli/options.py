@@ -22,7 +22,7 @@ DEFAULT_ROOT = Path("pipeline_root")
 
 
 def given_path(text: str | Path) -> Path:
-    """Returns the path that an option gives; an empty one would be the working directory."""
+    """Returns the path of an option; refuses an empty one, which would be the working directory."""
     if not str(text):
         raise typer.BadParameter("it is empty. Give a path, such as ./name; . is the folder here.")
     return Path(text)
@@ -81,12 +81,12 @@ TokenFile = Annotated[
 
 @dataclass(frozen=True)
 class HostOptions:
-    """Which server of Kubeflow is meant.
+    """Options that select a server of Kubeflow.
 
     Attributes:
-      host: Its address; None for this machine.
-      namespace: Of the user.
-      token_file: Holds a token.
+      host: Address of the server; None for this machine.
+      namespace: Namespace of the user.
+      token_file: File with a token.
     """
 
     host: str | None
@@ -102,11 +102,11 @@ class HostOptions:
 
 
 def existing(root: Path, exit_code: int = EXIT_BAD_INPUT) -> Path:
-    """Returns a root, or ends the command if there is no such folder.
+    """Returns a root, or ends the command if the folder does not exist.
 
     Args:
       root: Absolute path.
-      exit_code: Of the command, if there is none.
+      exit_code: Exit code of the command if it does not exist.
     """
     if not root.is_dir():
         file = " (it is a file)" if root.exists() else ""

@@ -52,7 +52,7 @@ class _Resume(str, Enum):
 
 
 class RunCommand(TyperCommand):
-    """Takes `--resume` and `--resume=force`; an option of Typer's has a value always or never."""
+    """Accepts `--resume` and `--resume=force`; a Typer option has a value always or never."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Gives `--resume` its value."""
@@ -129,14 +129,14 @@ def run_command(
 
 @dataclass(frozen=True)
 class KubeflowOptions:
-    """The options of `run` that have a meaning with `--runner kubeflow` only."""
+    """Options of `run` that are valid with `--runner kubeflow` only."""
 
     local: bool
     image: str | None
     parameters: tuple[str, ...]
 
     def given(self) -> str | None:
-        """Returns the first option that was given; None if there is none."""
+        """Returns the first option that was given; None without one."""
         options = {"--local": self.local, "--image": self.image, "--param": self.parameters}
         return next((option for option, value in options.items() if value), None)
 
@@ -160,14 +160,14 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
                 else:
                     record = _run_components(request, progress, capture, kubeflow)
             finally:
-                ignore_signals()  # what is left is to say how it ended
+                ignore_signals()  # only the end is left to report
         line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
     except (BadInputError, SettingError) as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
-    except BaseException as error:  # SystemExit, too: this process has a line to print
+    except BaseException as error:  # SystemExit, too: this process still has a line to print
         if signal_has_come():
             code, line["status"] = EXIT_INTERRUPTED, "interrupted"
             display.line("✗ interrupted")
@@ -176,7 +176,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
             display.line(f"✗ {line['reason']}")
     display.close()
     print(json.dumps(line, allow_nan=False), flush=True)
-    # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
+    # Threads of Beam and gRPC must not keep a finished run alive, or change its exit code.
     os._exit(settled(code))
 
 
@@ -220,7 +220,7 @@ def _exit_code(record: "RunRecord") -> int:
 def _say_outcome(say: Any, record: "RunRecord") -> None:
     from pipelines.cli.runs_table import evaluation_lines
 
-    # A run of Kubeflow has its cache.
+    # A Kubeflow run continues by way of its cache.
     advice = "another run" if record.kubeflow_run else "`run --resume`"
     if record.status == "pushed":
         say(f"✓ pushed version {record.version}")
@@ -236,7 +236,7 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         say(f"✗ {record.reason}; {advice} goes on from here")
     else:
         say(f"✗ {record.reason}")
-        if not record.is_bad_input:  # other data or settings make another run
+        if not record.is_bad_input:  # other data or settings make a different run
             say(f"  once that is mended, {advice} goes on from here")
         say(f"  log: {record.log}")
     for line in evaluation_lines(record):

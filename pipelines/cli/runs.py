@@ -1,4 +1,4 @@
-"""`runs`, `report` and `rollback`: past runs, their pages, and which version serves."""
+"""`runs`, `report` and `rollback`: past runs, their pages, and the choice of the served version."""
 
 import json
 import sys
@@ -127,7 +127,7 @@ def rollback_command(
         print(done, file=sys.stderr)
         print(done.to, flush=True)
         try:
-            write_index(place)  # which says what serves
+            write_index(place)  # the index shows the served version
         except OSError as error:
             print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""`schedule`: runs that nobody starts by hand. Heavy imports happen inside the commands."""
+"""`schedule`: runs that start by themselves. Heavy imports happen inside the commands."""
 
 import json
 import sys

@@ -89,7 +89,7 @@ def run_command(
             if metrics_file is not None:
                 try:
                     write_metrics(collector, metrics_file)
-                except OSError as error:  # no reason for the runs to stop
+                except OSError as error:  # must not stop the runs
                     _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
 
         scheduler = Scheduler(place, clock, stop, on_change=write)
@@ -134,7 +134,7 @@ def backfill_command(
     scheduler.store.hide_receivers()
     schedule = scheduler.store.chosen(name)
     folder = scheduler.store.folder / schedule.name
-    # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
+    # Runs of `schedule run` and these take turns, by the lock of the run.
     with (
         scheduler_lock(folder / "backfills", "schedule backfill"),
         _signals_to(stop),
@@ -146,7 +146,7 @@ def backfill_command(
             for tick in backfill.run(runner, keep_going):
                 said_of = f": {tick.reason}" if tick.reason else ""
                 print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
-        scheduler.send()  # `schedule run`, which would do so, may not be there
+        scheduler.send()  # in case no `schedule run` is active to do so
         summary = backfill.summary()
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
@@ -228,7 +228,7 @@ def manifest_command(
 
 
 def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":
-    """Returns how the schedules of a root stand, the time of that, and the notifications."""
+    """Returns the state of a root's schedules, the time of that, and the notifications."""
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.overview import standings
     from pipelines.scheduling.scheduler import Scheduler
@@ -241,7 +241,7 @@ def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":
 
 @contextlib.contextmanager
 def _signals_to(stop: "Stop") -> Iterator[None]:
-    """Has SIGINT and SIGTERM ask a scheduler to stop."""
+    """Makes SIGINT and SIGTERM ask a scheduler to stop."""
     former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in former:
         signal.signal(number, stop.request)
@@ -269,7 +269,7 @@ def _metrics_at(collector: "PipelineCollector", address: str, port: int | None) 
 
 @contextlib.contextmanager
 def _log_to_stderr() -> Iterator[None]:
-    """Has what is logged meanwhile shown on stderr, with the time, and nowhere else."""
+    """Shows log messages on stderr, with the time, and nowhere else."""
     handler: Any = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("pipelines")

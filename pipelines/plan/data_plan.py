@@ -1,4 +1,4 @@
-"""What a run makes of its data, before anything is written: files, columns, splits, model."""
+"""The plan of a run's data, before anything is written: files, columns, splits, model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,16 +30,16 @@ from pipelines.tabular.label import check_label_column
 
 @dataclass(frozen=True)
 class CsvData:
-    """The files, read.
+    """The data files after reading.
 
     Attributes:
-      profile: Of all files.
-      kinds: What each column is taken for.
-      splits: How the rows are divided.
-      texts: The user's files, and copies of them in UTF-8 where they are in another encoding.
-      findings: What is worth knowing, one sentence each.
-      kept: Columns that are read as the root's schema has them.
-      spans: That are read; None where `data.path` has none.
+      profile: Profile of all files.
+      kinds: Kind of each column.
+      splits: Division of the rows.
+      texts: User's files, and copies of them in UTF-8 if they are in another encoding.
+      findings: Notes for the user, one sentence each.
+      kept: Columns whose type comes from the root's schema.
+      spans: Spans that are read; None where `data.path` has none.
     """
 
     profile: CsvProfile
@@ -53,17 +53,17 @@ class CsvData:
 
 @dataclass(frozen=True)
 class DataPlan:
-    """What is learned from the files, and how.
+    """Plan of the training: data, columns and code.
 
     Attributes:
       data: The files.
-      code: What is trained.
-      columns: The table of columns.
+      code: Code of the model.
+      columns: Table of the columns.
       leaks: Columns that are the label in other words.
-      findings: What is worth knowing, one sentence each.
-      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, beside those
-        that the root's schema has as text.
-      schema: The user's own; None infers it.
+      findings: Notes for the user, one sentence each.
+      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, besides those
+        that are text in the root's schema.
+      schema: User's own schema; None infers it.
     """
 
     data: CsvData
@@ -80,15 +80,15 @@ def read_data(
     root_schema: RootSchema | None = None,
     pinned_spans: Sequence[SpanRecord] = (),
 ) -> CsvData:
-    """Returns what the files of a configuration hold.
+    """Reads the files of a configuration.
 
     Args:
-      config: The configuration.
-      root_schema: What the columns are in the root; None takes them as they look.
-      pinned_spans: The spans that are read, whatever is there meanwhile. Default: those of `data.spans`.
+      config: Configuration of the run.
+      root_schema: Schema of the root; None reads the columns as they look.
+      pinned_spans: Spans to read, even if newer ones exist now. Default: those of `data.spans`.
 
     Raises:
-      BadInputError: They cannot be read, or do not fit the configuration.
+      BadInputError: The files cannot be read, or do not fit the configuration.
     """
     data = config.data
     originals, eval_files, spans = _find_files(config, pinned_spans)
@@ -131,15 +131,15 @@ def read_data(
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
-    """Checks that a configuration still means the files that were read.
+    """Checks that a configuration still refers to the files that were read.
 
     Args:
-      config: The configuration.
-      data: The files that were read.
-      spans: Those of them; None where `data.path` has none.
+      config: Configuration of the run.
+      data: Profile of the files that were read.
+      spans: Their spans; None where `data.path` has none.
 
     Raises:
-      BadInputError: Files have come or are gone.
+      BadInputError: Files were added or removed.
     """
     now, _, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
@@ -154,7 +154,7 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
 def _find_files(
     config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
 ) -> tuple[list[Path], set[Path], ResolvedSpans | None]:
-    """Returns the files of a configuration, those of them that evaluate, and the spans they are of."""
+    """Returns the files of a configuration, those of them that evaluate, and their spans."""
     data = config.data
     eval_files: set[Path] = set()
 
@@ -172,13 +172,12 @@ def _find_files(
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
-    """Returns what is learned from the files, and how, if all of the configuration fits them.
+    """Returns the plan of the training, after checking all of the configuration against the files.
 
     Args:
-      config: The configuration.
-      data: The files.
-      stops_at_copies: True if a column that is the label itself is an error. It is none in any case
-        where `[columns]` names the column.
+      config: Configuration of the run.
+      data: Files that were read.
+      stops_at_copies: Raises if a column is the label itself, unless `[columns]` names that column.
 
     Raises:
       BadInputError: The data cannot be learned from, or a setting does not fit them.

@@ -18,12 +18,12 @@ from pipelines.terminal.progress import Display
 
 
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
-    """Returns what a run is going to do.
+    """Returns the plan of a run.
 
     Args:
-      request: What to run, and where.
-      display: Shows the progress.
-      inputs: Of `read_inputs`. Default: they are read.
+      request: Request of the command line.
+      display: Display of the progress.
+      inputs: Inputs that `read_inputs` returned. Default: they are read.
 
     Raises:
       BadInputError: The data, the configuration or the root cannot be used.
@@ -87,7 +87,7 @@ def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
 
 
 def check_same_root_schema(plan: RunPlan) -> None:
-    """Checks that the root's schema is the one that a plan was made by.
+    """Checks that the root's schema has not changed since the plan was made.
 
     Raises:
       BadInputError: Another process has written it meanwhile.
@@ -103,12 +103,12 @@ def check_same_root_schema(plan: RunPlan) -> None:
 
 
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
-    """Checks that what is asked for is what the unfinished run was doing."""
+    """Checks that the request matches the unfinished run."""
     advice = "Start a new run without --resume; unchanged components are reused all the same"
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    known = unfinished.validated_config()  # with settings that are new since
+    known = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
         _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
         for one in (known, config)
@@ -127,7 +127,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
 
 
 def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:
-    """Checks that an unfinished run does not rest on a validation that does not count any more."""
+    """Checks that an unfinished run does not depend on a validation that no longer counts."""
     advice = "Start a new run without --resume; unchanged components are reused all the same."
     origin = root_schema.origin if root_schema else None
     if origin and origin.accepted_for is not None and origin.written >= unfinished.started:
