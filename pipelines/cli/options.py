@@ -35,7 +35,10 @@ def _absolute(text: str | Path) -> Path:
 Root = Annotated[
     Path,
     typer.Option(
-        "--root", metavar="DIR", parser=_absolute, help="Where everything of the pipeline is kept."
+        "--root",
+        metavar="DIR",
+        parser=_absolute,
+        help="Folder for everything that the pipeline keeps.",
     ),
 ]
 Config = Annotated[
@@ -55,18 +58,19 @@ Label = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="section.key=value", help="Goes before the configuration file."),
+    typer.Option("--set", metavar="section.key=value", help="Overrides the configuration file."),
 ]
 ScheduleName = Annotated[
-    str | None, typer.Option("--name", help="Of the schedule. Default: the only one of the root.")
+    str | None,
+    typer.Option("--name", help="Name of the schedule. Default: the only one of the root."),
 ]
 Host = Annotated[
     str | None,
-    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines: its schedules."),
+    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines, for its schedules."),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", help="On Kubeflow, of the user, where there are several."),
+    typer.Option("--namespace", help="User's namespace on Kubeflow, where there are several."),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -74,7 +78,7 @@ TokenFile = Annotated[
         "--token-file",
         metavar="FILE",
         parser=given_path,
-        help="Holds a token for Kubeflow's server.",
+        help="File with a token for Kubeflow's server.",
     ),
 ]
 

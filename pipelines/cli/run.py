@@ -83,7 +83,7 @@ def run_command(
         typer.Option(
             "--resume",
             metavar="[=force]",
-            help="Go on with the newest run if it did not end; with =force though the code of the "
+            help="Continue the newest run if it did not end; with =force even if the code of the "
             "model has changed.",
         ),
     ] = None,
@@ -102,7 +102,9 @@ def run_command(
     parameters: Parameters = None,
     scheduled_by: Annotated[
         str | None,
-        typer.Option("--scheduled-by", hidden=True, help="The tick of a schedule; of `schedule`."),
+        typer.Option(
+            "--scheduled-by", hidden=True, help="Tick of the schedule that starts the run."
+        ),
     ] = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
@@ -188,7 +190,7 @@ def _run_components(
 
     if option := kubeflow.given():
         raise BadInputError(
-            f"{option} has a meaning with --runner kubeflow only. Received: --runner {request.runner}"
+            f"{option} is for --runner kubeflow only. Received: --runner {request.runner}"
         )
     return run_pipeline(request, progress, capture)
 
@@ -233,11 +235,11 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
     elif record.status == "interrupted":
-        say(f"✗ {record.reason}; {advice} goes on from here")
+        say(f"✗ {record.reason}; {advice} continues from here")
     else:
         say(f"✗ {record.reason}")
         if not record.is_bad_input:  # other data or settings make a different run
-            say(f"  once that is mended, {advice} goes on from here")
+            say(f"  fix that, then {advice} continues from here")
         say(f"  log: {record.log}")
     for line in evaluation_lines(record):
         say(line)

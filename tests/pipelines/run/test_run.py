@@ -192,7 +192,7 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
     shown = []
     record = killed.changed(status=status, reason="it broke", kubeflow_run="run-1")
     cli._say_outcome(shown.append, record)
-    assert any("another run goes on from here" in line for line in shown)
+    assert any("another run continues from here" in line for line in shown)
     assert not any("--resume" in line for line in shown)
 
 

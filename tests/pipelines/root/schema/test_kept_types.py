@@ -134,10 +134,10 @@ def test_codes_with_leading_zeros_are_read_as_in_the_run_that_left_the_schema(tm
 
 def test_what_is_taken_for_something_else_now_is_said(read):
     data, _ = read(kinds={**KINDS, "n": "category", "size": "date", "flag": "category"})
-    said = [text for text in data.findings if "was taken for" in text]
+    said = [text for text in data.findings if "was read as" in text]
     assert said == [
-        "column 'size' was taken for date, and is taken for number now",
-        "column 'n' was taken for category, and is taken for number now",
+        "column 'size' was read as date, and is read as number now",
+        "column 'n' was read as category, and is read as number now",
     ]
 
 
