@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from pipelines.terminal.signals import end_at_signals
-from pipelines.terminal.streams import settled, use_safe_streams
+from pipelines.terminal.streams import checked_exit_code, use_safe_streams
 
 _OURS = ("pipelines", "components", "estimator_core")
 _EXIT_FAILED = 1
@@ -24,7 +24,7 @@ def main() -> None:
     try:
         app(prog_name="python -m pipelines")
     except SystemExit as ending:
-        sys.exit(settled(int(ending.code or 0)))
+        sys.exit(checked_exit_code(int(ending.code or 0)))
 
 
 def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:

@@ -111,7 +111,7 @@ def model_fingerprint(
     code: ModelCode,
     digests: Sequence[str],
     schema: CuratedSchema | None,
-    kept_types: Sequence[Sequence[str]] = (),
+    type_overrides: Sequence[Sequence[str]] = (),
 ) -> str:
     """Returns a hash of everything that determines a model; empty without the source of its code.
 
@@ -122,7 +122,7 @@ def model_fingerprint(
       code: Code that Transform and Trainer call.
       digests: SHA-256 of each data file.
       schema: Curated schema; None if it is inferred.
-      kept_types: Columns that are read as text, and as float32, though their cells look different.
+      type_overrides: Columns that are read as text, and as float32, though their cells look different.
     """
     users_code = code_fingerprint(code)
     if not users_code:
@@ -139,8 +139,8 @@ def model_fingerprint(
         code.eval_steps,
         code.required_label,
     ]
-    if any(kept_types):
-        settings["kept_types"] = list(map(list, kept_types))
+    if any(type_overrides):
+        settings["kept_types"] = list(map(list, type_overrides))
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for part in (users_code, schema.fingerprint if schema else "", library_versions()):
         digest.update(part.encode() + b"\0")

@@ -65,9 +65,9 @@ def reason_in_words(
     }
     if outcome.why != "changed":
         return fixed[outcome.why]
-    said = list(dict.fromkeys(_changes(component, outcome, now, former)))
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return "; ".join(said[:_SHOWN]) + more
+    changes = list(dict.fromkeys(_changes(component, outcome, now, former)))
+    more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    return "; ".join(changes[:_SHOWN]) + more
 
 
 def _changes(

@@ -15,7 +15,7 @@ from typing import Any
 from components.user import source as user_source
 from pipelines.cache.fingerprints import library_versions, package_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.root.history import unsettled_pushes
+from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, RunRecords, utc_now
 from pipelines.root.schema.root_schema import RootSchema, schema_origin
 from pipelines.root.versions import serving_versions
@@ -81,7 +81,7 @@ def find_unchanged(
       spans: Spans that it reads.
       schema: Schema of the root; None without one, or with the user's own.
     """
-    if unsettled_pushes(root):
+    if unconfirmed_pushes(root):
         return None
     served = _served(root)
     fingerprint = schema.fingerprint if schema else ""

@@ -149,7 +149,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, display_for, terminal_stream
-    from pipelines.terminal.streams import settled
+    from pipelines.terminal.streams import checked_exit_code
 
     display = display_for(terminal_stream())
     line = line_without_run("failed")
@@ -179,7 +179,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
     display.close()
     print(json.dumps(line, allow_nan=False), flush=True)
     # Threads of Beam and gRPC must not keep a finished run alive, or change its exit code.
-    os._exit(settled(code))
+    os._exit(checked_exit_code(code))
 
 
 def _run_components(

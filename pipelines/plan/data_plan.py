@@ -21,8 +21,13 @@ from pipelines.definitions.model_code import ModelCode, choose_model_code
 from pipelines.errors import BadInputError
 from pipelines.plan.leading_zeros import columns_with_leading_zeros, kept_codes, lost_zeros_notes
 from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
-from pipelines.root.schema.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
 from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.schema.type_overrides import (
+    TypeOverrides,
+    changed_kinds,
+    find_type_overrides,
+    override_notes,
+)
 from pipelines.tabular.column_table import ColumnRow, list_columns
 from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
@@ -38,7 +43,7 @@ class CsvData:
       splits: Division of the rows.
       texts: User's files, and copies of them in UTF-8 if they are in another encoding.
       findings: Notes for the user, one sentence each.
-      kept: Columns whose type comes from the root's schema.
+      type_overrides: Columns whose type comes from the root's schema.
       spans: Spans that are read; None where `data.path` has none.
     """
 
@@ -47,7 +52,7 @@ class CsvData:
     splits: Splits
     texts: Utf8Files
     findings: tuple[str, ...]
-    kept: KeptTypes = field(default_factory=KeptTypes)
+    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
     spans: ResolvedSpans | None = None
 
 
@@ -103,10 +108,12 @@ def read_data(
             profile.states |= states
         check_label_column(profile, data.label)
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
-        kept = kept_types(profile, root_schema, given)
-        kinds = infer_kinds(profile, config, kept.uses)
-        notes = kept_notes(kept, kinds)
-        profile, kinds = kept.apply_to(profile, kinds, uses_new=config.module is not None)
+        overrides = find_type_overrides(profile, root_schema, given)
+        kinds = infer_kinds(profile, config, overrides.uses)
+        notes = override_notes(overrides, kinds)
+        profile, kinds = overrides.apply_to(
+            profile, kinds, use_new_columns=config.module is not None
+        )
         in_eval = frozenset(
             copy
             for copy, original in zip(texts.files, texts.originals, strict=True)
@@ -127,7 +134,7 @@ def read_data(
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings), kept, spans)
+    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans)
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
@@ -209,7 +216,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         )
     warnings = {leak.column: "may be the label in other words" for leak in leaks}
     rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
-    said = tuple(
+    leak_notes = tuple(
         f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
         f'[columns] {leak.column} = "ignore"'
         for leak in leaks
@@ -219,7 +226,9 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         lost: tuple[str, ...] = ()
     else:
         codes = [
-            name for name in columns_with_leading_zeros(data.profile) if name not in data.kept.text
+            name
+            for name in columns_with_leading_zeros(data.profile)
+            if name not in data.type_overrides.text
         ]
         text_columns = kept_codes(config, codes)
         lost = lost_zeros_notes(config, codes)
@@ -230,5 +239,5 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     data.profile.check_unchanged()
-    findings = data.findings + said + lost
+    findings = data.findings + leak_notes + lost
     return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)

@@ -8,10 +8,10 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
-from pipelines.plan.changed_code import touches_training
+from pipelines.plan.code_changes import touches_training
 from pipelines.plan.data_plan import DataPlan, plan_data
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
-from pipelines.root.history import mended_runs
+from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema, read_root_schema
 from pipelines.terminal.progress import Display
@@ -36,17 +36,17 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         display.activity(f"loading {config.module.path or config.module.file}")
     learned = plan_data(config, data)
     code = learned.code
-    mended: tuple[RunRecord, ...] = ()
+    continued: tuple[RunRecord, ...] = ()
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
         _check_same_schema(unfinished, root_schema)
         where = config.module and (config.module.path or config.module.file)
         where = where or "the generic model"
-        records = (unfinished, *mended_runs(root, unfinished))
+        records = (unfinished, *continued_runs(root, unfinished))
         if touches_training(root, records, code, where, request.force):
-            unfinished, mended = None, records
+            unfinished, continued = None, records
         else:
-            mended = records[1:]
+            continued = records[1:]
     findings = learned.findings
     if request.runner == "local" and config.beam.has_engine:
         findings += (
@@ -61,28 +61,28 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         enable_cache=request.enable_cache,
         unfinished=unfinished,
         schema=learned.schema,
-        mended=mended,
+        continued=continued,
         columns=learned.columns,
         splits=data.splits,
         findings=findings,
         root_schema=root_schema,
-        kept=data.kept,
+        type_overrides=data.type_overrides,
         spans=data.spans,
         text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
-        model_fingerprint=_fingerprint(inputs, learned) if not mended else "",
+        model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
     )
 
 
 def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
-    kept = inputs.data.kept
-    kept_text = tuple(name for name in kept.text if name not in learned.text_columns)
+    overrides = inputs.data.type_overrides
+    kept_text = tuple(name for name in overrides.text if name not in learned.text_columns)
     return model_fingerprint(
         inputs.config,
         learned.code,
         inputs.data.profile.digests,
         learned.schema,
-        (kept_text, kept.floats),
+        (kept_text, overrides.floats),
     )
 
 

@@ -31,10 +31,10 @@ def unfinished_run(root: Path) -> RunRecord | None:
     return None if pushed in withdrawn_versions(root) else newest
 
 
-def mended_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
+def continued_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
     """Returns the run whose training a run continued under changed code, and the runs before that one."""
     former = RunRecords(root).read(record.mended) if record.mended else None
-    return (former, *mended_runs(root, former)) if former else ()
+    return (former, *continued_runs(root, former)) if former else ()
 
 
 def mark_killed(root: Path) -> None:
@@ -61,15 +61,15 @@ def newest_version_ever(root: Path) -> int:
     return max((*serving_versions(root), *withdrawn_versions(root), *recorded), default=0)
 
 
-def unsettled_pushes(root: Path) -> tuple[str, ...]:
+def unconfirmed_pushes(root: Path) -> tuple[str, ...]:
     """Returns the runs that pushed but did not end properly, oldest first.
 
     If the next run makes the same model, that model is served already and not pushed again. This
     confirms the push: any later run pushes a version of its own.
     """
     pushed = [record for record in RunRecords(root).read_all() if record.status == "pushed"]
-    settled = {record.version for record in pushed if record.reason is None}
-    return tuple(record.run_id for record in pushed if record.version not in settled)
+    confirmed = {record.version for record in pushed if record.reason is None}
+    return tuple(record.run_id for record in pushed if record.version not in confirmed)
 
 
 def _is_of_this_machine(record: RunRecord) -> bool:

@@ -214,7 +214,7 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     if code["git_commit"]:
         lines.append(f"  commit     {code['git_commit']}")
     if code["mended"]:
-        lines.append(f"  mended     goes on with the training of run {code['mended']}")
+        lines.append(f"  training   continued from run {code['mended']}")
     if lineage["model"]:
         lines.append(f"  model      {lineage['model']}")
     lines.append(

@@ -14,7 +14,7 @@ from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
 from pipelines.root.metadata.place import has_store
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
-from pipelines.root.schema.root_schema import settle_root_schema
+from pipelines.root.schema.root_schema import adopt_root_schema
 from pipelines.run.push_outcome import push_outcome
 from pipelines.run.recorder import RunRecorder
 from pipelines.runners import Runner
@@ -46,14 +46,14 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving
-    from pipelines.root.metadata.leftovers import tidy_root
+    from pipelines.root.metadata.cleanup import tidy_root
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    mended = (former.run_id for former in plan.mended)
-    for lost in tidy_root(plan.root, run_id, *mended, settings=plan.config.metadata):
+    continued = (former.run_id for former in plan.continued)
+    for lost in tidy_root(plan.root, run_id, *continued, settings=plan.config.metadata):
         recorder.note(lost)
-    settle_root_schema(plan.root, run_id)
+    adopt_root_schema(plan.root, run_id)
     data = stage_data(plan, recorder)
     (plan.root / "metadata").mkdir(exist_ok=True)
     pipeline = csv_to_serving(plan, data)
@@ -61,7 +61,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     fingerprints = plan_fingerprints(plan, pipeline, run_id)
     if kept := _kept_transform(plan, pipeline, fingerprints):
         fingerprints[pipeline.transform] = kept
-    elif plan.mended:
+    elif plan.continued:
         recorder.note("Transform has nothing that could be kept: it runs with the new code")
     with runner.beam_options(plan.config.beam, plan.root) as beam_options:
         launcher = ComponentLauncher(
@@ -74,7 +74,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         )
         _go_on_with_training(plan, pipeline, run_id)
         runner.run(launcher)
-    settle_root_schema(plan.root)
+    adopt_root_schema(plan.root)
     return push_outcome(
         launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
@@ -130,7 +130,7 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
         plan.profile.fingerprint,
         plan.code,
         plan.schema.fingerprint if plan.schema else "",
-        mixes_code=bool(plan.mended),
+        mixes_code=bool(plan.continued),
         root_schema=plan.root_schema.fingerprint if plan.root_schema else "",
     )
 
@@ -140,10 +140,10 @@ def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -
     from components.trainer import unfinished
     from pipelines.root.metadata.store import open_store, output_of
 
-    if not (plan.unfinished or plan.mended) or not has_store(plan.root):
+    if not (plan.unfinished or plan.continued) or not has_store(plan.root):
         return
     store = open_store(plan.root, plan.config.metadata)
-    for former in filter(None, (plan.unfinished, *plan.mended)):
+    for former in filter(None, (plan.unfinished, *plan.continued)):
         finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
         if finished and former.run_id == run_id:
             return
@@ -162,12 +162,12 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
     """
     from pipelines.root.metadata.store import fingerprints_of, open_store
 
-    if not (plan.mended and plan.enable_cache and has_store(plan.root)):
+    if not (plan.continued and plan.enable_cache and has_store(plan.root)):
         return ""
     # The plan has compared the data; TFX's own fingerprint of CsvExampleGen is in ML Metadata.
     upstream = (pipeline.statistics_gen, pipeline.schema_gen)
     store = open_store(plan.root, plan.config.metadata)
-    for former in plan.mended:
+    for former in plan.continued:
         made = fingerprints_of(store, former.run_id)
         kept = made.get(pipeline.transform.type)
         if kept is not None:

@@ -51,14 +51,14 @@ def start_record(plan: RunPlan) -> RunRecord:
         code_definitions={
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
-        mended=plan.mended[0].run_id if plan.mended else None,
+        mended=plan.continued[0].run_id if plan.continued else None,
         columns=tuple(vars(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
         data_files=file_hashes(plan.profile),
         environment=describe_environment(),
-        identity="" if plan.mended else identity_of(plan),
+        identity="" if plan.continued else identity_of(plan),
         scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
     )
 

@@ -14,7 +14,7 @@ from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import mark_killed
 from pipelines.root.lock import check_free, exclusively
-from pipelines.root.metadata.place import check_place, root_id, settle_place
+from pipelines.root.metadata.place import check_place, record_place, root_id
 from pipelines.root.records import RunOutcome, RunRecord, RunRecords, new_run_id
 from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, after_push, start_record
@@ -46,15 +46,15 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     with exclusively(plan.root):
         check_same_root_schema(plan)
         mark_killed(plan.root)
-        settle_place(plan.root, plan.config.metadata)  # before the run has its id
+        record_place(plan.root, plan.config.metadata)  # before the run has its id
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
         resumed = "resumed " if plan.unfinished else ""
-        mended = f", with the training of run {record.mended}" if record.mended else ""
+        training = f", with the training of run {record.mended}" if record.mended else ""
         progress.display.line(
-            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{mended}"
+            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{training}"
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")

@@ -92,9 +92,11 @@ def _due_spans(
         run = following[-1:]
         overtaken = tuple(_overtaken(tick, new.newest, now) for tick in behind)
         skipped = (*overtaken, *(_skipped([tick], now) for tick in following[:-1]))
-    told = {tick.key for tick in overtaken}
+    overtaken_keys = {tick.key for tick in overtaken}
     late = [
-        tick for tick in ticks.values() if _is_late(schedule, tick, now) and tick.key not in told
+        tick
+        for tick in ticks.values()
+        if _is_late(schedule, tick, now) and tick.key not in overtaken_keys
     ]
     late.sort(key=lambda tick: tick.due_time)
     return Due(run, skipped, overtaken, late, len(run) + len(skipped))

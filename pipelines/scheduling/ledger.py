@@ -78,7 +78,7 @@ class Ledger:
                 return tick
         return None
 
-    def last_outcomes(self) -> tuple[Tick | None, Tick | None]:
+    def last_ended(self) -> tuple[Tick | None, Tick | None]:
         """Returns the tick that ended last, and the last one that did not fail; None if there is none."""
         done = [tick for tick in self._by_end() if tick.state == "done"]
         good = [tick for tick in done if tick.status != "failed"]

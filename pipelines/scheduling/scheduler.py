@@ -191,7 +191,7 @@ class Scheduler:
             remember(ledger.folder, problem=str(error))
             return Due()
         remember(ledger.folder, problem=None)
-        self._tell_missed(schedule, ledger, due, now)
+        self._notify_missed(schedule, ledger, due, now)
         return due
 
     def _note_old_spans(self, schedule: Schedule, ledger: Ledger) -> None:
@@ -203,7 +203,7 @@ class Scheduler:
                 num_old,
             )
 
-    def _tell_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
+    def _notify_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
         """Stores one notification about late ticks, and no other until all of these are handled."""
         if not due.late:
             return
@@ -212,15 +212,15 @@ class Scheduler:
             keys = [tick.key for tick in due.late]
             if not set(keys).isdisjoint(memory.told_spans):
                 return
-            told: dict[str, object] = {"told_spans": keys}
+            notified: dict[str, object] = {"told_spans": keys}
         else:
             if due.late[0].key <= memory.told_missed:
                 return
-            told = {"told_missed": due.late[-1].key}
+            notified = {"told_missed": due.late[-1].key}
         missed = of_missed(self.root, due.late, iso(now))
         _LOGGER.warning("%s", missed.text)
         self.outbox.put(missed, self._notify_config(schedule))
-        remember(ledger.folder, **told)
+        remember(ledger.folder, **notified)
 
     def _secs_to_poll(self, schedule: Schedule) -> float:
         """Returns the seconds until new spans are searched again."""

@@ -134,7 +134,7 @@ class TickRunner:
         elif outcome.ending == "killed":
             reason = f"started {tick.starts} times without coming to an end; {reason}"
         elif outcome.status == "failed":
-            reason = reason or end_of(ledger.output_file(tick, "err")) or "it has said nothing"
+            reason = reason or end_of(ledger.output_file(tick, "err")) or "it has printed nothing"
         done = tick.changed(
             state="done",
             pid=None,
@@ -189,8 +189,10 @@ class TickRunner:
         if outcome.ending == "killed" and not tick.is_over_time:
             reason = f"its process was killed by signal {-code}"
             if code >= 0:
-                said = end_of(ledger.output_file(tick, "err")) or "it has said nothing"
-                reason = f"its process ended with exit code {code} before the run had ended: {said}"
+                output = end_of(ledger.output_file(tick, "err")) or "it has printed nothing"
+                reason = (
+                    f"its process ended with exit code {code} before the run had ended: {output}"
+                )
             return tick, Outcome("failed", run_id=outcome.run_id, reason=reason)
         return tick, outcome
 
@@ -222,13 +224,13 @@ class TickRunner:
 
     def _await_former(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
         """Waits for the run that a killed scheduler has left behind, if it is alive."""
-        said, sent = False, 0
+        logged, sent = False, 0
         while (lock := take_run_lock(self._folder)) is None:
-            if not said:
+            if not logged:
                 _LOGGER.warning(
                     "%s: its run is alive (process %s) and waited for", tick.id, tick.pid
                 )
-                said = True
+                logged = True
             over = _secs_over_time(schedule, tick, self._clock.now())
             if over > 0:
                 tick = tick.changed(is_over_time=True)
@@ -243,7 +245,7 @@ class TickRunner:
 
     def _wait_for_root(self, tick: Tick) -> int:
         """Waits while another run holds the root, and returns the lock for this one."""
-        said = False
+        logged = False
         while True:
             if self._stop.requested:
                 raise StoppedError
@@ -251,9 +253,9 @@ class TickRunner:
                 lock = take_run_lock(self._folder)
                 if lock is not None:
                     return lock
-            if not said:
+            if not logged:
                 _LOGGER.warning("%s: another run has the root and is waited for", tick.id)
-                said = True
+                logged = True
             self._pause(_BUSY_POLL_SECS)
 
     def _pause(self, secs: float) -> None:

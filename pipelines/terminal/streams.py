@@ -48,7 +48,7 @@ def use_safe_streams() -> None:
     sys.stderr = open_text(2, getattr(sys.stderr, "encoding", "utf-8"))
 
 
-def settled(code: int) -> int:
+def checked_exit_code(code: int) -> int:
     """Returns the exit code of a command, after checking that its output could be written.
 
     A reader that has gone, as in `| head`, is not a failure.

@@ -83,7 +83,7 @@ def check_place(root: Path, settings: MetadataConfig) -> None:
         _check_server(settings)
 
 
-def settle_place(root: Path, settings: MetadataConfig) -> None:
+def record_place(root: Path, settings: MetadataConfig) -> None:
     """Records the database that a root uses, unless it has none or has recorded it already.
 
     Args:

@@ -12,10 +12,10 @@ from pipelines.root.records import RunRecord, RunRecords
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import (
     RootSchema,
+    adopt_root_schema,
     read_root_schema,
     replace_root_schema,
     serving_version,
-    settle_root_schema,
 )
 from pipelines.root.schema.table import describe_changes
 
@@ -53,7 +53,7 @@ def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
         raise BadInputError(f"There are no runs in {root}.")
     with exclusively(root, "schema accept"):
         mark_killed(root)
-        settle_root_schema(root, *_unfinished(root))
+        adopt_root_schema(root, *_unfinished(root))
         record = _choose(root, run_id)
         before = read_root_schema(root)
         if _is_accepted(root, record, before):

@@ -147,7 +147,7 @@ def prepare_root_schema(
     _write(folder, schema, run_id, columns, None)
 
 
-def settle_root_schema(root: Path, run_id: str = "") -> None:
+def adopt_root_schema(root: Path, run_id: str = "") -> None:
     """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
 
     Args:

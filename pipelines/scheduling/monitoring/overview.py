@@ -138,7 +138,7 @@ def _standing(
         due = find_due(schedule, ledger, now, store.root, find)
     except (BadInputError, OSError) as error:
         problem = str(error)
-    last, last_good = ledger.last_outcomes()
+    last, last_good = ledger.last_ended()
     unfinished = ledger.unfinished()
     pending = [letter for letter in outbox.pending() if letter.schedule == schedule.name]
     goes_on = is_scheduled(store.folder) or is_run_going_on(store.folder)

@@ -53,9 +53,9 @@ def run(command: str, body: bytes, timeout_secs: float) -> None:
             f"notify.command: {words[0]} had not ended after {timeout_secs:g} s"
         ) from error
     if process.returncode:
-        said = _without_secrets(output.end(), words[1:])
+        text = _without_secrets(output.end(), words[1:])
         raise DeliveryError(
-            f"notify.command: {words[0]} ended with exit code {process.returncode}: {said}"
+            f"notify.command: {words[0]} ended with exit code {process.returncode}: {text}"
         )
 
 
@@ -91,12 +91,12 @@ def _printable(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _without_secrets(said: str, arguments: list[str]) -> str:
+def _without_secrets(text: str, arguments: list[str]) -> str:
     """Returns a command's output without its arguments, and without parts of addresses but the host."""
     for argument in sorted(arguments, key=len, reverse=True):
         for secret in (argument, argument.partition("=")[2]):
             if len(secret) > 3:
-                said = said.replace(secret, "...")
-    return re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s/?#'\"]*)[^\s'\"]*", r"\1\2/...", said)[
+                text = text.replace(secret, "...")
+    return re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s/?#'\"]*)[^\s'\"]*", r"\1\2/...", text)[
         -_LAST_WORDS:
     ]

@@ -78,12 +78,12 @@ def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[N
     record = RunRecords(root).read(tick.run_id) if tick.run_id else None
     if tick.status is None:
         raise ValueError(f"A tick that is done has a status. Received: tick={tick}")
-    told = [_of_run(root, tick, time, record, tick.status, _said(tick), output)]
+    notifications = [_of_run(root, tick, time, record, tick.status, _sentence(tick), output)]
     if tick.drifted:
         notes = _anomalies(record)
         text = f"the data have changed: {notes[0] if notes else 'see the report'}"
-        told.append(_of_run(root, tick, time, record, "drifted", text, output, notes))
-    return told
+        notifications.append(_of_run(root, tick, time, record, "drifted", text, output, notes))
+    return notifications
 
 
 def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
@@ -167,13 +167,13 @@ def _of_run(
     )
 
 
-def _said(tick: Tick) -> str:
-    what = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
+def _sentence(tick: Tick) -> str:
+    subject = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
     if tick.status == "pushed":
-        return f"{what} pushed version {tick.version}"
+        return f"{subject} pushed version {tick.version}"
     words = {"unchanged": "pushed nothing new", "not_blessed": "was not blessed"}
-    said = f"{what} {words.get(str(tick.status), 'failed')}"
-    return f"{said}: {tick.reason}" if tick.reason else said
+    text = f"{subject} {words.get(str(tick.status), 'failed')}"
+    return f"{text}: {tick.reason}" if tick.reason else text
 
 
 def _anomalies(record: RunRecord | None) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _USES: dict[str, ColumnUse] = {
 
 
 @dataclass(frozen=True)
-class KeptTypes:
+class TypeOverrides:
     """Columns whose type comes from the root's schema, not from their cells.
 
     Attributes:
@@ -41,15 +41,15 @@ class KeptTypes:
     decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
 
     def apply_to(
-        self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], uses_new: bool = False
+        self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], use_new_columns: bool = False
     ) -> tuple[CsvProfile, dict[str, ColumnKind]]:
         """Returns the profile and the kinds of the columns, with these types.
 
         Args:
           profile: Profile of the files.
           kinds: Kind of each column.
-          uses_new: Uses new columns like others. By default a new column that the configuration does not
-            name is marked as new, and the generic model does not use it.
+          use_new_columns: Uses new columns like others. By default a new column without a configured use is
+            marked as new, and the generic model does not use it.
         """
         types: dict[str, ColumnType] = {
             # Some stay text by their kind, such as codes with leading zeros: they are read as before.
@@ -65,7 +65,7 @@ class KeptTypes:
                 kind,
                 keeps_text=kind.keeps_text or name in self.text,
                 is_given=kind.is_given and name not in self.uses,
-                is_new=name in self.new and not uses_new and not kind.is_given,
+                is_new=name in self.new and not use_new_columns and not kind.is_given,
                 decimal=self.decimals.get(name, kind.decimal),
             )
             for name, kind in kinds.items()
@@ -73,19 +73,19 @@ class KeptTypes:
         return replace(profile, columns=columns), as_kept
 
 
-def kept_notes(kept: KeptTypes, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
+def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
     """Returns one sentence for each column that is not read with the type of its cells.
 
     Args:
-      kept: Columns whose type comes from the root's schema.
+      overrides: Columns whose type comes from the root's schema.
       kinds: Kinds of the columns without the root's schema.
     """
-    as_text = tuple(name for name in kept.text if not kinds[name].keeps_text)
+    as_text = tuple(name for name in overrides.text if not kinds[name].keeps_text)
     return tuple(
         f"column {name!r} holds {what} alone; it is read as {as_type}, as the root's schema has it"
         for names, what, as_type in (
             (as_text, "numbers", "text"),
-            (kept.floats, "whole numbers", "float32"),
+            (overrides.floats, "whole numbers", "float32"),
         )
         for name in names
     )
@@ -111,9 +111,9 @@ def changed_kinds(
     )
 
 
-def kept_types(
+def find_type_overrides(
     profile: CsvProfile, root_schema: RootSchema | None, given: Collection[str] = ()
-) -> KeptTypes:
+) -> TypeOverrides:
     """Returns the columns whose cells look different from their type in the root's schema.
 
     Args:
@@ -122,7 +122,7 @@ def kept_types(
       given: Columns whose kind is configured.
     """
     if root_schema is None:
-        return KeptTypes()
+        return TypeOverrides()
     types = root_schema.types
     kinds = root_schema.origin.kinds if root_schema.origin else {}
     text: list[str] = []
@@ -144,4 +144,4 @@ def kept_types(
     new = tuple(name for name in profile.columns if name not in types)
     known = root_schema.origin.decimals if root_schema.origin else {}
     decimals = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
-    return KeptTypes(tuple(text), tuple(floats), uses, new, decimals)
+    return TypeOverrides(tuple(text), tuple(floats), uses, new, decimals)
