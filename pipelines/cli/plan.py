@@ -30,7 +30,7 @@ def plan_command(
         ),
     ] = None,
 ) -> None:
-    """Show what each column is read as and how it is used, without running."""
+    """Show the kind and the use of each column, without running."""
     from pipelines.config.load import load_config
     from pipelines.plan.description import describe_plan, write_plan_file
 

@@ -21,7 +21,7 @@ def prune_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Remove what the rules of retention do not keep and nothing needs any more, and say what and why.
+    """Remove the runs and artifacts that no rule keeps and nothing needs, and list them with reasons.
 
     The rules are those of the newest run's configuration; the options override them.
     """

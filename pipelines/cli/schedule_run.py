@@ -53,7 +53,9 @@ def run_command(
     root: Root = DEFAULT_ROOT,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Run what is due now, and end: for cron, timers and CronJobs."),
+        typer.Option(
+            "--once", help="Run all that is due now, and end: for cron, timers and CronJobs."
+        ),
     ] = False,
     metrics_file: MetricsFile = None,
     metrics_port: Annotated[
@@ -66,7 +68,7 @@ def run_command(
         str, typer.Option("--metrics-address", help="Address at which the port is opened.")
     ] = "127.0.0.1",
 ) -> None:
-    """Run what is due of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
+    """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
 
     These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once 1 if a run
     has failed; 2 if another scheduler works in the root.

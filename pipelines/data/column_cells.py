@@ -61,7 +61,7 @@ class ColumnCells:
         )
 
     def all_match(self, pattern: str) -> bool:
-        """Returns whether every cell matches; False if there are none."""
+        """Returns whether every cell matches; there must be at least one."""
         import pyarrow.compute as pc
 
         return all(

@@ -24,7 +24,7 @@ def touches_training(
       force: Resumes in that case.
 
     Raises:
-      BadInputError: It is used, and `force` is not given. The message says what would be lost.
+      BadInputError: It is used, and `force` is not given. The message names the possible loss.
     """
     record = records[0]
     if code_fingerprint(code) == record.code_fingerprint:

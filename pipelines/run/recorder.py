@@ -168,7 +168,7 @@ class RunRecorder:
 
         Args:
           outcome: Outcome of the run.
-          tidy: Function that removes what the root no longer keeps. It is called before the pages are
+          tidy: Function that removes expired runs and artifacts. It is called before the pages are
             written, because they link to other runs.
         """
         self.record = ended_record(self._records.folder.parent, self.record, outcome)
@@ -177,9 +177,7 @@ class RunRecorder:
         report = self._records.folder / f"{self.record.run_id}.html"
         try:
             write_pages(self._records.folder.parent, self.record, report)
-        except (
-            Exception
-        ) as error:  # a page that cannot be drawn must not cost the record of the run
+        except Exception as error:  # a page that cannot be drawn must not cost the run's record
             _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
             reason = f"the report could not be made: {type(error).__name__}: {error}"
             self._change(notes=(*self.record.notes, reason))

@@ -76,7 +76,7 @@ def read_bytes(file: Path) -> bytes:
 
 
 def _place(text: str, error: Exception) -> str:
-    """Returns line and column of an error, what is wrong, and the line itself."""
+    """Returns line and column of an error, its reason, and the line itself."""
     found = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
     if found is None:
         return str(error)

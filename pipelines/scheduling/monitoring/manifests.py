@@ -75,9 +75,9 @@ def cron_job(
     image: str | None,
     cron: str,
 ) -> str:
-    """Returns a CronJob that starts every few minutes and runs what is due.
+    """Returns a CronJob that starts every few minutes and runs the due ticks.
 
-    The root determines what is due, not Kubernetes: if a job is late, or is killed with its node, the next
+    The root determines the due ticks, not Kubernetes: if a job is late, or is killed with its node, the next
     one does its work.
 
     Args:
