@@ -57,7 +57,7 @@ def reason_in_words(
     fixed = {
         "reused": f"same data, code and settings as run {outcome.run_id}",
         "finished before": "it was finished when the run stopped",
-        "looked up": "what serves is looked up in each run",
+        "looked up": "the served version is looked up in each run",
         "first": "no earlier run",
         "never finished": "no earlier run has finished it",
         "pruned": f"nothing changed since run {outcome.run_id}, whose artifacts are gone",

@@ -32,7 +32,7 @@ def prune_command(
     try:
         removals = prune.prune_command(root, given, dry_run)
     except OSError as error:
-        refuse(f"{error}; what was not removed stays, run prune again", EXIT_FAILED)
+        refuse(f"{error}; the rest stays; run prune again", EXIT_FAILED)
     if as_json:
         fields = {
             "root": str(root),

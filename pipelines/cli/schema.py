@@ -91,6 +91,6 @@ def _fact_lines(facts: dict[str, Any]) -> list[str]:
     ]
     if facts["path_of_newest_run"]:
         lines.append(
-            f"! not used by the newest run: its schema.path = {facts['path_of_newest_run']!r} goes before"
+            f"! not used by the newest run: its schema.path = {facts['path_of_newest_run']!r} overrides it"
         )
     return lines

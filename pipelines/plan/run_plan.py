@@ -97,8 +97,8 @@ def check_same_root_schema(plan: RunPlan) -> None:
     found = read_root_schema(plan.root)
     if found != plan.root_schema:
         raise BadInputError(
-            f"The schema of {plan.root} was changed while the data were read. Run again: they are held "
-            "against it then."
+            f"The schema of {plan.root} was changed while the data were read. Run again, to check "
+            "them against the new one."
         )
 
 

@@ -53,7 +53,7 @@ def changed_data_note(
     if not changes:
         return None
     return (
-        f"the data or what they mean have changed: of version {version}, {' and its '.join(changes)}, "
+        f"the data or their meaning have changed: of version {version}, {' and its '.join(changes)}, "
         "which is more than chance. Look at the labels before you trust either model"
     )
 

@@ -75,7 +75,7 @@ def comparison_table(first: RunRecord, second: RunRecord) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("", "what", first.run_id, second.run_id, "change", box=None)
+    table = Table("", "name", first.run_id, second.run_id, "change", box=None)
     section = ""
     for one in compare_runs(first, second):
         cells = (

@@ -90,7 +90,7 @@ class Scheduler:
             while not self._stop.requested and (tick := self._run_next()) is not None:
                 done.append(tick)
         except StoppedError:
-            _LOGGER.info("stopped; what was begun is resumed by the next scheduler")
+            _LOGGER.info("stopped; the next scheduler resumes the unfinished run")
         self.send()
         return done
 
@@ -187,7 +187,7 @@ class Scheduler:
             due = find_due(schedule, ledger, now, self.root, self._find)
         except (BadInputError, OSError) as error:
             if read_memory(ledger.folder).problem != str(error):
-                _LOGGER.warning("%s: it cannot be seen what is due: %s", schedule.name, error)
+                _LOGGER.warning("%s: its due runs are unknown: %s", schedule.name, error)
             remember(ledger.folder, problem=str(error))
             return Due()
         remember(ledger.folder, problem=None)

@@ -71,8 +71,8 @@ def check_place(root: Path, settings: MetadataConfig) -> None:
     )
     if before is not None and before != (settings.url or str(sqlite_file(root))):
         raise BadInputError(
-            f"metadata.url = {settings.url!r}: the runs of {root} are in {before}, and what they have "
-            "made is found there alone. Leave metadata.url as it was, or give another --root."
+            f"metadata.url = {settings.url!r}: the runs of {root} are in {before}, and their "
+            "artifacts are recorded only there. Leave metadata.url as it was, or give another --root."
         )
     if known and known.path != str(root) and Path(known.path, "metadata", _FILE).is_file():
         raise BadInputError(

@@ -96,7 +96,7 @@ def _choose(root: Path, run_id: str | None) -> RunRecord:
     config = record.validated_config()
     if config.schema_.path is not None:
         raise BadInputError(
-            f"Run {record.run_id} has schema.path = {config.schema_.path!r}, which goes before the "
+            f"Run {record.run_id} has schema.path = {config.schema_.path!r}, which overrides the "
             "root's schema. Change that file; or leave schema.path out."
         )
     if not _found_anomalies(record):

@@ -67,7 +67,7 @@ def test_a_root_stays_where_its_metadata_are(tmp_path, reachable):
     sqlite_file(file).parent.mkdir(parents=True)
     sqlite_file(file).touch()
     check_place(file, MetadataConfig())
-    with pytest.raises(BadInputError, match=r"are in .*metadata.sqlite, and what they have made"):
+    with pytest.raises(BadInputError, match=r"are in .*metadata.sqlite, and their artifacts"):
         check_place(file, SERVER)
 
 
