@@ -4,15 +4,16 @@ import signal
 
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
 from pipelines.root.history import read_runs
 from pipelines.root.lock import LOCAL_KUBEFLOW, is_locked, locked
 from pipelines.root.records import RunRecords
+from pipelines.run import recorder
 from pipelines.run import run as run_module
-from pipelines.run.run import recorder, run
+from pipelines.run.run import run
 from pipelines.runners import RUNNERS, Runner
 from pipelines.terminal.progress import Progress
 from tests.pipelines.report.html_checks import dead_links
@@ -115,7 +116,7 @@ def test_a_run_that_has_pushed_before_a_signal_says_so(
         def run(self, launcher):
             run_id = RunRecords(root).read_all()[-1].run_id
             base = root / "serving"
-            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
             if moment == "after the push":
                 signal.raise_signal(signal.SIGTERM)
             raise OSError("the rest")
@@ -184,7 +185,7 @@ def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_
     assert cli._exit_code(record) == (2 if is_bad_input else 1)
     shown = []
     cli._say_outcome(shown.append, record)
-    assert any("`run --resume` goes on" in line for line in shown) is not is_bad_input
+    assert any("`run --resume` continues" in line for line in shown) is not is_bad_input
 
 
 @pytest.mark.parametrize("status", ["failed", "interrupted"])

@@ -62,7 +62,7 @@ def test_a_root_stays_where_its_metadata_are(tmp_path, reachable):
     record_place(server, SERVER)
     check_place(server, SERVER)
     for other in (MetadataConfig(), MetadataConfig(url="mysql://pipe@elsewhere/mlmd")):
-        with pytest.raises(BadInputError, match=r"are in mysql://pipe@db:3307/mlmd, and what they"):
+        with pytest.raises(BadInputError, match=r"are in mysql://pipe@db:3307/mlmd, and their"):
             check_place(server, other)
     sqlite_file(file).parent.mkdir(parents=True)
     sqlite_file(file).touch()
