@@ -5,7 +5,7 @@ import sys
 from typing import NoReturn
 
 from pipelines.terminal.signals import end_at_signals
-from pipelines.terminal.streams import settled, use_safe_streams
+from pipelines.terminal.streams import checked_exit_code, use_safe_streams
 
 _OURS = ("pipelines", "components", "estimator_core")
 _EXIT_FAILED = 1
@@ -13,7 +13,7 @@ _EXIT_FAILED = 1
 
 def main() -> None:
     """Runs the command line."""
-    # TensorFlow reads it when it is imported, here and in processes that are started.
+    # Read by TensorFlow at import, here and in child processes.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     use_safe_streams()
     end_at_signals(has_last_line=sys.argv[1:2] == ["run"])  # before imports, which take a while
@@ -24,11 +24,11 @@ def main() -> None:
     try:
         app(prog_name="python -m pipelines")
     except SystemExit as ending:
-        sys.exit(settled(int(ending.code or 0)))
+        sys.exit(checked_exit_code(int(ending.code or 0)))
 
 
 def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:
-    """Says how to get the requirements when one is missing; a module of ours that is missing is a fault."""
+    """Explains how to install a missing requirement; a missing module of this project is a bug."""
     missing = (error.name or "").partition(".")[0]
     if missing in _OURS:
         raise error

@@ -13,7 +13,7 @@ from pipelines.errors import BadInputError
 
 _SUFFIX = ".partial"
 _OLD_SECS = 86_400
-"""Age from which a partial file of another machine is left over."""
+"""Age from which a partial file of another machine is considered abandoned."""
 
 
 def write(file: Path, content: str | bytes, private: bool = False) -> None:
@@ -67,7 +67,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def left_over(folder: Path) -> Iterator[Path]:
-    """Yields the partial files and folders in a folder whose writer is gone."""
+    """Yields the partial files and folders whose writer is gone."""
     for path in sorted(folder.glob(f".*{_SUFFIX}")):
         node, _, number = path.name.removesuffix(_SUFFIX).rpartition(".")[2].rpartition("-")
         if node == os.uname().nodename and number.isdecimal():
@@ -86,20 +86,20 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # of another user
+    except PermissionError:  # the process belongs to another user
         return True
     return True
 
 
 def remove(file: Path) -> None:
-    """Removes a file, if it is there."""
+    """Removes a file if it exists."""
     with contextlib.suppress(FileNotFoundError):
         file.unlink()
         sync_folder(file.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Has the names in a folder survive a power cut."""
+    """Makes the names in a folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -108,11 +108,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Returns the content of a file.
+    """Returns the content of a JSON file.
 
     Raises:
-      FileNotFoundError: There is none.
-      BadInputError: It was damaged, or edited by hand into something else.
+      FileNotFoundError: The file does not exist.
+      BadInputError: It is damaged, or was edited by hand and holds no JSON object.
     """
     try:
         fields = json.loads(file.read_text(encoding="utf-8"))

@@ -6,11 +6,11 @@ class BadInputError(ValueError):
 
 
 class RunFailedError(RuntimeError):
-    """A component of a run failed. Exit code 1, or 2 where the input is to blame.
+    """A component of a run failed. Exit code 1, or 2 if the input is the cause.
 
     Attributes:
       component: Node id of the component, such as `Trainer`.
-      is_bad_input: Whether the data or the configuration have to be changed.
+      is_bad_input: True if the data or the configuration have to be changed.
     """
 
     def __init__(self, component: str, message: str, is_bad_input: bool = False):
@@ -23,5 +23,5 @@ _MAX_SHOWN = 60
 
 
 def shown(text: str) -> str:
-    """Returns a text, cut to a length that fits in a message."""
+    """Returns a text, shortened for a message."""
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

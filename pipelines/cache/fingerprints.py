@@ -1,4 +1,4 @@
-"""Hashes of what a component depends on beyond its inputs, so that the cache sees it change."""
+"""Hashes of a component's dependencies beyond its inputs, so that the cache notices their changes."""
 
 import hashlib
 import importlib.util
@@ -54,12 +54,12 @@ def component_fingerprints(
     """Returns the fingerprint of every component.
 
     Args:
-      pipeline: The components.
-      run_id: A Pusher is never taken from the cache: every blessed run is a version of its own.
-      data_fingerprint: Of the CSV files. TFX looks at their size and time only.
-      code: What Transform and Trainer call.
+      pipeline: Pipeline with all components.
+      run_id: Id of the run. A Pusher is never taken from the cache: every blessed run is its own version.
+      data_fingerprint: Fingerprint of the CSV files. TFX looks at their size and time only.
+      code: Code that Transform and Trainer call.
       schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
-      mixes_code: Whether the training began with other code: no later run takes it from the cache.
+      mixes_code: True if the training began with other code: no later run takes it from the cache.
       root_schema: Fingerprint of the root's schema; empty where it is not used.
     """
     users_code = code_fingerprint(code)[:16]
@@ -89,7 +89,7 @@ def component_fingerprints(
 
 
 def join_parts(parts: Mapping[str, str]) -> str:
-    """Returns a fingerprint whose parts can be told apart; parts without a value are left out."""
+    """Joins the parts of a fingerprint so that they can be separated again; leaves out empty parts."""
     return "|".join(f"{name}={value}" for name, value in parts.items() if value)
 
 
@@ -111,18 +111,18 @@ def model_fingerprint(
     code: ModelCode,
     digests: Sequence[str],
     schema: CuratedSchema | None,
-    kept_types: Sequence[Sequence[str]] = (),
+    type_overrides: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Returns a hash of all that a model is made of; empty when the source of its code is not here.
+    """Returns a hash of everything that determines a model; empty without the source of its code.
 
-    The names of data files and of spans are no part of it, nor is how the model is judged and pushed.
+    Excluded are the names of data files and spans, and how the model is judged and pushed.
 
     Args:
-      config: Of the run.
-      code: What Transform and Trainer call.
-      digests: SHA-256 of each file of the data.
-      schema: The curated one; None infers it.
-      kept_types: Columns that are read as text, and as float32, though they look otherwise.
+      config: Configuration of the run.
+      code: Code that Transform and Trainer call.
+      digests: SHA-256 of each data file.
+      schema: Curated schema; None if it is inferred.
+      type_overrides: Columns that are read as text, and as float32, though their cells look different.
     """
     users_code = code_fingerprint(code)
     if not users_code:
@@ -139,8 +139,8 @@ def model_fingerprint(
         code.eval_steps,
         code.required_label,
     ]
-    if any(kept_types):
-        settings["kept_types"] = list(map(list, kept_types))
+    if any(type_overrides):
+        settings["kept_types"] = list(map(list, type_overrides))
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for part in (users_code, schema.fingerprint if schema else "", library_versions()):
         digest.update(part.encode() + b"\0")
@@ -152,7 +152,7 @@ def model_fingerprint(
 
 
 def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
-    """Returns the path, size and SHA-256 of each file of the user's: `path`, `bytes`, `sha256`."""
+    """Returns `path`, `bytes` and `sha256` of each of the user's files."""
     found = ((file, profile.states[file]) for file in profile.user_files)
     return tuple(
         {"path": str(file), "bytes": state.num_bytes, "sha256": state.sha256}
@@ -161,17 +161,17 @@ def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
 
 
 def code_fingerprint(code: ModelCode) -> str:
-    """Returns a hash of what Transform and Trainer call; empty when its source is not here."""
+    """Returns a hash of the code that Transform and Trainer call; empty when its source is not here."""
     return user_source.fingerprint(**source_of(code))
 
 
 def code_definitions(code: ModelCode) -> dict[str, user_source.Definition]:
-    """Returns the parts of what Transform and Trainer call; empty when its source is not here."""
+    """Returns the definitions that Transform and Trainer call; empty when their source is not here."""
     return user_source.read_definitions(**source_of(code))
 
 
 def source_of(code: ModelCode) -> dict[str, str | None]:
-    """Returns where the code is that Transform and Trainer call: the arguments of `user_source`."""
+    """Returns the location of the code that Transform and Trainer call, as arguments of `user_source`."""
     if code.module_file:
         return {"module_file": code.module_file}
     return {"import_path": code.trainer_path or code.preprocessing_fn}

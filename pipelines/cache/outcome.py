@@ -1,4 +1,4 @@
-"""Why a component ran, or why its outputs are those of an earlier execution, as ML Metadata tells it."""
+"""Reasons, according to ML Metadata, why a component ran or reused the outputs of an earlier execution."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,17 +27,17 @@ Why = Literal[
 
 @dataclass(frozen=True)
 class CacheOutcome:
-    """What the cache came to for one component.
+    """Outcome of the cache lookup for one component.
 
     Attributes:
-      why: `reused`: nothing changed. `finished before`: the run goes on, and had it. `looked up`: a
-        resolver runs each time. `first`: there is no earlier execution. `changed`: the attributes below say
-        what. `pruned`: nothing changed, but the outputs are gone. `asked for`: the cache was not to be
-        used.
-      run_id: The run that made the outputs, if they are reused; else the one that is compared with.
-      inputs: Components upstream whose outputs are others.
-      settings: Execution properties that are others.
-      parts: Of the fingerprint that are others, such as `code`.
+      why: `reused`: nothing changed. `finished before`: a resumed run had its outputs already. `looked up`: a
+        resolver runs each time. `first`: there is no earlier execution. `never finished`: no earlier
+        execution finished. `changed`: see the attributes below. `pruned`: nothing changed, but the outputs
+        are gone. `asked for`: the cache is disabled.
+      run_id: Run that made the reused outputs; otherwise the run that is compared with.
+      inputs: Upstream components with different outputs.
+      settings: Execution properties that differ.
+      parts: Parts of the fingerprint that differ, such as `code`.
     """
 
     why: Why
@@ -54,10 +54,10 @@ def explain(
 
     Args:
       store: ML Metadata.
-      node: Of the compiled pipeline.
-      execution: Of the node, in this run; it has its outputs.
-      was_finished: Whether it had them before.
-      uses_cache: Whether the cache was to be used.
+      node: Node of the compiled pipeline.
+      execution: Execution of the node in this run, with its outputs.
+      was_finished: True if it had its outputs before.
+      uses_cache: True if the cache is enabled.
     """
     if was_finished:
         return CacheOutcome("finished before")

@@ -1,4 +1,4 @@
-"""Says in words why a component ran, or why it did not have to."""
+"""Puts into words why a component ran, or why it did not have to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,16 +21,16 @@ _SECTIONS = {
     "Evaluator": ("evaluator.",),
     "Pusher": ("pusher.",),
 }
-"""Where a component's settings stand in the configuration; the paths of data are no setting."""
+"""Section of the configuration with a component's settings; the paths of data are no setting."""
 
 _NO_SETTING = ("data.path", "data.spans")
 
 _FOLLOW = {"custom_config", "default_checks", "fixed_schema", "schema_sha256", "user_code"}
-"""Execution properties that change with the code, the data or what serves, which is said then."""
+"""Execution properties that change with the code, the data or the served version, reported separately."""
 
 _FILES = "input_fingerprint"
 _OF_FILES = {_FILES, "span", "version"}
-"""Execution properties in which TFX notes which files are read."""
+"""Execution properties in which TFX records the files that it reads."""
 
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
@@ -50,14 +50,14 @@ def reason_in_words(
 
     Args:
       component: Node id.
-      outcome: Of the cache.
-      now: The record of the run.
-      former: That of the run that is compared with; None if it is not there any more.
+      outcome: Outcome of the cache lookup.
+      now: Record of the run.
+      former: Record of the run that is compared with; None if it no longer exists.
     """
     fixed = {
         "reused": f"same data, code and settings as run {outcome.run_id}",
         "finished before": "it was finished when the run stopped",
-        "looked up": "what serves is looked up in each run",
+        "looked up": "the served version is looked up in each run",
         "first": "no earlier run",
         "never finished": "no earlier run has finished it",
         "pruned": f"nothing changed since run {outcome.run_id}, whose artifacts are gone",
@@ -65,9 +65,9 @@ def reason_in_words(
     }
     if outcome.why != "changed":
         return fixed[outcome.why]
-    said = list(dict.fromkeys(_changes(component, outcome, now, former)))
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return "; ".join(said[:_SHOWN]) + more
+    changes = list(dict.fromkeys(_changes(component, outcome, now, former)))
+    more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    return "; ".join(changes[:_SHOWN]) + more
 
 
 def _changes(
@@ -105,7 +105,7 @@ def _settings_in_words(
 
 
 def code_in_words(former: RunRecord | None, now: RunRecord) -> str:
-    """Returns which functions and classes of the user's have changed."""
+    """Returns a text that names the user's functions and classes that have changed."""
     before = former.code_definitions if former else {}
     changed = [
         name

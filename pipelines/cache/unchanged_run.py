@@ -1,7 +1,7 @@
-"""A run for which nothing has changed: data, code, settings, libraries, and what serves.
+"""A run for which nothing has changed: data, code, settings, libraries, and served version.
 
-All of its components would be taken from the cache, and the model that serves is what it comes to. That is
-known before TensorFlow and TFX are imported, which take longer than looking.
+All of its components would come from the cache, so its result is the served model. This is known before
+TensorFlow and TFX are imported, which takes longer than the comparison.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from typing import Any
 from components.user import source as user_source
 from pipelines.cache.fingerprints import library_versions, package_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.root.history import unsettled_pushes
+from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, RunRecords, utc_now
 from pipelines.root.schema.root_schema import RootSchema, schema_origin
 from pipelines.root.versions import serving_versions
 
 _NO_PART = {"beam", "kubeflow", "retention", "metadata"}
-"""Of the configuration: they make no other result."""
+"""Parts of the configuration that do not affect the result."""
 
 _GENERIC_CODE = "pipelines.tabular.preprocessing.preprocessing_fn"
 _AGAINST_BASELINE = ("baseline", "baseline when pushed")
@@ -34,16 +34,16 @@ def run_identity(
     root_schema: str,
     accepted_run: str,
 ) -> str:
-    """Returns a hash of all that the result of a run depends on; empty when the user's code is not here.
+    """Returns a hash of everything that a run's result depends on; empty without the user's code.
 
-    What serves is no part of it: `find_unchanged` compares that.
+    The served version is not part of it: `find_unchanged` compares that.
 
     Args:
-      config: Of the run.
-      data_fingerprint: Of the CSV files.
-      spans: That are read.
+      config: Configuration of the run.
+      data_fingerprint: Fingerprint of the CSV files.
+      spans: Spans that are read.
       root_schema: Fingerprint of the root's schema; empty without one.
-      accepted_run: Run whose data are compared with; empty for those of what serves.
+      accepted_run: Run whose data are compared with; empty if those of the served version are.
     """
     code = user_source.fingerprint(**_source_of(config))
     if not code:
@@ -70,18 +70,18 @@ def find_unchanged(
     spans: Sequence[dict[str, Any]],
     schema: RootSchema | None,
 ) -> tuple[RunRecord, str] | None:
-    """Returns the newest run whose result another run would come to, and the identity of that one.
+    """Returns the newest run whose result a new run would repeat, and its identity.
 
-    None if there is none, or if something has to run to know.
+    None if there is none, or if the result is only known by running.
 
     Args:
-      root: Of the pipeline.
-      config: Of the run that is asked for.
-      data_fingerprint: Of its data.
-      spans: That it reads.
-      schema: Of the root; None without one, or with the user's own.
+      root: Root folder of the pipeline.
+      config: Configuration of the requested run.
+      data_fingerprint: Fingerprint of its data.
+      spans: Spans that it reads.
+      schema: Schema of the root; None without one, or with the user's own.
     """
-    if unsettled_pushes(root):
+    if unconfirmed_pushes(root):
         return None
     served = _served(root)
     fingerprint = schema.fingerprint if schema else ""
@@ -107,13 +107,13 @@ def find_unchanged(
 
 
 def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) -> RunRecord:
-    """Returns the record of a run that comes to what a former one has come to.
+    """Returns the record of a run that repeats the result of a former one.
 
     Args:
-      root: Of the pipeline.
-      run_id: Of the run.
-      former: Of `find_unchanged`.
-      identity: As well.
+      root: Root folder of the pipeline.
+      run_id: Id of the new run.
+      former: Record that `find_unchanged` returned.
+      identity: Identity that `find_unchanged` returned.
     """
     source = former.same_as or former.run_id
     why = f"same data, code and settings as run {source}"
@@ -136,7 +136,7 @@ def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) 
     )
     if former.status != "pushed":
         return record
-    # The model is compared with itself now: a former baseline says nothing any more.
+    # The model is compared with itself now: a former baseline no longer applies.
     return record.changed(
         status="unchanged",
         reason=f"the model and the data are those of version {former.version}, which serves already",

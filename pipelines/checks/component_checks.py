@@ -1,6 +1,6 @@
-"""The checks behind components: what they find is reported, and they end a run that must not go on.
+"""Checks after components: they report their findings, and end a run that must not continue.
 
-A check is a dataclass of plain values. So it can be written to a file, and made again in another
+A check is a dataclass of plain values. It can therefore be written to a file and recreated in another
 process: on Kubeflow each step runs its own check.
 """
 
@@ -38,19 +38,19 @@ Outputs = Mapping[str, list[Any]]
 
 
 class Findings(Protocol):
-    """Takes what the checks find. A run's `RunRecorder` is one."""
+    """Receiver of the checks' findings, such as a run's `RunRecorder`."""
 
     def note(self, text: str) -> None:
-        """Takes what there is to say."""
+        """Receives a note."""
 
     def add_label_comparison(self, comparison: dict[str, Any]) -> None:
-        """Takes how the label is distributed in the splits."""
+        """Receives the distribution of the label in the splits."""
 
     def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
-        """Takes which models were trained, and which of them is the best."""
+        """Receives the models that were trained, with the best one marked."""
 
     def add_details(self, section: str, values: Details) -> None:
-        """Takes what the report shows of a component."""
+        """Receives details of a component for the report."""
 
     def add_verdict(
         self,
@@ -61,22 +61,22 @@ class Findings(Protocol):
         not_checked: tuple[str, ...] = (),
         intervals: dict[str, Interval] | None = None,
     ) -> None:
-        """Takes what the evaluation has found."""
+        """Receives the results of the evaluation."""
 
 
 class ComponentCheck(Protocol):
     """Checks the outputs of one component."""
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
-        """Reports what it finds.
+        """Reports its findings.
 
         Args:
-          outputs: Of the component.
-          findings: Takes it.
-          root: Of the pipeline.
+          outputs: Output artifacts of the component.
+          findings: Receiver of the findings.
+          root: Root folder of the pipeline.
 
         Raises:
-          RunFailedError: The run must not go on.
+          RunFailedError: The run must not continue.
         """
 
 
@@ -85,11 +85,11 @@ class LabelCheck:
     """Compares the label in the splits.
 
     Attributes:
-      component: Id of the component that made them.
-      label: Its column.
-      decimal: The decimal mark of its numbers; None reads them as Python does.
-      split_by: `split.by`.
-      stops: Whether a difference ends the run.
+      component: Id of the component that made the splits.
+      label: Name of the label's column.
+      decimal: Decimal mark of its numbers; None reads them as Python does.
+      split_by: Value of `split.by`.
+      stops: True if a difference ends the run.
     """
 
     component: str
@@ -143,12 +143,12 @@ class SplitCheck:
 
 @dataclass(frozen=True)
 class AnomalyCheck:
-    """Notes what the ExampleValidator found; ends the run if the configuration says so.
+    """Reports the anomalies of the ExampleValidator; ends the run if so configured.
 
     Attributes:
       component: Id of the ExampleValidator.
-      on_anomalies: `example_validator.on_anomalies`.
-      has_own_schema: Whether the schema is the user's.
+      on_anomalies: Value of `example_validator.on_anomalies`.
+      has_own_schema: True if the schema is the user's.
     """
 
     component: str
@@ -191,16 +191,16 @@ class AnomalyCheck:
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Reports how the model was trained, and what it takes.
+    """Reports the training and the signatures of the model.
 
     Attributes:
-      compares_models: Whether it is the best of several.
+      compares_models: True if it is the best of several.
     """
 
     compares_models: bool = True
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
-        """Reports the curves and the signatures; of several models, which one was taken."""
+        """Reports the curves and the signatures; for several models, the choice among them."""
         _add_details(findings, "training", lambda: read_curves(outputs["model_run"][0].uri))
         _add_details(findings, "signatures", lambda: describe_model(outputs["model"][0]))
         if not self.compares_models:
@@ -216,12 +216,12 @@ class ModelCheck:
 
 @dataclass(frozen=True)
 class VerdictCheck:
-    """Reports the metrics as soon as they are known: a run that is killed later has them, too.
+    """Reports the metrics as soon as they are known, so that a run that is killed later has them, too.
 
     Attributes:
-      metrics: Their names, in the order of the configuration.
-      thresholds: The fields of `ThresholdConfig`.
-      baseline_version: The version that serves; None without one.
+      metrics: Names of the metrics, in configured order.
+      thresholds: User's thresholds: the fields of `ThresholdConfig`.
+      baseline_version: Version that is served; None without one.
     """
 
     metrics: tuple[str, ...]
@@ -229,7 +229,7 @@ class VerdictCheck:
     baseline_version: str | None
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
-        """Reports the verdict, and whether the baseline does as it did when it was pushed."""
+        """Reports the verdict, and compares the baseline's metrics with those at its push."""
         import components
 
         verdict = components.load_verdict(outputs["evaluation"][0].uri)
@@ -270,9 +270,9 @@ def component_checks(
     """Returns the checks of a run, by component.
 
     Args:
-      plan: What the run does.
-      pipeline: Its components.
-      baseline_version: The version that serves; None without one.
+      plan: Plan of the run.
+      pipeline: Pipeline with the components.
+      baseline_version: Version that is served; None without one.
     """
     code, split = plan.code, plan.config.split
     checks: dict[BaseNode, ComponentCheck] = {
@@ -308,7 +308,7 @@ def check_as_json(check: ComponentCheck) -> dict[str, Any]:
 
 
 def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
-    """Returns the check that `check_as_json` has described."""
+    """Returns the check from the values of `check_as_json`."""
     settings = {
         key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
     }
@@ -318,10 +318,10 @@ def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
 
 
 def _add_details(findings: Findings, section: str, describe: Callable[[], Details]) -> None:
-    """Reports the details of a component; that they cannot be read is a note, and ends no run."""
+    """Reports the details of a component; an error is only a note, and does not end the run."""
     try:
         findings.add_details(section, describe())
-    except Exception as error:  # whatever a library says of a file that is for the report alone
+    except Exception as error:  # any library error, as the file is only for the report
         _LOGGER.exception("no details of %s", section)
         reason = f"{type(error).__name__}: {error}"
         findings.note(
@@ -330,9 +330,9 @@ def _add_details(findings: Findings, section: str, describe: Callable[[], Detail
 
 
 def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
-    """Returns the metrics in the order of their configuration, further ones behind.
+    """Returns the metrics in configured order, followed by the others.
 
-    TFMA adds a `<metric>_diff` to the baseline's; who has both values needs no third.
+    TFMA adds a `<metric>_diff` to the baseline's; a reader with both values needs no third.
     """
     return {
         name: metrics[name]

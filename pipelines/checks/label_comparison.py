@@ -1,4 +1,4 @@
-"""Compares how the label is distributed in the splits, and says whether chance explains the difference."""
+"""Compares the distribution of the label in the splits, and tests whether chance explains the difference."""
 
 import math
 from collections import Counter
@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 
 MAX_P_VALUE = 1e-6
-"""Chance makes a difference this large in one of a million splits."""
+"""Chance causes a difference this large in one of a million splits."""
 
 MIN_DISTANCE = 0.01
-"""Smaller differences change no metric much, however sure they are."""
+"""Smaller differences hardly change a metric, however significant they are."""
 
 MAX_INTEGER_CLASSES = 20
-_MIN_EXPECTED = 5  # counts below make the chi-square distribution a poor approximation
+_MIN_EXPECTED = 5  # smaller counts make the chi-square distribution a poor approximation
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
 class LabelComparison:
-    """The label in train and eval.
+    """Comparison of the label in train and eval.
 
     Attributes:
       test: `chi-square` over classes or `Kolmogorov-Smirnov` over numbers.
-      p_value: How often chance makes a difference at least as large.
+      p_value: Probability that chance causes a difference at least as large.
       distance: Total variation distance of classes, or the largest distance of the distribution
         functions of numbers; 0 to 1.
-      shares: By split, the share of each class; or quantiles of the numbers.
-      sizes: Rows by split.
+      shares: Share of each class by split; or quantiles of the numbers.
+      sizes: Number of rows by split.
     """
 
     test: str
@@ -40,11 +40,11 @@ class LabelComparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance does not explain the difference, and it is large enough to matter."""
+        """True if chance does not explain the difference, and it is large enough to matter."""
         return self.p_value < MAX_P_VALUE and self.distance >= MIN_DISTANCE
 
     def as_record(self, label: str) -> dict[str, Any]:
-        """Returns it as the record of a run keeps it."""
+        """Returns the fields for the record of a run."""
         return {
             "column": label,
             "test": self.test,
@@ -71,13 +71,13 @@ class LabelComparison:
 
 
 def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
-    """Returns how the labels of `train` and `eval` differ; None when a split has none.
+    """Compares the labels of `train` and `eval`; returns None when a split has none.
 
     Numbers with more than 20 different values are compared as numbers, and everything else as
     classes.
 
     Args:
-      labels: An array of NumPy's by split: numbers, or text.
+      labels: NumPy arrays by split: numbers, or text.
     """
     train, evaluation = np.asarray(labels["train"]), np.asarray(labels["eval"])
     if not train.size or not evaluation.size:
@@ -113,10 +113,10 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
 
 
 def chi_square(table: Any) -> tuple[float, float]:
-    """Returns the statistic of homogeneity, and how often chance makes it as large.
+    """Returns the statistic of homogeneity, and its p-value.
 
     Args:
-      table: Counts, [2, num_classes]. Classes that are too rare count as one.
+      table: Counts, [2, num_classes]. Rare classes are merged into one.
     """
     from tensorflow import math as tf_math
 
@@ -152,9 +152,9 @@ def read_labels(examples: Any, column: str, decimal: str | None = None) -> dict[
     """Returns the values of a column by split, without rows that have none.
 
     Args:
-      examples: An artifact that CsvExampleGen has put out.
-      column: Its name.
-      decimal: The decimal mark of numbers that are written as text.
+      examples: Artifact that CsvExampleGen has written.
+      column: Name of the column.
+      decimal: Decimal mark of numbers that are written as text.
     """
     import tensorflow as tf
     from tfx.types import artifact_utils

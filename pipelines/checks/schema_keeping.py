@@ -1,4 +1,4 @@
-"""Prepares the schema that becomes the root's with the push of a run, if the root has none yet."""
+"""Prepares the schema that becomes the root's when a run pushes, if the root has none yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SchemaKeeping:
-    """What is needed to keep the schema of a run. Plain values: another process can do it.
+    """Parameters for keeping the schema of a run, as plain values for use in another process.
 
     Attributes:
-      columns: What each column is taken for: the fields of `ColumnRow`.
+      columns: Columns with their kinds: the fields of `ColumnRow`.
       label: Name of the label's column.
-      classes: Of a classification with the generic model.
-      moving: Columns that are meant to be others each time.
+      classes: Classes of a classification with the generic model.
+      moving: Columns whose values are meant to change from run to run.
     """
 
     columns: tuple[dict[str, Any], ...]
@@ -31,7 +31,7 @@ class SchemaKeeping:
 
     @classmethod
     def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
-        """Returns how the schema of a run is kept; None where the user has a schema of his own."""
+        """Returns the parameters for a run; None if the user has a schema of their own."""
         if plan.schema is not None:
             return None
         label = plan.code.plan.label if plan.code.plan else None
@@ -44,17 +44,17 @@ class SchemaKeeping:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "SchemaKeeping":
-        """Returns what `dataclasses.asdict` and JSON have made of one."""
+        """Returns an instance from the JSON of `dataclasses.asdict`."""
         lists = {key: tuple(fields[key]) for key in ("columns", "classes", "moving")}
         return cls(label=fields["label"], **lists)
 
     def prepare(self, schema_uri: str, root: Path, run_id: str) -> None:
-        """Puts the schema beside the root's, unless the root has one.
+        """Writes the schema beside the root's, unless the root has one.
 
         Args:
-          schema_uri: Of the `Schema` artifact that was inferred.
-          root: Of the pipeline.
-          run_id: The run.
+          schema_uri: URI of the inferred `Schema` artifact.
+          root: Root folder of the pipeline.
+          run_id: Id of the run.
         """
         if schema_file(root).exists():
             return

@@ -17,7 +17,7 @@ from pipelines.cli.schema import app as schema_app
 
 
 class _Commands(TyperGroup):
-    """All commands; an error of any of them ends in a message and an exit code."""
+    """All commands; any error ends in a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         """Runs a command."""

@@ -24,7 +24,9 @@ _FurtherKeys = Annotated[
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
-        "--param", metavar="name=value", help="Of a run on Kubeflow, such as train_steps=500."
+        "--param",
+        metavar="name=value",
+        help="Parameter of a run on Kubeflow, such as train_steps=500.",
     ),
 ]
 
@@ -33,7 +35,7 @@ def compile_command(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", metavar="FILE.yaml", parser=given_path, help="Where the compiled pipeline goes."
+            "-o", metavar="FILE.yaml", parser=given_path, help="File for the compiled pipeline."
         ),
     ],
     config: Config = None,
@@ -64,7 +66,7 @@ def submit_command(
         str | None, typer.Option("--experiment", help="Default: the name of the pipeline.")
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", help="Of the user, where there are several.")
+        str | None, typer.Option("--namespace", help="User's namespace, where there are several.")
     ] = None,
     token_file: TokenFile = None,
     cron: Annotated[
@@ -72,7 +74,7 @@ def submit_command(
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="Start a run whenever this comes about, in place of the pipeline's former schedule: five "
+            help="Start runs at these times, in place of the pipeline's former schedule: five "
             "or six fields; seconds may come first.",
         ),
     ] = None,
@@ -101,7 +103,7 @@ def submit_command(
         raise BadInputError("--wait waits for one run; leave it out with --cron.")
     recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
     of_run = parse_parameters(parameters or ())
-    check_given(_loaded(config, settings), of_run)  # before kfp is imported, which takes a while
+    check_given(_loaded(config, settings), of_run)  # before the slow import of kfp
     given, text = _compiled(config, settings, None)
     if given.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)

@@ -22,7 +22,7 @@ def lineage_command(
     root: Root = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Say where a version is from: run, data, code and parameters; or what a span went into."""
+    """Show the origin of a version: run, data, code and parameters; or the uses of a span."""
     from pipelines.errors import BadInputError
     from pipelines.root.lineage import lineage_lines, lineage_of
 

@@ -22,7 +22,7 @@ DEFAULT_ROOT = Path("pipeline_root")
 
 
 def given_path(text: str | Path) -> Path:
-    """Returns the path that an option gives; an empty one would be the working directory."""
+    """Returns the path of an option; refuses an empty one, which would be the working directory."""
     if not str(text):
         raise typer.BadParameter("it is empty. Give a path, such as ./name; . is the folder here.")
     return Path(text)
@@ -35,7 +35,10 @@ def _absolute(text: str | Path) -> Path:
 Root = Annotated[
     Path,
     typer.Option(
-        "--root", metavar="DIR", parser=_absolute, help="Where everything of the pipeline is kept."
+        "--root",
+        metavar="DIR",
+        parser=_absolute,
+        help="Folder for everything that the pipeline keeps.",
     ),
 ]
 Config = Annotated[
@@ -55,18 +58,19 @@ Label = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="section.key=value", help="Goes before the configuration file."),
+    typer.Option("--set", metavar="section.key=value", help="Overrides the configuration file."),
 ]
 ScheduleName = Annotated[
-    str | None, typer.Option("--name", help="Of the schedule. Default: the only one of the root.")
+    str | None,
+    typer.Option("--name", help="Name of the schedule. Default: the only one of the root."),
 ]
 Host = Annotated[
     str | None,
-    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines: its schedules."),
+    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines, for its schedules."),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", help="On Kubeflow, of the user, where there are several."),
+    typer.Option("--namespace", help="User's namespace on Kubeflow, where there are several."),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -74,19 +78,19 @@ TokenFile = Annotated[
         "--token-file",
         metavar="FILE",
         parser=given_path,
-        help="Holds a token for Kubeflow's server.",
+        help="File with a token for Kubeflow's server.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class HostOptions:
-    """Which server of Kubeflow is meant.
+    """Options that select a server of Kubeflow.
 
     Attributes:
-      host: Its address; None for this machine.
-      namespace: Of the user.
-      token_file: Holds a token.
+      host: Address of the server; None for this machine.
+      namespace: Namespace of the user.
+      token_file: File with a token.
     """
 
     host: str | None
@@ -102,11 +106,11 @@ class HostOptions:
 
 
 def existing(root: Path, exit_code: int = EXIT_BAD_INPUT) -> Path:
-    """Returns a root, or ends the command if there is no such folder.
+    """Returns a root, or ends the command if the folder does not exist.
 
     Args:
       root: Absolute path.
-      exit_code: Of the command, if there is none.
+      exit_code: Exit code of the command if it does not exist.
     """
     if not root.is_dir():
         file = " (it is a file)" if root.exists() else ""

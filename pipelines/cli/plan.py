@@ -1,4 +1,4 @@
-"""`plan`: what a run would make of the data, without running."""
+"""`plan`: shows the plan of a run without running it."""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ def plan_command(
         ),
     ] = None,
 ) -> None:
-    """Say what each column is taken for and how it is used, without running."""
+    """Show the kind and the use of each column, without running."""
     from pipelines.config.load import load_config
     from pipelines.plan.description import describe_plan, write_plan_file
 

@@ -7,7 +7,7 @@ import typer
 
 from pipelines.cli.options import DEFAULT_ROOT, EXIT_FAILED, Root, existing, refuse
 
-_Number = typer.Option(metavar="N", min=1, help="Goes before the configuration of the newest run.")
+_Number = typer.Option(metavar="N", min=1, help="Overrides the configuration of the newest run.")
 
 
 def prune_command(
@@ -17,13 +17,13 @@ def prune_command(
     artifacts: Annotated[int | None, _Number] = None,
     checkpoints: Annotated[int | None, _Number] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Remove what the rules of retention do not keep and nothing needs any more, and say what and why.
+    """Remove the runs and artifacts that no rule keeps and nothing needs, and list them with reasons.
 
-    The rules are those of the newest run's configuration; the options go before them.
+    The rules are those of the newest run's configuration; the options override them.
     """
     from pipelines.retention import prune
 
@@ -32,7 +32,7 @@ def prune_command(
     try:
         removals = prune.prune_command(root, given, dry_run)
     except OSError as error:
-        refuse(f"{error}; what was not removed stays, run prune again", EXIT_FAILED)
+        refuse(f"{error}; the rest stays; run prune again", EXIT_FAILED)
     if as_json:
         fields = {
             "root": str(root),

@@ -52,7 +52,7 @@ class _Resume(str, Enum):
 
 
 class RunCommand(TyperCommand):
-    """Takes `--resume` and `--resume=force`; an option of Typer's has a value always or never."""
+    """Accepts `--resume` and `--resume=force`; a Typer option has a value always or never."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Gives `--resume` its value."""
@@ -83,7 +83,7 @@ def run_command(
         typer.Option(
             "--resume",
             metavar="[=force]",
-            help="Go on with the newest run if it did not end; with =force though the code of the "
+            help="Continue the newest run if it did not end; with =force even if the code of the "
             "model has changed.",
         ),
     ] = None,
@@ -102,7 +102,9 @@ def run_command(
     parameters: Parameters = None,
     scheduled_by: Annotated[
         str | None,
-        typer.Option("--scheduled-by", hidden=True, help="The tick of a schedule; of `schedule`."),
+        typer.Option(
+            "--scheduled-by", hidden=True, help="Tick of the schedule that starts the run."
+        ),
     ] = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
@@ -129,14 +131,14 @@ def run_command(
 
 @dataclass(frozen=True)
 class KubeflowOptions:
-    """The options of `run` that have a meaning with `--runner kubeflow` only."""
+    """Options of `run` that are valid with `--runner kubeflow` only."""
 
     local: bool
     image: str | None
     parameters: tuple[str, ...]
 
     def given(self) -> str | None:
-        """Returns the first option that was given; None if there is none."""
+        """Returns the first option that was given; None without one."""
         options = {"--local": self.local, "--image": self.image, "--param": self.parameters}
         return next((option for option, value in options.items() if value), None)
 
@@ -147,7 +149,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, display_for, terminal_stream
-    from pipelines.terminal.streams import settled
+    from pipelines.terminal.streams import checked_exit_code
 
     display = display_for(terminal_stream())
     line = line_without_run("failed")
@@ -160,14 +162,14 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
                 else:
                     record = _run_components(request, progress, capture, kubeflow)
             finally:
-                ignore_signals()  # what is left is to say how it ended
+                ignore_signals()  # only the end is left to report
         line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
     except (BadInputError, SettingError) as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
-    except BaseException as error:  # SystemExit, too: this process has a line to print
+    except BaseException as error:  # SystemExit, too: this process still has a line to print
         if signal_has_come():
             code, line["status"] = EXIT_INTERRUPTED, "interrupted"
             display.line("✗ interrupted")
@@ -176,8 +178,8 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
             display.line(f"✗ {line['reason']}")
     display.close()
     print(json.dumps(line, allow_nan=False), flush=True)
-    # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
-    os._exit(settled(code))
+    # Threads of Beam and gRPC must not keep a finished run alive, or change its exit code.
+    os._exit(checked_exit_code(code))
 
 
 def _run_components(
@@ -188,7 +190,7 @@ def _run_components(
 
     if option := kubeflow.given():
         raise BadInputError(
-            f"{option} has a meaning with --runner kubeflow only. Received: --runner {request.runner}"
+            f"{option} is for --runner kubeflow only. Received: --runner {request.runner}"
         )
     return run_pipeline(request, progress, capture)
 
@@ -220,7 +222,7 @@ def _exit_code(record: "RunRecord") -> int:
 def _say_outcome(say: Any, record: "RunRecord") -> None:
     from pipelines.cli.runs_table import evaluation_lines
 
-    # A run of Kubeflow has its cache.
+    # A Kubeflow run continues by way of its cache.
     advice = "another run" if record.kubeflow_run else "`run --resume`"
     if record.status == "pushed":
         say(f"✓ pushed version {record.version}")
@@ -233,11 +235,11 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
     elif record.status == "interrupted":
-        say(f"✗ {record.reason}; {advice} goes on from here")
+        say(f"✗ {record.reason}; {advice} continues from here")
     else:
         say(f"✗ {record.reason}")
-        if not record.is_bad_input:  # other data or settings make another run
-            say(f"  once that is mended, {advice} goes on from here")
+        if not record.is_bad_input:  # other data or settings make a different run
+            say(f"  fix that, then {advice} continues from here")
         say(f"  log: {record.log}")
     for line in evaluation_lines(record):
         say(line)

@@ -1,4 +1,4 @@
-"""`runs`, `report` and `rollback`: past runs, their pages, and which version serves."""
+"""`runs`, `report` and `rollback`: past runs, their pages, and the choice of the served version."""
 
 import json
 import sys
@@ -24,7 +24,9 @@ def runs_command(
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--compare", metavar="A B", help="Say what differs between two runs, or two versions."
+            "--compare",
+            metavar="A B",
+            help="Show the differences between two runs, or two versions.",
         ),
     ] = None,
 ) -> None:
@@ -76,13 +78,13 @@ def report_command(
     root: Root = DEFAULT_ROOT,
     output: Annotated[
         Path | None,
-        typer.Option("-o", metavar="FILE.html", parser=given_path, help="Where the report goes."),
+        typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report."),
     ] = None,
     index: Annotated[
-        bool, typer.Option("--index", help="The page over all runs of the root instead.")
+        bool, typer.Option("--index", help="Instead, the page about all runs of the root.")
     ] = False,
 ) -> None:
-    """Print the path of the HTML report of a run, which is made anew if it is not up to date."""
+    """Print the path of a run's HTML report, which is updated if necessary."""
     from pipelines.errors import BadInputError
     from pipelines.report.files import index_file, report_file
     from pipelines.root.history import read_runs
@@ -127,7 +129,7 @@ def rollback_command(
         print(done, file=sys.stderr)
         print(done.to, flush=True)
         try:
-            write_index(place)  # which says what serves
+            write_index(place)  # the index shows the served version
         except OSError as error:
             print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 

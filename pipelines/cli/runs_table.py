@@ -1,4 +1,4 @@
-"""How runs are shown: one of them when it ends, all of them by `runs`."""
+"""Shows runs: one when it ends, all of them by `runs`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ _MAX_REASONS, _MAX_LENGTH = 5, 100
 
 
 def evaluation_lines(record: RunRecord) -> Iterator[str]:
-    """Yields metrics, beside those of the baseline, and the checks, for a terminal."""
+    """Yields the metrics, beside those of the baseline, and the checks, for a terminal."""
     if record.metrics:
         width = max(map(len, record.metrics))
         header = f"    {'':{width}}  {'new model':>12}"
@@ -80,7 +80,7 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
 
 
 def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
-    """Yields why the newest runs pushed nothing, or did not end well; the reports have all of it.
+    """Yields the reasons why the newest runs pushed nothing, or failed; the reports have all of them.
 
     Args:
       records: All runs, oldest first.

@@ -1,4 +1,4 @@
-"""`schedule`: runs that nobody starts by hand. Heavy imports happen inside the commands."""
+"""`schedule`: runs that start by themselves. Heavy imports happen inside the commands."""
 
 import json
 import sys
@@ -69,7 +69,7 @@ def create(
         str | None, typer.Option("--every", metavar="6h", help="s, m, h, d or w; counted from now.")
     ] = None,
     on_new_span: Annotated[
-        bool, typer.Option("--on-new-span", help="When a span arrives that no run has read.")
+        bool, typer.Option("--on-new-span", help="Run when a span arrives that no run has read.")
     ] = False,
     name: Annotated[
         str | None, typer.Option("--name", help="Default: the name of the pipeline.")
@@ -77,24 +77,25 @@ def create(
     missed: Annotated[
         MissedChoice,
         typer.Option(
-            "--missed", help="Of the times that were missed, run the latest, none, or each."
+            "--missed", help="Which of the missed times to run: the latest, none, or each."
         ),
     ] = MissedChoice.LATEST,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="section.key=value", help="Goes before the configuration file."
+            "--set", metavar="section.key=value", help="Overrides the configuration file."
         ),
     ] = None,
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="Of --cron, such as Europe/Berlin.")
+        str,
+        typer.Option("--timezone", metavar="ZONE", help="Zone of --cron, such as Europe/Berlin."),
     ] = "UTC",
     grace: Annotated[
         str | None,
         typer.Option(
             "--grace",
             metavar="10m",
-            help="How late a run may start and be in time. Default: half the time to the next, at most 15m.",
+            help="How late a run may start and be on time. Default: half the time to the next, at most 15m.",
         ),
     ] = None,
     timeout: Annotated[
@@ -106,16 +107,14 @@ def create(
         typer.Option("--retries", min=0, max=100, help="How often a run that failed is resumed."),
     ] = 1,
     poll: Annotated[
-        str, typer.Option("--poll", metavar="1m", help="How often --on-new-span looks.")
+        str, typer.Option("--poll", metavar="1m", help="How often to look for new spans.")
     ] = "1m",
     runner: Annotated[
-        str, typer.Option("--runner", metavar="NAME", help="Of the runs: local or beam.")
+        str, typer.Option("--runner", metavar="NAME", help="Runner of the runs: local or beam.")
     ] = "local",
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace", help="Change the schedule of this name; what it has done is kept."
-        ),
+        typer.Option("--replace", help="Change the schedule of this name; its history is kept."),
     ] = False,
     host: Host = None,
     namespace: Namespace = None,
@@ -174,7 +173,7 @@ def list_command(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """List schedules: when they run next, what the last run came to, what is late."""
+    """List schedules: their next time, the outcome of the last run, and late runs."""
     if host is not None:
         _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
         return
@@ -206,7 +205,7 @@ def list_command(
 
 @app.command()
 def enable(
-    name: Annotated[str, typer.Argument(help="Of the schedule.")],
+    name: Annotated[str, typer.Argument(help="Name of the schedule.")],
     root: Root = DEFAULT_ROOT,
     host: Host = None,
     namespace: Namespace = None,
@@ -218,7 +217,7 @@ def enable(
 
 @app.command()
 def disable(
-    name: Annotated[str, typer.Argument(help="Of the schedule.")],
+    name: Annotated[str, typer.Argument(help="Name of the schedule.")],
     root: Root = DEFAULT_ROOT,
     host: Host = None,
     namespace: Namespace = None,
@@ -230,13 +229,13 @@ def disable(
 
 @app.command()
 def delete(
-    name: Annotated[str, typer.Argument(help="Of the schedule.")],
+    name: Annotated[str, typer.Argument(help="Name of the schedule.")],
     root: Root = DEFAULT_ROOT,
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Remove a schedule, and what is known of its times. Its runs, reports and versions stay."""
+    """Remove a schedule and its history. Its runs, reports and versions stay."""
     if host is not None:
         server = HostOptions(host, namespace, token_file).server()
         for recurring in server.recurring_runs(name):

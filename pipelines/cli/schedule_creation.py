@@ -1,4 +1,4 @@
-"""What `schedule create`, `enable` and `disable` do."""
+"""The work of `schedule create`, `enable` and `disable`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CreateRequest:
-    """What `schedule create` asks for: its options, as they are written."""
+    """Options of `schedule create`, as written."""
 
     config: Path
     root: Path
@@ -48,10 +48,10 @@ class CreateRequest:
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
-    """Makes a schedule in a root, and returns what the command prints.
+    """Creates a schedule in a root, and returns the fields that the command prints.
 
     Raises:
-      BadInputError: The configuration or an option cannot be used, or there is one of this name.
+      BadInputError: The configuration or an option cannot be used, or the name exists.
     """
     if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
         raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
@@ -88,7 +88,7 @@ def _create(request: CreateRequest, config: PipelineConfig, store: ScheduleStore
             "give another --name, or delete it first."
         )
     made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
-    if schedule.on_new_span:  # before the schedule is there: a scheduler may be at work
+    if schedule.on_new_span:  # before the schedule exists: a scheduler may be active
         made["old_spans"] = note_old_spans(schedule, store.ledger(name), root, find_arrivals)
     store.write(schedule)
     timetable = schedule.timetable()
@@ -101,7 +101,7 @@ def switch_local(name: str, root: Path, on: bool) -> None:
     """Enables or disables a schedule.
 
     Raises:
-      BadInputError: There is none of this name.
+      BadInputError: No schedule has this name.
     """
     store = ScheduleStore(root)
     store.read(name)
@@ -115,15 +115,15 @@ def switch_local(name: str, root: Path, on: bool) -> None:
 def create_on_kubeflow(
     request: CreateRequest, server: "Server", warn: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Makes a recurring run on Kubeflow, and returns what the command prints.
+    """Creates a recurring run on Kubeflow, and returns the fields that the command prints.
 
     Args:
-      request: What is asked for.
-      server: Of Kubeflow.
-      warn: Is told of settings that have no effect there, and of parameters that a schedule has lost.
+      request: Options of the command.
+      server: Kubeflow server.
+      warn: Function that reports settings without effect there, and parameters that a schedule has lost.
 
     Raises:
-      BadInputError: The configuration or an option cannot be used, or there is one of this name.
+      BadInputError: The configuration or an option cannot be used, or the name exists.
       ServerError: The server cannot be reached, or has refused something.
     """
     from dataclasses import asdict

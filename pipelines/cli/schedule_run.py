@@ -53,7 +53,9 @@ def run_command(
     root: Root = DEFAULT_ROOT,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Run what is due now, and end: for cron, timers and CronJobs."),
+        typer.Option(
+            "--once", help="Run all that is due now, and end: for cron, timers and CronJobs."
+        ),
     ] = False,
     metrics_file: MetricsFile = None,
     metrics_port: Annotated[
@@ -63,12 +65,12 @@ def run_command(
         ),
     ] = None,
     metrics_address: Annotated[
-        str, typer.Option("--metrics-address", help="That the port is opened at.")
+        str, typer.Option("--metrics-address", help="Address at which the port is opened.")
     ] = "127.0.0.1",
 ) -> None:
-    """Run what is due of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
+    """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
 
-    These stop the run that goes on; the next `schedule run` resumes it. Exit codes: 0; with --once 1 if a run
+    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once 1 if a run
     has failed; 2 if another scheduler works in the root.
     """
     from pipelines.scheduling.clock import Stop, SystemClock
@@ -89,7 +91,7 @@ def run_command(
             if metrics_file is not None:
                 try:
                     write_metrics(collector, metrics_file)
-                except OSError as error:  # no reason for the runs to stop
+                except OSError as error:  # must not stop the runs
                     _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
 
         scheduler = Scheduler(place, clock, stop, on_change=write)
@@ -111,15 +113,16 @@ def backfill_command(
     root: Root = DEFAULT_ROOT,
     name: ScheduleName = None,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Go on with the next span when a run has failed.")
+        bool,
+        typer.Option("--keep-going", help="Continue with the next span when a run has failed."),
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Run all of them, also those that were run before.")
     ] = False,
 ) -> None:
-    """Run a schedule's pipeline over past spans, in their order; the same command goes on after a stop.
+    """Run a schedule's pipeline over past spans, in their order; the same command continues after a stop.
 
-    Each run is gated as ever. The last line on stdout is one JSON object.
+    Each run is gated as usual. The last line on stdout is one JSON object.
     """
     from pipelines.scheduling.backfill import plan_backfill
     from pipelines.scheduling.clock import Stop, SystemClock
@@ -134,7 +137,7 @@ def backfill_command(
     scheduler.store.hide_receivers()
     schedule = scheduler.store.chosen(name)
     folder = scheduler.store.folder / schedule.name
-    # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
+    # Runs of `schedule run` and these take turns, by the lock of the run.
     with (
         scheduler_lock(folder / "backfills", "schedule backfill"),
         _signals_to(stop),
@@ -144,9 +147,9 @@ def backfill_command(
         runner = TickRunner(place, clock, stop, scheduler)
         with contextlib.suppress(StoppedError):
             for tick in backfill.run(runner, keep_going):
-                said_of = f": {tick.reason}" if tick.reason else ""
-                print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
-        scheduler.send()  # `schedule run`, which would do so, may not be there
+                reason = f": {tick.reason}" if tick.reason else ""
+                print(f"span {tick.spans}: {tick.status}{reason}", file=sys.stderr)
+        scheduler.send()  # in case no `schedule run` is active to do so
         summary = backfill.summary()
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
@@ -156,7 +159,7 @@ def backfill_command(
 
 
 def check_command(root: Root = DEFAULT_ROOT) -> None:
-    """Exit with 1 if a schedule is late or was stopped, or it cannot be seen what is due; for monitoring."""
+    """Exit with 1 if a schedule is late or was stopped, or its due runs are unknown; for monitoring."""
     from pipelines.scheduling.monitoring.overview import problems
 
     found, now, _ = found_in(existing(root, EXIT_FAILED))
@@ -188,22 +191,24 @@ def metrics_command(
 
 
 def manifest_command(
-    kind: Annotated[ManifestKind, typer.Option("--kind", help="What keeps the scheduler alive.")],
+    kind: Annotated[
+        ManifestKind, typer.Option("--kind", help="Service manager that keeps the scheduler alive.")
+    ],
     root: Root = DEFAULT_ROOT,
     image: Annotated[
-        str | None, typer.Option("--image", help="Of the CronJob. Default: kubeflow.image.")
+        str | None, typer.Option("--image", help="Image of the CronJob. Default: kubeflow.image.")
     ] = None,
     cron: Annotated[
         str | None,
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="When the CronJob looks what is due. Default: every 5 minutes, or more often if the "
+            help="When the CronJob looks for due runs. Default: every 5 minutes, or more often if the "
             "grace of a schedule is short.",
         ),
     ] = None,
     metrics_port: Annotated[
-        int | None, typer.Option("--metrics-port", min=1, max=65_535, help="Of the service.")
+        int | None, typer.Option("--metrics-port", min=1, max=65_535, help="Port of the service.")
     ] = None,
 ) -> None:
     """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
@@ -228,7 +233,7 @@ def manifest_command(
 
 
 def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":
-    """Returns how the schedules of a root stand, the time of that, and the notifications."""
+    """Returns the state of a root's schedules, the time of that, and the notifications."""
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.overview import standings
     from pipelines.scheduling.scheduler import Scheduler
@@ -241,7 +246,7 @@ def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":
 
 @contextlib.contextmanager
 def _signals_to(stop: "Stop") -> Iterator[None]:
-    """Has SIGINT and SIGTERM ask a scheduler to stop."""
+    """Makes SIGINT and SIGTERM ask a scheduler to stop."""
     former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in former:
         signal.signal(number, stop.request)
@@ -269,7 +274,7 @@ def _metrics_at(collector: "PipelineCollector", address: str, port: int | None) 
 
 @contextlib.contextmanager
 def _log_to_stderr() -> Iterator[None]:
-    """Has what is logged meanwhile shown on stderr, with the time, and nowhere else."""
+    """Shows log messages on stderr, with the time, and nowhere else."""
     handler: Any = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("pipelines")

@@ -21,7 +21,7 @@ def show(
     root: Root = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Print the root's schema: its columns, where it is from, whether it was edited."""
+    """Print the root's schema: its columns, its origin, and whether it was edited."""
     from pipelines.errors import BadInputError
     from pipelines.root.schema.root_schema import read_root_schema, schema_file
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
@@ -47,9 +47,9 @@ def accept(
     ] = None,
     root: Root = DEFAULT_ROOT,
 ) -> None:
-    """Take the schema and the statistics of a run as the state that new data are held against.
+    """Make the schema and the statistics of a run the reference for new data.
 
-    Prints what changes by that. It is for data that a run has stopped at or warned of, and that are right.
+    Prints the changes. Use it when a run has stopped at data, or warned of them, and they are right.
     """
     from pipelines.root.schema.acceptance import accept_schema
 
@@ -91,6 +91,6 @@ def _fact_lines(facts: dict[str, Any]) -> list[str]:
     ]
     if facts["path_of_newest_run"]:
         lines.append(
-            f"! not used by the newest run: its schema.path = {facts['path_of_newest_run']!r} goes before"
+            f"! not used by the newest run: its schema.path = {facts['path_of_newest_run']!r} overrides it"
         )
     return lines

@@ -1,4 +1,4 @@
-"""Checks on the bytes of a CSV file: what is no CSV text, or none that CsvExampleGen can read."""
+"""Checks on the bytes of a CSV file: whether it is CSV text, and CsvExampleGen can read it."""
 
 import re
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ def readable(path: object, key: str = "data.path") -> Iterator[None]:
     """Turns an error of the file system into a `BadInputError`.
 
     Args:
-      path: What is read; named where the system names no file.
-      key: The setting or option that gives it.
+      path: File or folder that is read; named where the system names no file.
+      key: Setting or option that gives the path.
     """
     try:
         yield
@@ -41,7 +41,7 @@ def readable(path: object, key: str = "data.path") -> Iterator[None]:
 
 
 def check_format(file: Path) -> None:
-    """Checks that a file does not start as another format does.
+    """Checks that a file does not start like another format.
 
     Raises:
       BadInputError: It is compressed, or UTF-16.
@@ -54,12 +54,12 @@ def check_format(file: Path) -> None:
 
 
 def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
-    """Checks that there is no NUL, and no carriage return that ends no line.
+    """Checks that there is no NUL, and no stray carriage return.
 
-    A file whose lines all end in a carriage return alone is taken: it has no line feed.
+    A file whose lines all end in a carriage return alone is accepted: it has no line feed.
 
     Raises:
-      BadInputError: There is one; the message names its line and column.
+      BadInputError: One was found; the message names its line and column.
     """
     has_line_feed = has_return = False
     with file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Finds the cells that a message has to name: file, line, and value."""
+"""Finds the cells that a message names: file, line, and value."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.errors import shown
 
 MAX_FIELD_CHARS = 131_072
-"""CsvExampleGen reads with Python's csv module, whose limit this is."""
+"""The field limit of Python's csv module, with which CsvExampleGen reads."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Cell:
     """One cell of a file.
 
     Attributes:
-      file: The file.
-      line: Line on which its row starts, the header's being 1.
-      value: Its text, without white space around it.
+      file: File that holds the cell.
+      line: Line on which its row starts; the header is line 1.
+      value: Text of the cell, without white space around it.
     """
 
     file: Path
@@ -37,16 +37,16 @@ def find_cell(
     wanted: Callable[[str], bool],
     dialect: Dialect = COMMAS,
 ) -> Cell:
-    """Returns the first cell of a column that is wanted.
+    """Returns the first matching cell of a column.
 
     Args:
-      files: They have the column.
-      position: Of the column, from 0.
-      wanted: Takes the text without white space around it.
-      dialect: Of the files.
+      files: Files that have the column.
+      position: Position of the column, from 0.
+      wanted: Predicate on the text of a cell, without white space around it.
+      dialect: Dialect of the files.
 
     Raises:
-      LookupError: There is none.
+      LookupError: No cell matches.
     """
     for file in files:
         for line, row in list_rows(file, dialect):

@@ -1,4 +1,4 @@
-"""The cells of one column with a value, as often as they are needed."""
+"""The cells of one column that have a value, for any number of passes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from pipelines.data.profile import MISSING_TOKENS, CsvProfile, read_batches
 class ColumnCells:
     """The cells of one column that have a value, without white space around them.
 
-    They come from the counts of the profile, or from the files where there are too many to count.
+    They come from the counts of the profile, or from the files where the distinct values are too many.
 
     Attributes:
-      profile: Of the files.
-      column: Name.
+      profile: Profile of the files.
+      column: Name of the column.
     """
 
     profile: CsvProfile
     column: str
 
     def chunks(self) -> Iterator[tuple[Any, Any]]:
-        """Yields pyarrow string arrays, and how often each of their elements occurs (int64)."""
+        """Yields pyarrow string arrays, and the number of occurrences of each element (int64)."""
         import pyarrow
         import pyarrow.compute as pc
 
@@ -47,7 +47,7 @@ class ColumnCells:
                     yield values, np.ones(len(values), np.int64)
 
     def count(self, pattern: str) -> int:
-        """Returns how many cells match a regular expression of RE2's."""
+        """Returns the number of cells that match a regular expression in RE2's syntax."""
         import pyarrow.compute as pc
 
         return sum(
@@ -61,7 +61,7 @@ class ColumnCells:
         )
 
     def all_match(self, pattern: str) -> bool:
-        """Returns whether every cell matches; there must be one."""
+        """Returns whether every cell matches; there must be at least one."""
         import pyarrow.compute as pc
 
         return all(

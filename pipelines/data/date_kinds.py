@@ -1,4 +1,4 @@
-"""Which columns are dates and times, and how they are written."""
+"""Recognizes columns of dates and times, and their formats."""
 
 import re
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class DateColumn:
     """A column of dates.
 
     Attributes:
-      date_format: How they are written.
-      days: What the days since 1970 (UTC, with fractions) are like.
-      has_time: Whether the times of day differ.
+      date_format: Format of the dates.
+      days: Moments of the days since 1970 (UTC, with fractions).
+      has_time: True if the times of day differ.
     """
 
     date_format: DateFormat
@@ -43,20 +43,20 @@ class DateColumn:
 
 
 class AmbiguousDatesError(Exception):
-    """Nothing tells day and month apart."""
+    """Day and month cannot be distinguished."""
 
 
 def formats_of(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> tuple[DateFormat, ...]:
-    """Returns the formats in which every cell is a date; several where nothing tells them apart.
+    """Returns the formats in which every cell is a date; several if they cannot be distinguished.
 
     Args:
-      column: Its profile.
-      cells: Its cells.
-      order: `day-first` or `month-first` where the configuration says it.
-      is_given: Whether the configuration says that these are dates: a number needs no name then
-        that says so.
+      column: Profile of the column.
+      cells: Cells of the column.
+      order: `day-first` or `month-first` if configured.
+      is_given: True if the column is configured as dates: a column of numbers then needs no name that
+        suggests it.
     """
     if not column.is_numeric:
         fitting = tuple(item for item in TEXT_FORMATS if cells.all_match(item.pattern))
@@ -80,7 +80,7 @@ def formats_of(
 
 
 def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
-    """Returns what the dates are like; None when too many of them are not in the calendar."""
+    """Returns the column of dates; None when too many of them are not in the calendar."""
     has_time = False
     first: int | None = None
 
@@ -106,16 +106,16 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
 def recognise_dates(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> DateColumn | None:
-    """Returns the dates that a column holds; None when it holds none.
+    """Returns the dates of a column; None if it holds none.
 
     Args:
-      column: Its profile.
-      cells: Its cells.
-      order: `day-first` or `month-first` where the configuration says it.
-      is_given: Whether the configuration says that these are dates.
+      column: Profile of the column.
+      cells: Cells of the column.
+      order: `day-first` or `month-first` if configured.
+      is_given: True if the column is configured as dates.
 
     Raises:
-      AmbiguousDatesError: Day and month cannot be told apart.
+      AmbiguousDatesError: Day and month cannot be distinguished.
     """
     formats = formats_of(column, cells, order, is_given)
     if {DAY_FIRST, MONTH_FIRST} <= set(formats):

@@ -1,4 +1,4 @@
-"""How the fields of a CSV file are written: what stands between and around them, found by trying."""
+"""The dialect of a CSV file, delimiter and quote, detected by trying."""
 
 import csv
 import io
@@ -15,11 +15,11 @@ _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How fields are written.
+    """Delimiter and quote of a CSV file.
 
     Attributes:
-      delimiter: Between two fields; one character.
-      quote: Around a field that holds a delimiter, a line break or a quote, which is doubled there.
+      delimiter: Character between two fields.
+      quote: Character around a field that holds a delimiter, a line break or a quote, which is doubled.
     """
 
     delimiter: str = ","
@@ -27,7 +27,7 @@ class Dialect:
 
     @property
     def is_plain(self) -> bool:
-        """Whether CsvExampleGen reads it."""
+        """True if CsvExampleGen reads it."""
         return self == Dialect()
 
     def __str__(self) -> str:
@@ -44,14 +44,14 @@ def detect_dialect(
 ) -> Dialect:
     """Returns the dialect in which the most rows have as many fields as the header.
 
-    Commas and double quotes go first where others do no better. Single quotes are taken only where they
-    explain more than no quotes at all: a double quote that is left open is no reason for them. If nothing
-    fits, the delimiter is the one that does where quotes don't count, and the quotes are found wrong later.
+    Commas and double quotes win a tie. Single quotes are chosen only if they explain more than no quotes
+    at all: a double quote that is left open is no reason for them. If nothing fits, the delimiter is the
+    best one without regard to quotes, and a later check reports the quotes.
 
     Args:
-      files: UTF-8 text; the first one is looked at.
-      delimiter: When it is given.
-      quote: Likewise.
+      files: Files of UTF-8 text; the first one is examined.
+      delimiter: Delimiter if configured.
+      quote: Quote if configured.
     """
     with files[0].open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         sample = "".join(islice(stream, _MAX_ROWS))
@@ -87,7 +87,7 @@ def _score(sample: str, delimiter: str, quote: str | None) -> tuple[float, int]:
         for row in reader:
             if row:
                 rows.append(len(row))
-    except csv.Error:  # what no CSV is shows later, with its line
+    except csv.Error:  # reported later, with its line
         return 0.0, 0
     if not rows:
         return 0.0, 0

@@ -1,4 +1,4 @@
-"""The character encoding of CSV files, and UTF-8 copies of those in another one."""
+"""The character encoding of CSV files, and UTF-8 copies of files in another encoding."""
 
 import atexit
 import codecs
@@ -21,9 +21,9 @@ class Utf8Files:
     """Files as UTF-8.
 
     Attributes:
-      files: The user's own, or copies.
-      originals: The user's own, in the same order.
-      encoding: Of the latter.
+      files: User's own files, or UTF-8 copies.
+      originals: User's own files, in the same order.
+      encoding: Encoding of the originals.
     """
 
     files: list[Path]
@@ -32,26 +32,26 @@ class Utf8Files:
 
     @property
     def are_copies(self) -> bool:
-        """Whether the files had to be copied."""
+        """True if the files had to be copied."""
         return self.files != self.originals
 
     def in_words_of_user(self, message: str) -> str:
-        """Returns a message with the user's files in place of the copies."""
+        """Returns a message that names the user's files instead of the copies."""
         for copy, original in zip(self.files, self.originals, strict=True):
             message = message.replace(str(copy), str(original))
         return message
 
 
 def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
-    """Returns files whose text is UTF-8; copies, which are gone when the process ends, where it is not.
+    """Returns files whose text is UTF-8; others are copied until the process ends.
 
     Args:
-      files: The user's files.
-      encoding: Of all of them. Default: UTF-16 where a byte order mark says it; Windows-1252 where
-        the bytes are no UTF-8 and nothing in them is; else UTF-8.
+      files: User's files.
+      encoding: Encoding of all of them. Default: UTF-16 if a byte order mark says so; Windows-1252 if the
+        bytes beyond ASCII are not UTF-8 at all; otherwise UTF-8.
 
     Raises:
-      BadInputError: A file cannot be read, or is not in the encoding that is given.
+      BadInputError: A file cannot be read, or is not in the given encoding.
     """
     originals = list(files)
     with readable(originals[0]):
@@ -75,7 +75,7 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
 def detect_encoding(file: Path) -> str:
     """Returns `utf-8`, `utf-16` or `cp1252`.
 
-    A file of UTF-8 with a few broken bytes counts as UTF-8, so that the bytes are named later.
+    A UTF-8 file with a few broken bytes counts as UTF-8, so that the bytes are reported later.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     num_broken = num_other = 0
@@ -84,7 +84,7 @@ def detect_encoding(file: Path) -> str:
         if start.startswith(_UTF_16_MARKS):
             return "utf-16"
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04")):
-            return "utf-8"  # no text at all, which is said later
+            return "utf-8"  # no text at all, reported later
         stream.seek(0)
         while block := stream.read(_BLOCK_BYTES):
             if b"\0" in block:

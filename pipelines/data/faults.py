@@ -1,4 +1,4 @@
-"""Finds where exactly a CSV file is broken, and says it."""
+"""Locates faults in a CSV file and describes them."""
 
 import codecs
 import csv
@@ -21,9 +21,9 @@ def has_byte_order_mark(file: Path) -> bool:
 
 
 def has_plain_header(file: Path, names: list[str], dialect: Dialect = COMMAS) -> bool:
-    """Returns whether the first line is `names` with commas between them, and nothing else.
+    """Returns whether the first line is just `names` joined by commas.
 
-    Source: TFX's CsvExampleGen splits the first line at commas; it knows no quotes there.
+    Source: TFX's CsvExampleGen splits the first line at commas, regardless of quotes.
     """
     with file.open(encoding="utf-8-sig", newline="\n") as stream:
         return dialect.is_plain and stream.readline().strip().split(",") == names
@@ -113,10 +113,10 @@ def describe_fault(
     """Returns the message for a file that could not be parsed, with line and column.
 
     Args:
-      file: The file.
-      header: Its column names.
-      parser_message: What the parser said; shown when no fault is found here.
-      dialect: Of the file.
+      file: Path of the file.
+      header: Column names of the file.
+      parser_message: Message of the parser; used when no fault is found here.
+      dialect: Dialect of the file.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with file.open("rb") as stream:
@@ -162,8 +162,8 @@ def describe_separator(header: list[str], row: list[str] | None = None) -> str:
     """Returns advice on a file whose fields are not separated by commas; empty if they seem to be.
 
     Args:
-      header: The column names, as read with commas between.
-      row: A row, read likewise. Commas in it are decimal ones.
+      header: Column names, as read with commas.
+      row: One row, as read with commas. Commas in it are decimal marks.
     """
     marks = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
     mark = max(marks, key=lambda mark: header[0].count(mark))

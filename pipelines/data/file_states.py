@@ -1,4 +1,4 @@
-"""The state of the user's files while they are looked at: their content, and the times of a change."""
+"""The state of the user's files while they are read: content hashes and times of change."""
 
 import hashlib
 import os
@@ -14,13 +14,13 @@ _AGAIN = "Run again when nothing writes there; give new data a name of their own
 
 @dataclass(frozen=True)
 class FileState:
-    """A file at one moment.
+    """State of a file at one moment.
 
     Attributes:
-      num_bytes: Its size.
-      times_ns: When its content was last written, and when anything of it was last changed; the latter
-        shows a change that was taken back.
-      sha256: Of its content, in hexadecimal digits.
+      num_bytes: Size of the file.
+      times_ns: Times of the last change of its content, and of its inode; the latter reveals a change that
+        was reverted.
+      sha256: Hash of its content, in hexadecimal digits.
     """
 
     num_bytes: int
@@ -29,10 +29,10 @@ class FileState:
 
     @classmethod
     def read(cls, file: Path) -> "FileState":
-        """Returns the state of a file, which stays the same while its content is hashed.
+        """Returns the state of a file, which must not change while its content is hashed.
 
         Raises:
-          BadInputError: It does not, or the file cannot be read.
+          BadInputError: It changed, or the file cannot be read.
         """
         with readable(file), file.open("rb") as stream:
             before = _written(os.fstat(stream.fileno()))
@@ -53,13 +53,13 @@ def read_states(files: Iterable[Path]) -> dict[Path, FileState]:
 
 
 def check_unchanged(states: Mapping[Path, FileState]) -> None:
-    """Checks that files are as they were.
+    """Checks that files have not changed.
 
     Args:
-      states: Of `read_states`, before the files were looked at.
+      states: States that `read_states` returned before the files were examined.
 
     Raises:
-      BadInputError: One has changed, or is gone.
+      BadInputError: A file has changed, or is gone.
     """
     for file, before in states.items():
         if not file.is_file():

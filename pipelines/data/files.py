@@ -1,4 +1,4 @@
-"""Which CSV files a `data.path` means."""
+"""Finds the CSV files of a `data.path`."""
 
 import glob
 from pathlib import Path
@@ -17,11 +17,11 @@ def find_csv_files(path: str) -> list[Path]:
     """Returns the CSV files of `path`, sorted, as absolute paths.
 
     Args:
-      path: A file, a folder (its `*.csv`, in capitals, too), or a glob pattern.
+      path: File, folder (its `*.csv` files, also with capital letters), or glob pattern.
 
     Raises:
       NoCsvFileError: Nothing is there, or nothing that ends in `.csv`.
-      BadInputError: Something cannot be read, or a folder holds a compressed CSV, too.
+      BadInputError: Something cannot be read, or a folder also holds a compressed CSV.
     """
     with readable(path):
         return _find(path)

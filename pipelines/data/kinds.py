@@ -1,4 +1,4 @@
-"""What each column is taken for, with the evidence."""
+"""Recognizes the kind of each column, with the evidence."""
 
 import re
 from collections.abc import Mapping
@@ -19,25 +19,25 @@ KindName = Literal["number", "category", "boolean", "date", "text", "id", "const
 _MAX_VOCABULARY = 2_000
 _MIN_ROWS_OF_RANGE = 20
 _MIN_TO_MISS = 20
-_MAX_MISS_SHARE = 0.02  # of the cells: more are no mistakes
+_MAX_MISS_SHARE = 0.02  # of the cells: a larger share is not a mistake
 
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What a column is taken for.
+    """Kind of a column.
 
     Attributes:
-      name: The kind.
-      note: The evidence, or what is peculiar; may be empty.
-      decimal: Of numbers that are written otherwise than `float` reads them; None for others.
-      date_format: Of dates.
-      moments: Of numbers, or of the days of dates.
-      has_time: Of dates: whether times of day differ.
-      keeps_text: Whether it has to stay text though its cells look like numbers.
-      words: Of a boolean: its words, the true one first.
-      is_given: Whether the configuration says it.
-      doubt: What the user should decide; None when nothing is in doubt.
-      is_new: Whether the root's schema does not have the column, nor the configuration.
+      name: Name of the kind.
+      note: Evidence, or a peculiarity; may be empty.
+      decimal: Decimal mark of numbers that `float` cannot read; None for others.
+      date_format: Format of dates.
+      moments: Moments of numbers, or of the days of dates.
+      has_time: True for dates whose times of day differ.
+      keeps_text: True if it has to stay text though its cells look like numbers.
+      words: Words of a boolean, the true one first.
+      is_given: True if the kind is configured.
+      doubt: Question that the user should decide; None without doubt.
+      is_new: True if neither the root's schema nor the configuration has the column.
     """
 
     name: KindName
@@ -59,16 +59,16 @@ def recognise_columns(
     decimal: DecimalMark | None = None,
     dates: str | None = None,
 ) -> dict[str, ColumnKind]:
-    """Returns what each column is taken for.
+    """Returns the kind of each column.
 
     Args:
-      profile: Of the files.
-      given: What the configuration says of columns.
-      decimal: The decimal mark that the configuration gives.
-      dates: `day-first` or `month-first` where the configuration says it.
+      profile: Profile of the files.
+      given: Configured uses of columns.
+      decimal: Configured decimal mark.
+      dates: `day-first` or `month-first` if configured.
 
     Raises:
-      BadInputError: The configuration names no column, or its cells do not fit what it says.
+      BadInputError: The configuration names a column that does not exist, or does not fit its cells.
     """
     for name in given:
         if name not in profile.columns:
@@ -133,10 +133,10 @@ class _Recogniser:
         return ColumnKind("category", doubt=doubt)
 
     def _near_miss(self, name: str) -> str | None:
-        """Returns what keeps a column of text from being numbers or dates, where it is a few cells."""
+        """Returns a note on the few cells that keep a column of text from being numbers or dates."""
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         if column.is_text_by_few_cells or column.num_values < _MIN_TO_MISS:
-            return None  # the profile says it, or nothing is sure
+            return None  # the profile notes it, or the evidence is too thin
         candidates = [(item.pattern, "numbers") for item in (POINT, COMMA)]
         candidates += [(item.pattern, "dates") for item in TEXT_FORMATS]
         misses, pattern, what = min(
@@ -149,12 +149,12 @@ class _Recogniser:
             name, lambda text: not is_missing(text) and not re.match(pattern, text)
         )
         return (
-            f"column {name!r} is taken for text: {misses} of {column.num_values} values are no "
+            f"column {name!r} is read as text: {misses} of {column.num_values} values are no "
             f"{what} as the others are, the first: {first}. Mend it, or leave the cell empty"
         )
 
     def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
-        """Returns the kind of a column that the configuration names.
+        """Returns the kind of a column with a configured use.
 
         Raises:
           BadInputError: Its cells do not fit.
@@ -240,7 +240,7 @@ class _Recogniser:
         return ColumnKind("number")
 
     def _number(self, name: str) -> ColumnKind | None:
-        """Returns the kind of a column of text that is numbers; None when it is not."""
+        """Returns the kind of a text column that holds numbers; None if it does not."""
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         if column.is_numeric and not (self._of_file == "," and column.type == "float"):
             return None
@@ -271,7 +271,7 @@ class _Recogniser:
         )
 
     def _first_no_number(self, name: str) -> object:
-        """Returns the first cell that fits neither format, or else the first that is no plain number."""
+        """Returns the first cell that fits neither format, or else the first that is not a plain number."""
         cells = ColumnCells(self._profile, name)
         best = max((POINT, COMMA), key=lambda item: cells.count(item.pattern))
         if self._decimal is not None:
@@ -282,10 +282,10 @@ class _Recogniser:
 
 
 def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
-    """Returns the columns that CsvExampleGen has to leave as text."""
+    """Returns the columns that CsvExampleGen has to keep as text."""
     return tuple(name for name, kind in kinds.items() if kind.keeps_text)
 
 
 def date_format_of(kind: ColumnKind) -> DateFormat | None:
-    """Returns how the dates of a column are written; None if it holds none."""
+    """Returns the format of a column's dates; None if it holds none."""
     return None if kind.date_format is None else DateFormat(kind.date_format)

@@ -1,4 +1,4 @@
-"""Finds columns that are the label in other words: each column alone is asked to predict it."""
+"""Finds columns that are the label in other words, by predicting the label from each column alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from pipelines.data.kinds import ColumnKind, date_format_of
 from pipelines.data.profile import MISSING_TOKENS, CsvProfile, read_batches
 
 MAX_ERROR_RATIO = 0.02
-"""A column that leaves less of the error that the most frequent class makes is a near-copy."""
+"""A column that leaves less than this share of the most frequent class's error is a near-copy."""
 
 MIN_CORRELATION = 0.9995
-"""Of numbers or of their ranks, with the label of a regression."""
+"""Correlation of the numbers, or of their ranks, with the label of a regression."""
 
 _MAX_ROWS = 50_000
-_MAX_CELLS = 20_000_000  # of a wide table: about 1 GB
+_MAX_CELLS = 20_000_000  # sampled from a wide table: about 1 GB
 _MAX_CLASSES = 50
 _MIN_OTHER_ROWS = 20  # rows of other classes than the most frequent one
 _NUM_BINS = 200
@@ -29,9 +29,9 @@ class Leak:
     """A column that predicts the label by itself.
 
     Attributes:
-      column: Name.
-      evidence: How well, in words.
-      is_copy: Whether it is the label itself, each value under another name.
+      column: Name of the column.
+      evidence: Quality of the prediction, in words.
+      is_copy: True if it is the label itself, each value under another name.
     """
 
     column: str
@@ -48,15 +48,15 @@ def find_leaks(
 ) -> list[Leak]:
     """Returns the columns that are near-copies of the label.
 
-    At most 50,000 rows are looked at, fewer of a table with many columns, spread over the files. A
-    rule is judged on rows that it has not seen: each row is left out when the rule for it is made.
+    At most 50,000 rows are used, fewer of a table with many columns, spread over the files. A rule is
+    judged by leave-one-out: the rule for a row is made without it.
 
     Args:
-      profile: Of the files.
-      kinds: What each column is taken for.
-      label: Column.
-      is_regression: Whether the label is a number to predict, and no class.
-      candidates: Columns to look at.
+      profile: Profile of the files.
+      kinds: Kind of each column.
+      label: Name of the label's column.
+      is_regression: True if the label is a number, not a class.
+      candidates: Columns to examine.
     """
     table = _sample(profile, (label, *candidates))
     has_label = ~table[label][1]
@@ -80,7 +80,7 @@ def find_leaks(
 
 
 def _sample(profile: CsvProfile, names: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
-    """Returns the cells (pyarrow) of each column, and which of them are missing (NumPy)."""
+    """Returns the cells (pyarrow) of each column, and a mask (NumPy) of the missing ones."""
     import pyarrow
     import pyarrow.compute as pc
 
@@ -104,7 +104,7 @@ def _sample(profile: CsvProfile, names: tuple[str, ...]) -> dict[str, tuple[Any,
 
 
 def _codes(cells: Any, missing: Any) -> Any:
-    """Returns a number for each distinct text; all missing cells have one number."""
+    """Returns a number for each distinct text; all missing cells share one number."""
     import pyarrow
     import pyarrow.compute as pc
 
@@ -113,7 +113,7 @@ def _codes(cells: Any, missing: Any) -> Any:
 
 
 def _numbers(cells: Any, missing: Any, kind: ColumnKind) -> Any:
-    """Returns the numbers or times of cells as float64, NaN where there is none."""
+    """Returns the numbers or times of cells as float64, NaN elsewhere."""
     date_format = date_format_of(kind)
     if date_format is not None:
         times = read_times(cells, date_format)
@@ -125,7 +125,7 @@ def _numbers(cells: Any, missing: Any, kind: ColumnKind) -> Any:
 def _rule(
     name: str, cells: Any, missing: Any, kind: ColumnKind, target: Any, has_label: Any, label: str
 ) -> Leak | None:
-    """Returns the leak of a column whose value alone says the class."""
+    """Returns the leak of a column whose value alone determines the class."""
     classes = np.unique(target[has_label], return_inverse=True)[1]
     num_classes = int(classes.max()) + 1
     sizes = np.bincount(classes)
@@ -160,7 +160,7 @@ def _rule(
 
 
 def _bins(numbers: Any) -> Any:
-    """Returns the bin of each number among bins of as many rows; missing ones have a bin."""
+    """Returns the bin of each number, among bins of equal row counts; missing numbers have their own bin."""
     known = np.isfinite(numbers)
     bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _NUM_BINS + 1)[1:-1]))
     return np.where(known, np.searchsorted(bounds, numbers, side="right"), _NUM_BINS + 1)
@@ -169,7 +169,7 @@ def _bins(numbers: Any) -> Any:
 def _correlation(
     name: str, cells: Any, missing: Any, kind: ColumnKind, target: Any, has_label: Any, label: str
 ) -> Leak | None:
-    """Returns the leak of a column of numbers that goes with the label."""
+    """Returns the leak of a column of numbers that correlates with the label."""
     if kind.name not in ("number", "date"):
         return None
     numbers = _numbers(cells, missing, kind)

@@ -1,4 +1,4 @@
-"""Which columns of text are numbers, and what their decimal mark is."""
+"""Recognizes text columns that hold numbers, and their decimal mark."""
 
 import math
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ _DIGITS = "[0-9]"
 
 @dataclass(frozen=True)
 class Moments:
-    """What the numbers of a column are like.
+    """Moments of a column's numbers.
 
     Attributes:
-      mean: Of them.
-      variance: Of them (population variance).
-      minimum: The smallest.
-      maximum: The largest.
-      num_unreadable: Cells with a value that is no number.
+      mean: Mean of the numbers.
+      variance: Population variance of the numbers.
+      minimum: Smallest number.
+      maximum: Largest number.
+      num_unreadable: Number of cells with a value that is not a number.
     """
 
     mean: float
@@ -42,7 +42,7 @@ class Moments:
 
 
 def formats_of(cells: ColumnCells) -> tuple[NumberFormat, ...]:
-    """Returns the formats in which every cell is a number; both where nothing tells them apart."""
+    """Returns the formats in which every cell is a number; both if they cannot be distinguished."""
     return tuple(
         number_format
         for number_format in (POINT, COMMA)
@@ -51,7 +51,7 @@ def formats_of(cells: ColumnCells) -> tuple[NumberFormat, ...]:
 
 
 def mark_of_file(profile: CsvProfile) -> DecimalMark | None:
-    """Returns the decimal mark that the columns agree on; None when none says it, or they differ."""
+    """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ."""
     marks: set[DecimalMark] = set()
     for column in profile.columns.values():
         cells = ColumnCells(profile, column.name)
@@ -65,17 +65,17 @@ def mark_of_file(profile: CsvProfile) -> DecimalMark | None:
 
 
 def measure(cells: ColumnCells, number_format: NumberFormat | None) -> Moments | None:
-    """Returns what the numbers of a column are like; None when there are none."""
+    """Returns the moments of a column's numbers; None when there are none."""
     return moments_of(
         (read_numbers(values, number_format), counts) for values, counts in cells.chunks()
     )
 
 
 def moments_of(chunks: Any) -> Moments | None:
-    """Returns the moments of numbers that come in arrays.
+    """Returns the moments of numbers that arrive in arrays.
 
     Args:
-      chunks: Pairs of numbers (float64; others than finite ones are unreadable) and their counts.
+      chunks: Pairs of numbers (float64; numbers that are not finite count as unreadable) and their counts.
     """
     total = squares = 0.0
     count = num_unreadable = 0
@@ -100,7 +100,7 @@ def moments_of(chunks: Any) -> Moments | None:
 
 
 def describe_format(cells: ColumnCells, number_format: NumberFormat) -> str:
-    """Returns what is peculiar about the cells of a format: `amounts of money, decimal commas`."""
+    """Returns a description of the cells of a format, such as `amounts of money, decimal commas`."""
     parts = []
     if cells.count(CURRENCY):
         parts.append("amounts of money")

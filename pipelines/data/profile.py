@@ -19,10 +19,10 @@ MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", 
 """Cells that mean "no value" (besides white space)."""
 
 MAX_DISTINCT = 20_000
-"""Distinct values are counted up to here; a column with more has `distinct_values` None."""
+"""Distinct values are counted up to this number; a column with more has `distinct_values` None."""
 
 UNNAMED = "unnamed"
-"""What a column is called whose name is empty, as pandas leaves that of its index."""
+"""Name of a column whose header is empty, as pandas writes it for an index."""
 
 _BLOCK_BYTES = 8 << 20
 _MAX_QUOTE_NOTES = 3
@@ -38,21 +38,21 @@ ColumnType = Literal["integer", "float", "boolean", "string", "empty"]
 
 @dataclass
 class ColumnProfile:
-    """What one column holds.
+    """Profile of one column.
 
     Attributes:
-      name: As in the header, without white space around it.
+      name: Name in the header, without white space around it.
       type: Narrowest type that holds all cells with a value.
-      num_values: Cells with a value.
-      num_missing: Cells without one.
+      num_values: Number of cells with a value.
+      num_missing: Number of cells without one.
       distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
       minimum: Smallest number that float32 can hold; None for a column without numbers.
       maximum: Largest such number.
-      mean: Of these numbers.
-      variance: Of these numbers (population variance).
-      holds_missing_tokens: Whether a cell says `NA` or the like instead of being empty.
-      num_beyond_float32: Numbers that are infinite, or too large for TFX, which has float32.
-      num_non_numbers: Of a column of text, the cells that are no numbers; None when there are many.
+      mean: Mean of these numbers.
+      variance: Population variance of these numbers.
+      holds_missing_tokens: True if a cell says `NA` or the like instead of being empty.
+      num_beyond_float32: Count of numbers that are infinite, or too large for TFX, which uses float32.
+      num_non_numbers: Count of cells in a text column that are not numbers; None when there are many.
     """
 
     name: str
@@ -75,12 +75,12 @@ class ColumnProfile:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all values are numbers."""
+        """True if all values are numbers."""
         return self.type in ("integer", "float")
 
     @property
     def is_text_by_few_cells(self) -> bool:
-        """Whether the column would be numeric but for a few cells, which may be mistakes."""
+        """True if the column would be numeric but for a few cells, which may be mistakes."""
         if self.type != "string" or not self.num_non_numbers:
             return False
         num_numbers = self.num_values - self.num_non_numbers
@@ -91,21 +91,21 @@ class ColumnProfile:
 
 @dataclass
 class CsvProfile:
-    """What the files of a run hold.
+    """Profile of the files of a run.
 
     Attributes:
       files: Absolute paths.
-      columns: By name, in the order of the header.
-      num_rows: Rows below the headers.
+      columns: Profiles by column name, in the order of the header.
+      num_rows: Number of rows below the headers.
       fingerprint: SHA-256 over the names and contents of the files.
-      has_byte_order_mark: Whether a file starts with the UTF-8 byte order mark.
-      has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
-      has_plain_header: Whether every first line is the names with commas between, without quotes.
-      has_irregular_quotes: Whether quotes stand within fields that do not start with one.
+      has_byte_order_mark: True if a file starts with the UTF-8 byte order mark.
+      has_unnamed_column: True if a header leaves a name empty; the column is called `unnamed` here.
+      has_plain_header: True if every first line is the names joined by commas, without quotes.
+      has_irregular_quotes: True if there are quotes within fields that do not start with one.
       quote_doubts: Quoted fields that may have swallowed rows, one sentence each.
-      dialect: How fields are written.
-      originals: The user's files by their copies in UTF-8, where they are in another encoding.
-      states: The files, and those of `originals`, as they were before they were looked at.
+      dialect: Delimiter and quote of the files.
+      originals: User's files by their UTF-8 copies, if they are in another encoding.
+      states: States of the files, and of `originals`, before they were examined.
     """
 
     files: list[Path]
@@ -128,24 +128,24 @@ class CsvProfile:
 
     @property
     def user_files(self) -> list[Path]:
-        """The user's own files, where copies of them are read, too."""
+        """The user's own files, even if UTF-8 copies are read."""
         return [self.originals.get(file, file) for file in self.files]
 
     def check_unchanged(self) -> None:
-        """Checks that the user's files are as they were before they were looked at.
+        """Checks that the user's files have not changed since they were examined.
 
         Raises:
-          BadInputError: One has changed, or is gone.
+          BadInputError: A file has changed, or is gone.
         """
         check_unchanged({file: self.states[file] for file in self.user_files})
 
     def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
-        """Returns the first cell of a column whose text is wanted, which must exist."""
+        """Returns the first cell of a column whose text matches; there must be one."""
         cell = find_cell(self.files, list(self.columns).index(column), wanted, self.dialect)
         return replace(cell, file=self.originals.get(cell.file, cell.file))
 
     def find_non_number(self, column: str) -> Cell:
-        """Returns the first cell of a column of text that is no number."""
+        """Returns the first cell of a text column that is not a number."""
         return self.find_cell(column, lambda text: not is_missing(text) and not is_number(text))
 
     def find_beyond_float32(self, column: str) -> Cell:
@@ -153,14 +153,14 @@ class CsvProfile:
         return self.find_cell(column, lambda text: is_number(text) and not _fits_float32(text))
 
     def notes(self) -> list[str]:
-        """Returns what is taken otherwise than its author may think, one sentence each."""
+        """Returns one sentence for each interpretation that may surprise the author of the files."""
         notes = list(self.quote_doubts[:_MAX_QUOTE_NOTES])
         if more := len(self.quote_doubts) - len(notes):
             notes.append(f"{more} more quoted fields may have swallowed rows")
         for column in self.columns.values():
             if column.is_text_by_few_cells:
                 notes.append(
-                    f"column {column.name!r} is taken for text: {column.num_non_numbers} of "
+                    f"column {column.name!r} is read as text: {column.num_non_numbers} of "
                     f"{column.num_values} values are no numbers, the first: "
                     f"{self.find_non_number(column.name)}. Mend it, or leave the cell empty"
                 )
@@ -179,7 +179,7 @@ def is_missing(text: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Returns whether a text is a number to TFX: `1_0` is none."""
+    """Returns whether TFX reads a text as a number, which `1_0` is not."""
     return re.match(_NUMBER, text, re.ASCII) is not None
 
 
@@ -196,14 +196,14 @@ def profile_csv(
     """Returns the profile of `files`, which share one header.
 
     Args:
-      files: UTF-8 text.
-      dialect: How its fields are written.
-      states: Of the files. Default: they are read.
-      quote_is_given: Whether the user says which quote it is, see `check_quotes`.
+      files: Files of UTF-8 text.
+      dialect: Delimiter and quote of the files.
+      states: States of the files. Default: they are read.
+      quote_is_given: True if the quote is configured, see `check_quotes`.
 
     Raises:
       BadInputError: An empty file, a header without rows, a row with too few or too many
-        fields, a file that cannot be read or is not UTF-8 text, what CsvExampleGen cannot read (a
+        fields, a file that cannot be read or is not UTF-8 text, content that CsvExampleGen cannot read (a
         stray carriage return, an open quote, a stray one, a field of more than 131,072 characters), headers
         that differ, or a column name that appears twice; the message names file, line and column.
     """
@@ -264,16 +264,16 @@ def _fingerprint(files: Sequence[Path], states: Mapping[Path, FileState]) -> str
 def read_batches(
     file: Path, header: list[str], dialect: Dialect = COMMAS, positions: Sequence[int] | None = None
 ) -> Iterator[Any]:
-    """Yields pyarrow record batches of the rows below the header, whose columns are strings.
+    """Yields pyarrow record batches of the rows below the header, with string columns.
 
     Args:
-      file: UTF-8 text.
-      header: Its column names.
-      dialect: How its fields are written.
-      positions: Of the columns, from 0, in the order in which they are wanted; None means all.
+      file: File of UTF-8 text.
+      header: Column names of the file.
+      dialect: Delimiter and quote of the file.
+      positions: Positions of the columns, from 0, in the order of the result; None means all.
 
     Raises:
-      BadInputError: The file is no CSV; the message names line and column.
+      BadInputError: The file is not valid CSV; the message names line and column.
     """
     import pyarrow
     from pyarrow import csv

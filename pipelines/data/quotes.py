@@ -1,8 +1,8 @@
 """Checks on the quotes of a CSV file: a field that does not end, and one that has swallowed rows.
 
-A quote that stands at the start of a field by mistake makes one field of all that follows, up to the next
-quote, line breaks included. So does a text with line breaks, by right. They are told apart by what the lines
-look like: those of a text are no rows of this file.
+A stray quote at the start of a field makes one field of everything up to the next quote, line breaks
+included. A text with line breaks looks the same, and is valid. The lines tell them apart: the lines of a text
+do not look like rows of this file.
 """
 
 import csv
@@ -26,10 +26,10 @@ _MIN_ROWS = 10  # fewer say too little of a column
 
 @dataclass(frozen=True)
 class QuoteFindings:
-    """What there is to know of the quotes of a file.
+    """Findings on the quotes of a file.
 
     Attributes:
-      is_irregular: Whether quotes stand where CsvExampleGen would take them for the start of a field.
+      is_irregular: True if CsvExampleGen would read quotes within a field as the start of a field.
       doubts: Fields that may have swallowed rows, one sentence each.
     """
 
@@ -40,16 +40,16 @@ class QuoteFindings:
 def check_quotes(
     file: Path, header: Sequence[str], dialect: Dialect = COMMAS, quote_is_given: bool = False
 ) -> QuoteFindings:
-    """Returns what there is to know of the quotes of a file.
+    """Checks the quotes of a file.
 
     Source: TFX's CsvExampleGen joins lines until the number of quotes is even.
 
     Args:
-      file: UTF-8 text.
-      header: Its column names.
-      dialect: How its fields are written.
-      quote_is_given: Whether the user says that this is the quote: then fields that look as if they had
-        swallowed rows are doubts, and no error.
+      file: File of UTF-8 text.
+      header: Column names of the file.
+      dialect: Delimiter and quote of the file.
+      quote_is_given: True if the quote is configured: then fields that look as if they had swallowed rows
+        are doubts, not errors.
 
     Raises:
       BadInputError: A quoted field does not end, or has swallowed rows.
@@ -89,12 +89,12 @@ def check_quotes(
 
 
 class _RowShape:
-    """What a line looks like that is a row of a file: the number of its fields, and what is in them.
+    """Shape of a file's rows: the number of their fields, and the kinds of their values.
 
     Args:
-      file: Its lines without quotes say it.
-      num_columns: Of the file.
-      dialect: Likewise.
+      file: File whose lines without quotes are examined.
+      num_columns: Number of columns of the file.
+      dialect: Delimiter and quote of the file.
     """
 
     def __init__(self, file: Path, num_columns: int, dialect: Dialect):
@@ -113,7 +113,7 @@ class _RowShape:
         self._kinds = {index: kind for index, kind in kinds.items() if kind is not None}
 
     def fits(self, line: str) -> bool:
-        """Returns whether a line may be a row: it has its fields, with numbers and words as in others."""
+        """Returns whether a line may be a row: the right number of fields, with the usual values."""
         return any(
             all(kind.fits(cells[index]) for index, kind in self._kinds.items())
             for cells in self._readings(line)
@@ -123,19 +123,19 @@ class _RowShape:
         """Returns whether the lines of one row are several rows.
 
         Args:
-          lines: Of the row.
-          num_fitting: Those of them that may be rows.
+          lines: Lines of the row.
+          num_fitting: Number of these lines that may be rows.
         """
-        if not self._kinds:  # their number of fields is all that speaks for it
+        if not self._kinds:  # the number of fields is the only evidence
             return num_fitting == len(lines) >= _MIN_LINES_BY_COUNT
         ends = (
             lines[0],
             lines[-1],
-        )  # either of them may have quotes by right, and new words in them
+        )  # either of them may contain valid quotes and new words
         return 2 * num_fitting >= len(lines) and all(map(self._readings, ends))
 
     def _readings(self, line: str) -> list[list[str]]:
-        """Returns the fields of a line, where they are as many as a row has, with and without quotes."""
+        """Returns the fields of a line, with and without quotes, where their number is right."""
         if self._num_columns < 2:
             return []
         dialect = self._dialect
@@ -151,18 +151,18 @@ class _RowShape:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What the cells of a column are: numbers or not, and words."""
+    """Kind of a column's cells: numbers, words, or both."""
 
     has_numbers: bool
     words: frozenset[str]
 
     def fits(self, cell: str) -> bool:
-        """Returns whether a cell may be one of the column."""
+        """Returns whether a cell may belong to the column."""
         return cell in self.words or (self.has_numbers and _is_number(cell))
 
 
 def _kind(cells: Sequence[str]) -> _Kind | None:
-    """Returns the kind of a column of numbers, or of few words; None for any other."""
+    """Returns the kind of a column with numbers, or with few words; None for any other."""
     values = [cell for cell in cells if cell]
     if values and sum(map(_is_number, values)) >= _MIN_NUMBER_SHARE * len(values):
         return _Kind(True, frozenset(cell for cell in cells if not _is_number(cell)))
@@ -181,14 +181,14 @@ def _is_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Field:
-    """A quoted field with line breaks, in the words of a message.
+    """A quoted field with line breaks, as messages describe it.
 
     Attributes:
-      file: The file.
-      header: Its column names.
+      file: Path of the file.
+      header: Column names of the file.
       start: Line on which the row starts.
-      lines: Of the row.
-      row: Its cells.
+      lines: Lines of the row.
+      row: Cells of the row.
     """
 
     file: Path

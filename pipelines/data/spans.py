@@ -1,4 +1,4 @@
-"""From a path with `{SPAN}` or a date, and what is wanted of it, to the files of a run."""
+"""Resolves a path with `{SPAN}` or a date, and a selection of spans, to the files of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.errors import BadInputError
 
 SpanRecord = dict[str, Any]
-"""A span as it is kept of a run: `span` (a number, or a date as text), `version`, `num_files`."""
+"""A span in the record of a run: `span` (a number, or a date as text), `version`, `num_files`."""
 
 _MAX_NAMES = 3
 
@@ -28,9 +28,9 @@ class Span:
     """One span of the data.
 
     Attributes:
-      key: Its number, or its date.
-      version: That is read; None if the spans have none.
-      files: Of this version, absolute paths in the order in which they are read.
+      key: Number or date of the span.
+      version: Version that is read; None if the spans have none.
+      files: Files of this version, absolute paths in the order in which they are read.
     """
 
     key: SpanKey
@@ -38,7 +38,7 @@ class Span:
     files: tuple[Path, ...]
 
     def as_record(self) -> SpanRecord:
-        """Returns what is kept of it."""
+        """Returns the span as the record of a run holds it."""
         name = self.key if isinstance(self.key, int) else self.key.isoformat()
         return {"span": name, "version": self.version, "num_files": len(self.files)}
 
@@ -48,9 +48,9 @@ class ResolvedSpans:
     """The spans that a run reads.
 
     Attributes:
-      path: The pattern.
-      spans: Ascending.
-      notes: What is worth knowing, one sentence each.
+      path: Pattern of the paths.
+      spans: Spans in ascending order.
+      notes: Notes for the user, one sentence each.
     """
 
     path: str
@@ -63,7 +63,7 @@ class ResolvedSpans:
         return [file for span in self.spans for file in span.files]
 
     def as_records(self) -> tuple[SpanRecord, ...]:
-        """Returns what is kept of them."""
+        """Returns the spans as the record of a run holds them."""
         return tuple(span.as_record() for span in self.spans)
 
 
@@ -75,18 +75,18 @@ def resolve_spans(
 ) -> ResolvedSpans:
     """Returns the spans that a run reads, and their files. Writes nothing.
 
-    The newest version of a span is taken. A span, or a version, without a finished file is passed over
-    when the newest ones are wanted, and that is noted; one with finished and unfinished files is refused.
+    The newest version of a span is used. When the newest spans are selected, a span or a version without a
+    finished file is skipped with a note; one with finished and unfinished files is refused.
 
     Args:
-      path: With placeholders, see `parse_span_pattern`.
-      selection: What is wanted.
-      find: Returns the files of a span by the path of its file, folder or pattern; raises NoCsvFileError if
-        there is none.
-      pinned: These spans and versions, whatever is there meanwhile: those of a run that goes on.
+      path: Path with placeholders, see `parse_span_pattern`.
+      selection: Selected spans.
+      find: Function from a path (file, folder or pattern) to its files; raises NoCsvFileError if there are
+        none.
+      pinned: Spans and versions of a run that is resumed: they are used even if newer ones exist now.
 
     Raises:
-      BadInputError: No span is there, one of a range is not, one is being written, or has two names.
+      BadInputError: No span exists, one of a range is missing, one is being written, or has two names.
     """
     pattern = parse_span_pattern(path)
     if pattern is None:
@@ -145,12 +145,12 @@ class _SpanReader:
 
     @property
     def keys(self) -> list[SpanKey]:
-        """Ascending, also of spans without a file."""
+        """Keys in ascending order, including spans without a file."""
         return _ascending(self._places)
 
     @property
     def names(self) -> list[tuple[SpanKey, int | None]]:
-        """Spans and their versions, ascending."""
+        """Spans and their versions, in ascending order."""
         return [
             (key, version)
             for key in self.keys
@@ -161,8 +161,8 @@ class _SpanReader:
         """Returns a span in its newest version that has files; None if there is none.
 
         Args:
-          key: Of the span.
-          notes: What is passed over is added to it.
+          key: Key of the span.
+          notes: List that receives a note for each version that is skipped.
         """
         versions = self._places[key]
         _check_one_name([place for places in versions.values() for place in places])
@@ -176,7 +176,7 @@ class _SpanReader:
         return None
 
     def read_version(self, key: SpanKey, version: int | None) -> Span | None:
-        """Returns a span in this version; None if it is not there."""
+        """Returns a span in this version; None if it does not exist."""
         files = self._files(self._places.get(key, {}).get(version, []))
         return Span(key, version, tuple(files)) if files else None
 
@@ -315,10 +315,10 @@ def _check_one_version_name(places: Sequence[Place]) -> None:
 
 
 def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:
-    """Returns what is being written in the folders of a span."""
+    """Returns the files in the folders of a span that are being written."""
     found = [place.path for place in places if is_temporary(place.path.name)]
     folders = {place.path for place in places if place.path.is_dir()}
-    for place in tuple(folders):  # not those elsewhere, of files that are links
+    for place in tuple(folders):  # without the targets of links
         folders |= {file.parent for file in files if file.is_relative_to(place.resolve())}
     return found + [
         item
@@ -329,7 +329,7 @@ def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:
 
 
 def _holding(places: Sequence[Place]) -> str:
-    """Returns in brackets what the places of a span hold instead of a CSV file."""
+    """Returns, in brackets, the names that the places of a span hold instead of a CSV file."""
     names = sorted(
         name
         for place in places
@@ -354,10 +354,10 @@ def _number(version: int | None) -> int:
 
 
 def _ascending(keys: Any) -> list[SpanKey]:
-    """Returns keys in their order; all of them are numbers, or all are dates."""
+    """Returns sorted keys, which are all numbers or all dates."""
     return sorted(keys)
 
 
 def _is_less(first: Any, second: Any) -> bool:
-    """Returns whether a span or a version is before another; one that is not numbered is before none."""
+    """Returns whether a span or a version is before another; one without a number is before none."""
     return first is not None and second is not None and bool(first < second)

@@ -1,4 +1,4 @@
-"""Which rows train and which evaluate, as `[split]` says it."""
+"""Divides the rows into those that train and those that evaluate, according to `[split]`."""
 
 import glob
 import os
@@ -19,20 +19,20 @@ from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 
 TRAIN_SHARE = 2 / 3
-"""Of the rows."""
+"""Share of the rows."""
 
 
 @dataclass(frozen=True)
 class Splits:
-    """How the rows are divided.
+    """Division of the rows.
 
     Attributes:
-      by: As in `[split]`.
-      column: Of `column` and `time`.
-      eval_files: Of `files`: those to evaluate on; the others train.
-      cutoff: Of `time`: rows from here on evaluate; seconds since 1970, or the column's number.
-      kind: Of `time`: what the column is taken for.
-      note: What is worth knowing, or empty.
+      by: Value of `split.by`.
+      column: Column for `column` and `time`.
+      eval_files: Files to evaluate on, for `files`; the others train.
+      cutoff: First value that evaluates, for `time`: seconds since 1970, or the column's number.
+      kind: Kind of the column, for `time`.
+      note: Note for the user, or empty.
     """
 
     by: str = "row"
@@ -44,21 +44,21 @@ class Splits:
 
     @property
     def needs_copies(self) -> bool:
-        """Whether each split needs files of its own."""
+        """True if each split needs files of its own."""
         return self.by in ("time", "files")
 
     @property
     def identity(self) -> str:
-        """What distinguishes it from other splits of the same files; empty when rows are drawn."""
+        """Text that distinguishes it from other splits of the same files; empty when rows are drawn."""
         if self.by == "files":
             return f"files {sorted(file.name for file in self.eval_files)}"
         return f"time {self.column} {self.cutoff}" if self.by == "time" else ""
 
     def is_late(self, cells: Any) -> Any:
-        """Returns which rows evaluate, by their cells in the column of time.
+        """Returns a mask of the rows that evaluate, by their cells in the column of time.
 
         Args:
-          cells: pyarrow string array without white space around the cells. What is no time trains.
+          cells: pyarrow string array without white space around the cells. Cells without a time train.
         """
         if self.kind is None or self.cutoff is None:
             raise ValueError(f"Rows are divided by time only with a cutoff. Received: by={self.by}")
@@ -73,11 +73,11 @@ def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
     """Returns the files of each split of `by = "files"`.
 
     Args:
-      path: `data.path`, or the folder of one of its spans.
-      split: Patterns of the files in it.
+      path: Value of `data.path`, or the folder of one of its spans.
+      split: Settings with the patterns of the files in it.
 
     Raises:
-      NoCsvFileError: There is no such folder, or a pattern matches nothing.
+      NoCsvFileError: The folder does not exist, or a pattern matches nothing.
       BadInputError: The path is a file or a pattern, or a file is in both splits.
     """
     folder = Path(path)
@@ -109,17 +109,17 @@ def plan_splits(
     eval_files: frozenset[Path] = frozenset(),
     label: str | None = None,
 ) -> Splits:
-    """Returns how the rows are divided.
+    """Returns the division of the rows.
 
     Args:
-      split: What the configuration says.
-      profile: Of all files.
-      kinds: What each column is taken for.
-      eval_files: Of `by = "files"`.
-      label: The column that is predicted; None if that is not known.
+      split: Settings of the split.
+      profile: Profile of all files.
+      kinds: Kind of each column.
+      eval_files: Files to evaluate on, for `by = "files"`.
+      label: Column that is predicted; None if unknown.
 
     Raises:
-      BadInputError: There is no such column, it is the label, or rows cannot be divided by it.
+      BadInputError: The column does not exist, is the label, or cannot divide the rows.
     """
     column = split.column
     if column is not None and column not in profile.columns:
@@ -152,7 +152,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     is_number = profile.columns[column].is_numeric or kind.decimal is not None
     if date_format_of(kind) is None and not is_number:
         raise BadInputError(
-            f"split.column = {column!r}: the column is taken for {kind.name}, and rows cannot be put "
+            f"split.column = {column!r}: the column is read as {kind.name}, and rows cannot be put "
             f'in order by it. If it holds dates, say so: [columns] {column} = "date"'
             f"{'; ' + kind.doubt if kind.doubt else ''}."
         )
@@ -171,7 +171,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     sorting = np.argsort(order, kind="stable")
     order, before = order[sorting], np.cumsum(counts[sorting])
     cutoff = order[np.searchsorted(before, TRAIN_SHARE * before[-1], side="right")]
-    if cutoff == order[0]:  # the first of them has more than its share
+    if cutoff == order[0]:  # the first value has more than its share
         cutoff = order[order > cutoff][0]
     num_eval = int(counts[sorting][order >= cutoff].sum())
     num_untimed = profile.num_rows - int(before[-1])
@@ -182,7 +182,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
 
 
 def _in_order(cells: Any, kind: ColumnKind) -> Any:
-    """Returns float64 that grow with time; NaN where a cell is no time."""
+    """Returns float64 values that grow with time; NaN where a cell is not a time."""
     date_format = date_format_of(kind)
     if date_format is not None:
         times = read_times(cells, date_format)

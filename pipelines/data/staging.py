@@ -1,4 +1,4 @@
-"""The files that ExampleGen reads: the user's own, or a cleaned copy where they need it."""
+"""The files that ExampleGen reads: the user's own, or a cleaned copy if they need it."""
 
 import csv
 import hashlib
@@ -16,7 +16,7 @@ from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
 from pipelines.data.splits import ROW_BY_ROW, Splits
 
 PATTERN_MARKS = "*?["
-"""In a path, TFX takes them for a pattern."""
+"""Characters in a path that TFX reads as a pattern."""
 
 _DATE_MARKS = ("{YYYY}", "{MM}", "{DD}", "{SPAN", "{VERSION")
 _ROWS_AT_A_TIME = 10_000
@@ -30,9 +30,9 @@ class StagedData:
 
     Attributes:
       folder: Absolute path.
-      pattern: Of the files in it.
-      reasons: Why it is a copy; empty when these are the user's own files.
-      splits: Patterns by split, where the files are divided already; then `pattern` has no meaning.
+      pattern: Pattern of the files in it.
+      reasons: Reasons for a copy; empty when these are the user's own files.
+      splits: Patterns by split if the files are divided already; then `pattern` is unused.
       files: SHA-256 of each file in hexadecimal digits, by its path relative to the folder.
     """
 
@@ -49,13 +49,13 @@ def stage(
     folder: Path,
     splits: Splits = ROW_BY_ROW,
 ) -> StagedData:
-    """Returns what ExampleGen can read, writing a copy to `folder` only where it must.
+    """Returns files that ExampleGen can read; writes a copy to `folder` only if necessary.
 
     Args:
-      profile: Of the user's files.
-      required_label: Rows without a value in this column are left out; None keeps all.
-      folder: Where a copy goes; it holds the copies of one root, by fingerprint.
-      splits: How the rows are divided. Default: by ExampleGen, row by row.
+      profile: Profile of the user's files.
+      required_label: Label column; rows without a value in it are left out. None keeps all rows.
+      folder: Folder for copies, by fingerprint, shared by the runs of one root.
+      splits: Division of the rows. Default: ExampleGen divides them row by row.
 
     Raises:
       BadInputError: The user's files have changed since their profile was made.
@@ -66,7 +66,7 @@ def stage(
         pattern = first.name if len(profile.files) == 1 else "*.csv"
         digests = {file.name: profile.states[file].sha256 for file in profile.files}
         return StagedData(first.parent, pattern, (), files=digests)
-    # What a copy holds depends on all of these.
+    # The content of a copy depends on all of these.
     identity = " ".join(filter(None, (profile.fingerprint, str(required_label), splits.identity)))
     target = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
     names = ("train", "eval") if splits.needs_copies else ()
@@ -127,7 +127,7 @@ def _copy(
     required_label: str | None,
     splits: Splits,
 ) -> None:
-    """Writes a file, or the parts of it that each split has."""
+    """Writes a file, or the part of it for each split."""
     header = list(profile.columns)
     position = None if required_label is None else header.index(required_label)
     with source.open(encoding="utf-8-sig", newline="") as reader, any_field_size():

@@ -1,4 +1,4 @@
-"""Which columns are booleans in words, codes, ids, or free text."""
+"""Recognizes booleans in words, codes, ids, and free text."""
 
 import re
 
@@ -18,10 +18,10 @@ BOOLEAN_WORDS = (
     ("sim", "não"),
     ("wahr", "falsch"),
 )
-"""Pairs of words, the one that means true being the first."""
+"""Pairs of words; the first one means true."""
 
 ID_SHARE = 0.9
-"""A text column with more distinct values a row than this is an id."""
+"""A text column with a larger share of distinct values is an id."""
 
 _CODE_NAME = re.compile(
     r"(^|[^a-z])(zip|zips|zip_?code|postal|post_?code|postcode|plz|cep|fips|census_tract|naics|sic"
@@ -39,12 +39,12 @@ _MIN_TO_COUNT = 100
 
 
 def is_called_id(name: str) -> bool:
-    """Returns whether a column is named as ids are."""
+    """Returns whether a column's name is typical of ids."""
     return _ID_NAME.match(name) is not None
 
 
 def boolean_words(column: ColumnProfile) -> tuple[str, str] | None:
-    """Returns the pair of words of which the column's cells are, in any case; None if they are not."""
+    """Returns the pair of words that makes up the column's cells, in any case; None without one."""
     if not column.distinct_values or len(column.distinct_values) > 10:
         return None
     found = {value.lower() for value in column.distinct_values}
@@ -52,7 +52,7 @@ def boolean_words(column: ColumnProfile) -> tuple[str, str] | None:
 
 
 def why_code(column: ColumnProfile, cells: ColumnCells) -> str | None:
-    """Returns why digits are a code and no quantity; None when they seem to be a quantity."""
+    """Returns the reason why digits are a code, not a quantity; None when they seem to be a quantity."""
     if column.type != "integer":
         return None
     if cells.count("^0[0-9]"):
@@ -67,7 +67,7 @@ def why_code(column: ColumnProfile, cells: ColumnCells) -> str | None:
 
 
 def is_free_text(column: ColumnProfile, cells: ColumnCells) -> bool:
-    """Returns whether cells are sentences or names: several words, of which few repeat."""
+    """Returns whether cells are sentences or names: several words, with few repetitions."""
     distinct = column.num_distinct
     if distinct is not None and (
         distinct < _MIN_TEXT_DISTINCT or distinct < _MIN_TEXT_DISTINCT_SHARE * column.num_values
@@ -77,12 +77,12 @@ def is_free_text(column: ColumnProfile, cells: ColumnCells) -> bool:
 
 
 def is_text_id(column: ColumnProfile, max_counted: int) -> bool:
-    """Returns whether nearly every row has a text of its own.
+    """Returns whether nearly every row has its own text.
 
     Args:
-      column: Its profile.
-      max_counted: Of a column whose values are too many to count, the number of cells from which on
-        they need not be ids.
+      column: Profile of the column.
+      max_counted: Number of cells from which a column with too many distinct values to count may be no
+        id.
     """
     distinct = column.num_distinct
     if column.num_values <= _MIN_TO_COUNT:

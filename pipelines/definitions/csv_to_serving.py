@@ -9,7 +9,7 @@ from pipelines.data.staging import StagedData
 from pipelines.definitions.evaluation import build_eval_config
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.changed_data import baseline_when_pushed
-from pipelines.root.history import newest_version_ever, unsettled_pushes
+from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 from pipelines.root.metadata.place import connection_config, root_id
 from pipelines.root.schema.root_schema import schema_file
 
@@ -126,7 +126,7 @@ def csv_to_serving(
 
 def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
     splits = data.splits or (("single_split", data.pattern),)
-    kept_text = tuple(name for name in plan.kept.text if name not in plan.text_columns)
+    kept_text = tuple(name for name in plan.type_overrides.text if name not in plan.text_columns)
     return components.CsvExampleGen(
         input_base=str(data.folder),
         input_config=components.Input(
@@ -134,7 +134,7 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
         ),
         output_config=_divided_by(plan.splits.column if plan.splits.by == "column" else None),
         text_columns=plan.text_columns + kept_text,
-        float_columns=plan.kept.floats,
+        float_columns=plan.type_overrides.floats,
         files=data.files,
     )
 
@@ -227,7 +227,7 @@ def _pusher(
         custom_config={
             "keep": plan.config.pusher.keep,
             "newer_than": newest_version_ever(plan.root),
-            "taken_over": list(unsettled_pushes(plan.root)),
+            "taken_over": list(unconfirmed_pushes(plan.root)),
             "skip_unchanged": True,
             "model_fingerprint": plan.model_fingerprint,
             "withdrawn": str(plan.root / "withdrawn"),

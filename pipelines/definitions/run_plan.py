@@ -11,8 +11,8 @@ from pipelines.data.splits import ROW_BY_ROW, Splits
 from pipelines.definitions.model_code import ModelCode
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.curated import CuratedSchema
-from pipelines.root.schema.kept_types import KeptTypes
 from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.schema.type_overrides import TypeOverrides
 from pipelines.tabular.column_table import ColumnRow
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ class RunPlan:
       schema: Curated schema of the user; None infers it.
       root_schema: Schema of the root, which the data are validated against; None if there is none, or if
         the user gives one.
-      kept: Columns that are read with the types of `root_schema`.
-      mended: Former runs whose training this one continues with changed code, the newest first.
+      type_overrides: Columns that are read with the types of `root_schema`.
+      continued: Former runs whose training this one continues with changed code, the newest first.
       columns: Kind and use of each column.
       splits: Division of the rows into train and eval.
       findings: Sentences about the data for the user.
       spans: Spans that are read; None if `data.path` has none.
-      text_columns: Columns that stay text though they look like numbers, beside those of `kept`.
+      text_columns: Columns that stay text though they look like numbers, beside those of `type_overrides`.
       scheduled_by: Tick of the schedule that started the run.
       model_fingerprint: Hash of everything that determines the model; empty if it is not known.
     """
@@ -54,12 +54,12 @@ class RunPlan:
     enable_cache: bool
     unfinished: RunRecord | None
     schema: CuratedSchema | None = None
-    mended: tuple[RunRecord, ...] = ()
+    continued: tuple[RunRecord, ...] = ()
     columns: tuple[ColumnRow, ...] = ()
     splits: Splits = ROW_BY_ROW
     findings: tuple[str, ...] = ()
     root_schema: RootSchema | None = None
-    kept: KeptTypes = field(default_factory=KeptTypes)
+    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
     spans: ResolvedSpans | None = None
     text_columns: tuple[str, ...] = ()
     scheduled_by: str | None = None

@@ -1,4 +1,4 @@
-"""A configuration file to start from: what was inferred, with every setting there or in a comment."""
+"""A configuration file to start from: inferred values, with every setting present or in a comment."""
 
 import json
 import os
@@ -18,13 +18,13 @@ _PATHS = (("data", "path"), ("module", "file"), ("schema", "path"))
 def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> str:
     """Returns a configuration as TOML; a run with it has the same plan.
 
-    What the configuration sets stands as it is. What is inferred or left to its default is in a
-    comment, but for the columns that are used: they are set, so that later data do not change them.
+    Configured settings are copied. Inferred values and defaults are in comments, except for the columns
+    that are used: they are set, so that later data do not change them.
 
     Args:
-      config: What was given.
-      plan: What was inferred.
-      folder: Where the file is going to be: relative paths start there.
+      config: Given configuration.
+      plan: Inferred plan.
+      folder: Future folder of the file, to which its paths are relative.
     """
     given = config.model_dump(mode="json", exclude_unset=True)
     for section, key in _PATHS:
@@ -62,7 +62,7 @@ def _settings(model: BaseModel, given: Mapping[str, Any], inferred: Mapping[str,
 
 
 def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
-    """Returns by section what a run finds by itself where the configuration leaves it out."""
+    """Returns, by section, the values that a run infers if the configuration leaves them out."""
     code, dialect = plan.code, plan.data.profile.dialect
     found: dict[str, dict[str, Any]] = {
         "data": {

@@ -1,4 +1,4 @@
-"""What a run makes of its data, before anything is written: files, columns, splits, model."""
+"""The plan of a run's data, before anything is written: files, columns, splits, model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,8 +21,13 @@ from pipelines.definitions.model_code import ModelCode, choose_model_code
 from pipelines.errors import BadInputError
 from pipelines.plan.leading_zeros import columns_with_leading_zeros, kept_codes, lost_zeros_notes
 from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
-from pipelines.root.schema.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
 from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.schema.type_overrides import (
+    TypeOverrides,
+    changed_kinds,
+    find_type_overrides,
+    override_notes,
+)
 from pipelines.tabular.column_table import ColumnRow, list_columns
 from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
@@ -30,16 +35,16 @@ from pipelines.tabular.label import check_label_column
 
 @dataclass(frozen=True)
 class CsvData:
-    """The files, read.
+    """The data files after reading.
 
     Attributes:
-      profile: Of all files.
-      kinds: What each column is taken for.
-      splits: How the rows are divided.
-      texts: The user's files, and copies of them in UTF-8 where they are in another encoding.
-      findings: What is worth knowing, one sentence each.
-      kept: Columns that are read as the root's schema has them.
-      spans: That are read; None where `data.path` has none.
+      profile: Profile of all files.
+      kinds: Kind of each column.
+      splits: Division of the rows.
+      texts: User's files, and copies of them in UTF-8 if they are in another encoding.
+      findings: Notes for the user, one sentence each.
+      type_overrides: Columns whose type comes from the root's schema.
+      spans: Spans that are read; None where `data.path` has none.
     """
 
     profile: CsvProfile
@@ -47,23 +52,23 @@ class CsvData:
     splits: Splits
     texts: Utf8Files
     findings: tuple[str, ...]
-    kept: KeptTypes = field(default_factory=KeptTypes)
+    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
     spans: ResolvedSpans | None = None
 
 
 @dataclass(frozen=True)
 class DataPlan:
-    """What is learned from the files, and how.
+    """Plan of the training: data, columns and code.
 
     Attributes:
       data: The files.
-      code: What is trained.
-      columns: The table of columns.
+      code: Code of the model.
+      columns: Table of the columns.
       leaks: Columns that are the label in other words.
-      findings: What is worth knowing, one sentence each.
-      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, beside those
-        that the root's schema has as text.
-      schema: The user's own; None infers it.
+      findings: Notes for the user, one sentence each.
+      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, besides those
+        that are text in the root's schema.
+      schema: User's own schema; None infers it.
     """
 
     data: CsvData
@@ -80,15 +85,15 @@ def read_data(
     root_schema: RootSchema | None = None,
     pinned_spans: Sequence[SpanRecord] = (),
 ) -> CsvData:
-    """Returns what the files of a configuration hold.
+    """Reads the files of a configuration.
 
     Args:
-      config: The configuration.
-      root_schema: What the columns are in the root; None takes them as they look.
-      pinned_spans: The spans that are read, whatever is there meanwhile. Default: those of `data.spans`.
+      config: Configuration of the run.
+      root_schema: Schema of the root; None reads the columns as they look.
+      pinned_spans: Spans to read, even if newer ones exist now. Default: those of `data.spans`.
 
     Raises:
-      BadInputError: They cannot be read, or do not fit the configuration.
+      BadInputError: The files cannot be read, or do not fit the configuration.
     """
     data = config.data
     originals, eval_files, spans = _find_files(config, pinned_spans)
@@ -103,10 +108,12 @@ def read_data(
             profile.states |= states
         check_label_column(profile, data.label)
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
-        kept = kept_types(profile, root_schema, given)
-        kinds = infer_kinds(profile, config, kept.uses)
-        notes = kept_notes(kept, kinds)
-        profile, kinds = kept.apply_to(profile, kinds, uses_new=config.module is not None)
+        overrides = find_type_overrides(profile, root_schema, given)
+        kinds = infer_kinds(profile, config, overrides.uses)
+        notes = override_notes(overrides, kinds)
+        profile, kinds = overrides.apply_to(
+            profile, kinds, use_new_columns=config.module is not None
+        )
         in_eval = frozenset(
             copy
             for copy, original in zip(texts.files, texts.originals, strict=True)
@@ -127,19 +134,19 @@ def read_data(
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings), kept, spans)
+    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans)
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
-    """Checks that a configuration still means the files that were read.
+    """Checks that a configuration still refers to the files that were read.
 
     Args:
-      config: The configuration.
-      data: The files that were read.
-      spans: Those of them; None where `data.path` has none.
+      config: Configuration of the run.
+      data: Profile of the files that were read.
+      spans: Their spans; None where `data.path` has none.
 
     Raises:
-      BadInputError: Files have come or are gone.
+      BadInputError: Files were added or removed.
     """
     now, _, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
@@ -154,7 +161,7 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
 def _find_files(
     config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
 ) -> tuple[list[Path], set[Path], ResolvedSpans | None]:
-    """Returns the files of a configuration, those of them that evaluate, and the spans they are of."""
+    """Returns the files of a configuration, those of them that evaluate, and their spans."""
     data = config.data
     eval_files: set[Path] = set()
 
@@ -172,13 +179,12 @@ def _find_files(
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
-    """Returns what is learned from the files, and how, if all of the configuration fits them.
+    """Returns the plan of the training, after checking all of the configuration against the files.
 
     Args:
-      config: The configuration.
-      data: The files.
-      stops_at_copies: Whether a column that is the label itself is an error. It is none in any case
-        where `[columns]` names the column.
+      config: Configuration of the run.
+      data: Files that were read.
+      stops_at_copies: Raises if a column is the label itself, unless `[columns]` names that column.
 
     Raises:
       BadInputError: The data cannot be learned from, or a setting does not fit them.
@@ -210,7 +216,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         )
     warnings = {leak.column: "may be the label in other words" for leak in leaks}
     rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
-    said = tuple(
+    leak_notes = tuple(
         f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
         f'[columns] {leak.column} = "ignore"'
         for leak in leaks
@@ -220,7 +226,9 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         lost: tuple[str, ...] = ()
     else:
         codes = [
-            name for name in columns_with_leading_zeros(data.profile) if name not in data.kept.text
+            name
+            for name in columns_with_leading_zeros(data.profile)
+            if name not in data.type_overrides.text
         ]
         text_columns = kept_codes(config, codes)
         lost = lost_zeros_notes(config, codes)
@@ -231,5 +239,5 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     data.profile.check_unchanged()
-    findings = data.findings + said + lost
+    findings = data.findings + leak_notes + lost
     return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)

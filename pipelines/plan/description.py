@@ -12,9 +12,9 @@ from pipelines.tabular.column_table import table_lines
 
 
 def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
-    """Returns the plan for a configuration, and the lines that say it.
+    """Returns the plan for a configuration, and the lines that describe it.
 
-    A column that is a copy of the label stops a run; here it is said.
+    A column that is a copy of the label stops a run; here a line reports it.
 
     Raises:
       BadInputError: The data or the configuration cannot be used.
@@ -48,7 +48,7 @@ def write_plan_file(config: PipelineConfig, plan: DataPlan, target: Path) -> Non
     """Writes a configuration file to start from.
 
     Raises:
-      BadInputError: There is such a file, or it cannot be written.
+      BadInputError: The file exists, or cannot be written.
     """
     from pipelines.errors import BadInputError
 

@@ -1,4 +1,4 @@
-"""The first look at a run: what is asked for, and its data, read. Nothing heavy is imported."""
+"""The first look at a run: the request, and its data. Nothing heavy is imported."""
 
 import os
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from pipelines.terminal.progress import Display
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the command line asks for.
+    """Request of the command line.
 
     Attributes:
-      root: Where everything of the pipeline is kept.
+      root: Root folder of the pipeline.
       config_file: TOML file.
-      data: `--data`.
-      label: `--label`.
-      settings: `--set`, each `section.key=value`.
+      data: Value of `--data`.
+      label: Value of `--label`.
+      settings: Values of `--set`, each `section.key=value`.
       runner: Name of a runner.
-      enable_cache: Whether unchanged components are skipped.
-      resume: Whether to go on with the newest run that did not end.
-      force: With `resume`: though its code has changed.
-      config: A configuration that was validated before, in place of the four above.
-      scheduled_by: The tick of a schedule that it belongs to.
+      enable_cache: Skips unchanged components.
+      resume: Continues the newest run if it did not end.
+      force: Continues, with `resume`, even if the code of that run has changed.
+      config: Configuration that was validated before, in place of the four above.
+      scheduled_by: Tick of the schedule that started the run.
     """
 
     root: Path
@@ -52,20 +52,20 @@ class RunRequest:
 
     @property
     def gives_configuration(self) -> bool:
-        """Whether there is anything to make a configuration of."""
+        """True if any option provides configuration."""
         return bool(self.config_file or self.data or self.label or self.settings)
 
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What a run is asked to do, and its data, read.
+    """Inputs of a run: the request, resolved, and its data.
 
     Attributes:
       root: Absolute path.
-      config: The configuration, under the name that the root has.
-      data: The files.
-      root_schema: The root's; None without one, or with the user's own.
-      unfinished: The run to go on with.
+      config: Configuration, with the name of the root's pipeline.
+      data: Files that were read.
+      root_schema: Schema of the root; None without one, or with the user's own.
+      unfinished: Run to resume.
     """
 
     root: Path
@@ -76,16 +76,16 @@ class RunInputs:
 
     @property
     def spans(self) -> tuple[SpanRecord, ...]:
-        """That are read; empty where `data.path` has none."""
+        """The spans that are read; empty where `data.path` has none."""
         return self.data.spans.as_records() if self.data.spans else ()
 
 
 def read_inputs(request: RunRequest, display: Display) -> RunInputs:
-    """Returns what a run is asked to do, and reads its data. Nothing heavy is imported.
+    """Resolves the request, and reads its data. Nothing heavy is imported.
 
     Args:
-      request: What to run, and where.
-      display: Shows the progress.
+      request: Request of the command line.
+      display: Display of the progress.
 
     Raises:
       BadInputError: The data, the configuration or the root cannot be used.
@@ -106,7 +106,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
 
 
 def _nothing_to_resume(root: Path) -> str:
-    """Returns why no run can be gone on with, and what to do instead."""
+    """Returns the reason why no run can be resumed, and advice."""
     newest = next(reversed(RunRecords(root).read_all()), None)
     if newest is None:
         why = "it has no runs"
@@ -124,7 +124,7 @@ def check_root(root: Path) -> None:
     """Checks that a root can be used.
 
     Raises:
-      BadInputError: It is no folder that can be written to, or TFX would misread its name.
+      BadInputError: The folder is not writable, or TFX would misread its name.
     """
     place = root
     while not place.exists():
@@ -148,9 +148,9 @@ def _configuration(request: RunRequest, unfinished: RunRecord | None) -> Pipelin
 
 
 def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
-    """Returns the spans that a run goes on with: those of the run that did not end."""
+    """Returns the spans of the run that is resumed."""
     if unfinished is None:
         return ()
     known = unfinished.validated_config().data
     is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
-    return unfinished.spans if is_same else ()  # what differs is said when all is compared
+    return unfinished.spans if is_same else ()  # differences are reported with all others later

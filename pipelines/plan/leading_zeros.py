@@ -1,7 +1,7 @@
-"""Codes such as 00037, which CsvExampleGen takes for whole numbers, in the columns that a module reads.
+"""Codes such as 00037, which CsvExampleGen reads as whole numbers, in columns that a module uses.
 
-The generic model keeps them as text by itself. A module may count on numbers: it gets text where the
-configuration says so, and otherwise a note says what is lost.
+The generic model keeps them as text by itself. A module may expect numbers: it gets text if configured, and
+otherwise a note reports the loss.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ _KEPT = ("category", "text")
 
 
 def columns_with_leading_zeros(profile: CsvProfile) -> tuple[str, ...]:
-    """Returns the columns of whole numbers of which some begin with a zero and go on."""
+    """Returns the columns of whole numbers of which some have leading zeros."""
     return tuple(
         name
         for name, column in profile.columns.items()
@@ -23,7 +23,7 @@ def columns_with_leading_zeros(profile: CsvProfile) -> tuple[str, ...]:
 
 
 def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
-    """Returns those of some columns that the configuration calls a category or text."""
+    """Returns those of the columns that are configured as a category or text."""
     return tuple(
         name
         for name in columns
@@ -32,11 +32,11 @@ def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, .
 
 
 def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
-    """Returns one note on the columns whose leading zeros a module does not see; none without such.
+    """Returns one note on the columns whose leading zeros a module does not see; none without such columns.
 
     Args:
-      config: What it says of a column, the user knows.
-      columns: Those with leading zeros that are read as whole numbers.
+      config: Configuration. No note is made for columns that it names.
+      columns: Columns with leading zeros that are read as whole numbers.
     """
     data = config.data
     known = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}

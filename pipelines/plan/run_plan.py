@@ -8,22 +8,22 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
-from pipelines.plan.changed_code import touches_training
+from pipelines.plan.code_changes import touches_training
 from pipelines.plan.data_plan import DataPlan, plan_data
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
-from pipelines.root.history import mended_runs
+from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema, read_root_schema
 from pipelines.terminal.progress import Display
 
 
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
-    """Returns what a run is going to do.
+    """Returns the plan of a run.
 
     Args:
-      request: What to run, and where.
-      display: Shows the progress.
-      inputs: Of `read_inputs`. Default: they are read.
+      request: Request of the command line.
+      display: Display of the progress.
+      inputs: Inputs that `read_inputs` returned. Default: they are read.
 
     Raises:
       BadInputError: The data, the configuration or the root cannot be used.
@@ -36,17 +36,17 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         display.activity(f"loading {config.module.path or config.module.file}")
     learned = plan_data(config, data)
     code = learned.code
-    mended: tuple[RunRecord, ...] = ()
+    continued: tuple[RunRecord, ...] = ()
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
         _check_same_schema(unfinished, root_schema)
         where = config.module and (config.module.path or config.module.file)
         where = where or "the generic model"
-        records = (unfinished, *mended_runs(root, unfinished))
+        records = (unfinished, *continued_runs(root, unfinished))
         if touches_training(root, records, code, where, request.force):
-            unfinished, mended = None, records
+            unfinished, continued = None, records
         else:
-            mended = records[1:]
+            continued = records[1:]
     findings = learned.findings
     if request.runner == "local" and config.beam.has_engine:
         findings += (
@@ -61,33 +61,33 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         enable_cache=request.enable_cache,
         unfinished=unfinished,
         schema=learned.schema,
-        mended=mended,
+        continued=continued,
         columns=learned.columns,
         splits=data.splits,
         findings=findings,
         root_schema=root_schema,
-        kept=data.kept,
+        type_overrides=data.type_overrides,
         spans=data.spans,
         text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
-        model_fingerprint=_fingerprint(inputs, learned) if not mended else "",
+        model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
     )
 
 
 def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
-    kept = inputs.data.kept
-    kept_text = tuple(name for name in kept.text if name not in learned.text_columns)
+    overrides = inputs.data.type_overrides
+    kept_text = tuple(name for name in overrides.text if name not in learned.text_columns)
     return model_fingerprint(
         inputs.config,
         learned.code,
         inputs.data.profile.digests,
         learned.schema,
-        (kept_text, kept.floats),
+        (kept_text, overrides.floats),
     )
 
 
 def check_same_root_schema(plan: RunPlan) -> None:
-    """Checks that the root's schema is the one that a plan was made by.
+    """Checks that the root's schema has not changed since the plan was made.
 
     Raises:
       BadInputError: Another process has written it meanwhile.
@@ -97,18 +97,18 @@ def check_same_root_schema(plan: RunPlan) -> None:
     found = read_root_schema(plan.root)
     if found != plan.root_schema:
         raise BadInputError(
-            f"The schema of {plan.root} was changed while the data were read. Run again: they are held "
-            "against it then."
+            f"The schema of {plan.root} was changed while the data were read. Run again, to check "
+            "them against the new one."
         )
 
 
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
-    """Checks that what is asked for is what the unfinished run was doing."""
+    """Checks that the request matches the unfinished run."""
     advice = "Start a new run without --resume; unchanged components are reused all the same"
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    known = unfinished.validated_config()  # with settings that are new since
+    known = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
         _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
         for one in (known, config)
@@ -127,7 +127,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
 
 
 def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:
-    """Checks that an unfinished run does not rest on a validation that does not count any more."""
+    """Checks that an unfinished run does not depend on a validation that no longer counts."""
     advice = "Start a new run without --resume; unchanged components are reused all the same."
     origin = root_schema.origin if root_schema else None
     if origin and origin.accepted_for is not None and origin.written >= unfinished.started:

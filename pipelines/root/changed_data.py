@@ -1,7 +1,7 @@
-"""Whether new data differ from those with which the model that serves was pushed, as far as it shows.
+"""Detects that new data differ from the data with which the served model was pushed.
 
-The checks compare two models on the same new data, so damaged labels make both look worse alike. What
-tells it is the model that serves: it has not changed, and yet its metrics have.
+The checks compare two models on the same new data, so damaged labels make both look worse alike. The
+served model reveals it: it has not changed, and yet its metrics have.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ Interval = tuple[float | None, float | None]
 
 
 def baseline_when_pushed(root: Path) -> tuple[str, float, float] | None:
-    """Returns metric and value of the version that serves, and the trivial model's, of its own run.
+    """Returns a metric, its value for the served version and for the trivial model, from that version's run.
 
-    None if they are not known. A run that goes on after its push finds its own: they are the same
-    data then.
+    None if they are not known. A run that is resumed after its push finds its own: the data are the same
+    then.
     """
     record = serving_run(root)
     for check in record.checks if record else ():
@@ -33,14 +33,14 @@ def changed_data_note(
     metrics_now: Mapping[str, float | None],
     intervals_now: Mapping[str, Interval],
 ) -> str | None:
-    """Returns a sentence if a metric of the baseline has changed by more than chance; else None.
+    """Returns a sentence if a metric of the baseline has changed by more than chance; otherwise None.
 
     Args:
-      version: Of the baseline.
-      metrics_then: When it was pushed, on the data of that run.
-      intervals_then: Confidence intervals of those that have one.
-      metrics_now: On the data of this run.
-      intervals_now: As `intervals_then`.
+      version: Version of the baseline.
+      metrics_then: Metrics when it was pushed, on the data of that run.
+      intervals_then: Confidence intervals of these metrics, where known.
+      metrics_now: Metrics on the data of this run.
+      intervals_now: Confidence intervals of `metrics_now`, where known.
     """
     changes = [
         f"{name} was {metrics_then[name]:.5g} and is {metrics_now[name]:.5g}"
@@ -53,7 +53,7 @@ def changed_data_note(
     if not changes:
         return None
     return (
-        f"the data or what they mean have changed: of version {version}, {' and its '.join(changes)}, "
+        f"the data or their meaning have changed: of version {version}, {' and its '.join(changes)}, "
         "which is more than chance. Look at the labels before you trust either model"
     )
 

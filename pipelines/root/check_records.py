@@ -1,4 +1,4 @@
-"""What a run's model was held against, in one form: the default checks and the thresholds."""
+"""The checks of a run's model in one form: the default checks and the user's thresholds."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -11,8 +11,8 @@ from pipelines.config.metrics import METRICS
 CheckRecord = dict[str, Any]
 """The fields of a `Check`; `against` may also be `lower`, `upper` or `max_regression`.
 
-For a bound of the user's, `low` and `high` are the interval of the value itself, and for
-`max_regression` that of the difference; None where it was not computed.
+For a threshold of the user's, `low` and `high` are the interval of the value itself, and for
+`max_regression` the interval of the difference; None where it was not computed.
 """
 
 _AGAINST = {"trivial": "trivial model", "baseline": "baseline"}
@@ -28,11 +28,11 @@ def check_records(
     """Returns all checks of a model, the default ones first.
 
     Args:
-      checks: The default checks.
-      thresholds: One for each metric.
-      metrics: Of the model.
-      baseline_metrics: Of the baseline, on the same examples; empty without one.
-      intervals: Of the model's metrics, where they are known.
+      checks: Default checks.
+      thresholds: User's thresholds, one for each metric.
+      metrics: Metrics of the model.
+      baseline_metrics: Metrics of the baseline on the same examples; empty without one.
+      intervals: Intervals of the model's metrics, where they are known.
     """
     made = tuple(checks)
     records = [asdict(check) for check in made]
@@ -79,7 +79,7 @@ def check_line(check: CheckRecord) -> str:
 
 
 def interval_text(check: CheckRecord) -> str:
-    """Returns the interval of a check, such as `+0.1 to +0.14`, or that there is none."""
+    """Returns the interval of a check as text, such as `+0.1 to +0.14`, or that there is none."""
     if check["low"] is None and check["high"] is None:
         return "not known" if not check["message"] else "no bounds"
     form = "{:+.4g}" if check["difference"] is not None else "{:.4g}"
@@ -90,7 +90,7 @@ def interval_text(check: CheckRecord) -> str:
 
 
 def against_text(check: CheckRecord) -> str:
-    """Returns what a check holds the model against, as a reader calls it."""
+    """Returns a reader's name for the reference of a check."""
     against: str = check["against"]
     return _AGAINST.get(against, against)
 

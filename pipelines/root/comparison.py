@@ -1,4 +1,4 @@
-"""What differs between two runs, from their records: outcome, metrics, data, code, times and more."""
+"""Differences between two runs, from their records: outcome, metrics, data, code, times and more."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -13,14 +13,14 @@ _MAX_TEXT = 60
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that differs.
+    """One difference between two runs.
 
     Attributes:
       section: `outcome`, `metrics`, `data`, `columns`, `configuration`, `code`, `model`, `environment` or
         `durations`.
-      name: Of the thing.
-      before: In the first run; None where it is not there.
-      after: In the second run; None where it is not there.
+      name: Name of the value.
+      before: Value in the first run; None where it is missing.
+      after: Value in the second run; None where it is missing.
     """
 
     section: str
@@ -30,7 +30,7 @@ class Difference:
 
     @property
     def change(self) -> float | None:
-        """The second number minus the first; None where they are none."""
+        """The second number minus the first; None unless both are numbers."""
         values = (self.before, self.after)
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
             return None
@@ -38,16 +38,16 @@ class Difference:
 
     @property
     def is_seconds(self) -> bool:
-        """Whether the values are a time."""
+        """True if the values are times."""
         return self.section == "durations"
 
 
 def compare_runs(first: RunRecord, second: RunRecord) -> list[Difference]:
-    """Returns what differs, in the order of the sections.
+    """Returns the differences, in the order of the sections.
 
     Args:
-      first: Such as the run before.
-      second: Such as this run.
+      first: First run, such as the previous one.
+      second: Second run, such as this one.
     """
     found: list[Difference] = []
     for section, describe in _SECTIONS.items():
@@ -75,7 +75,7 @@ def comparison_table(first: RunRecord, second: RunRecord) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("", "what", first.run_id, second.run_id, "change", box=None)
+    table = Table("", "name", first.run_id, second.run_id, "change", box=None)
     section = ""
     for one in compare_runs(first, second):
         cells = (
@@ -141,7 +141,7 @@ def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _flat(f"{key}.{name}", inner)
-    elif value not in (None, [], ()):  # as good as not set, which an older record may not have
+    elif value not in (None, [], ()):  # equal to not set, which an older record may not have
         yield key, value if isinstance(value, str | int | float) else str(value)
 
 

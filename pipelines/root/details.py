@@ -1,6 +1,6 @@
-"""What the report of a run shows beyond its record: statistics, curves, plots. One JSON file a section.
+"""Details for the report of a run beyond its record: statistics, curves, plots. One JSON file a section.
 
-They are kept apart from the record, which `runs` and `lineage` read of every run.
+They are kept apart from the record because `runs` and `lineage` read the record of every run.
 """
 
 import json
@@ -11,10 +11,10 @@ from typing import Any
 from pipelines import atomic_files
 
 Details = dict[str, Any]
-"""The values of a section, as JSON has them."""
+"""The values of a section, as JSON."""
 
 SECTIONS = ("statistics", "anomalies", "training", "signatures", "evaluation")
-"""What can be recorded. The components that know it: StatisticsGen, ExampleValidator, Trainer, Evaluator."""
+"""Sections. They come from StatisticsGen, ExampleValidator, Trainer and Evaluator."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ class RunDetails:
     """The details of one run, below `ROOT/runs/details/<run_id>`.
 
     Args:
-      root: Of the pipeline, an absolute path.
-      run_id: The run.
+      root: Root folder of the pipeline, an absolute path.
+      run_id: Id of the run.
     """
 
     def __init__(self, root: Path, run_id: str):
@@ -35,10 +35,10 @@ class RunDetails:
 
         Args:
           section: One of `SECTIONS`.
-          values: What there is to say; no number in it is infinite or NaN.
+          values: Values of the section; no number in it is infinite or NaN.
 
         Raises:
-          ValueError: There is no such section.
+          ValueError: `section` is unknown.
         """
         if section not in SECTIONS:
             raise ValueError(
@@ -48,7 +48,7 @@ class RunDetails:
         atomic_files.write(self.folder / f"{section}.json", content)
 
     def read(self, section: str) -> Details | None:
-        """Returns a section; None if it was not recorded, or cannot be read, with a warning."""
+        """Returns a section; None if it was not recorded, or cannot be read (with a warning)."""
         file = self.folder / f"{section}.json"
         try:
             values: Details = json.loads(file.read_text(encoding="utf-8"))
@@ -65,10 +65,10 @@ class RunDetails:
         return values
 
     def read_all(self) -> dict[str, Details]:
-        """Returns all sections that were recorded."""
+        """Returns all recorded sections."""
         found = ((section, self.read(section)) for section in SECTIONS)
         return {section: values for section, values in found if values is not None}
 
     def files(self) -> list[Path]:
-        """Returns the files that there are."""
+        """Returns the existing files."""
         return sorted(self.folder.glob("*.json"))

@@ -1,4 +1,4 @@
-"""The past runs of a root, also those that were killed before they could say how they ended."""
+"""The past runs of a root, including those that were killed before they could record their end."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pipelines.root.versions import serving_versions, version_pushed_by, withdra
 
 
 def read_runs(root: Path) -> list[RunRecord]:
-    """Returns the records of all runs, oldest first; those that were killed as interrupted."""
+    """Returns the records of all runs, oldest first; killed runs as interrupted."""
     going_on = is_locked(root)
     return [
         _as_killed(root, record) if _is_of_this_machine(record) and not going_on else record
@@ -17,12 +17,12 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def unfinished_run(root: Path) -> RunRecord | None:
-    """Returns the newest run if it did not end, which is what `--resume` goes on with.
+    """Returns the newest run if it did not end: the run that `--resume` continues.
 
-    A run on Kubeflow goes on there: run it again, and its cache has what is done.
+    A run on Kubeflow is retried there: its cache has the finished steps.
 
-    A run that was killed after its push goes on, too, if its version is served: what is left to do
-    is to record it. If the version was withdrawn, the run has ended.
+    A run that was killed after its push is continued, too, if its version is served: only its record
+    is left to write. If the version was withdrawn, the run has ended.
     """
     newest = next(reversed(RunRecords(root).read_all()), None)
     if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
@@ -31,14 +31,14 @@ def unfinished_run(root: Path) -> RunRecord | None:
     return None if pushed in withdrawn_versions(root) else newest
 
 
-def mended_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
-    """Returns the run whose training a run went on with under changed code, and those before it."""
+def continued_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
+    """Returns the run whose training a run continued under changed code, and the runs before that one."""
     former = RunRecords(root).read(record.mended) if record.mended else None
-    return (former, *mended_runs(root, former)) if former else ()
+    return (former, *continued_runs(root, former)) if former else ()
 
 
 def mark_killed(root: Path) -> None:
-    """Corrects the records of runs that were killed. The caller holds the lock: nobody else runs."""
+    """Corrects the records of killed runs. The caller holds the lock, so no other run is active."""
     records = RunRecords(root)
     for record in records.read_all():
         if _is_of_this_machine(record):
@@ -46,7 +46,7 @@ def mark_killed(root: Path) -> None:
 
 
 def run_of_version(root: Path, version: str | None) -> RunRecord | None:
-    """Returns the newest run that pushed a version; None if it is not known."""
+    """Returns the newest run that pushed a version; None if unknown."""
     pushed = [
         record
         for record in RunRecords(root).read_all()
@@ -56,26 +56,26 @@ def run_of_version(root: Path, version: str | None) -> RunRecord | None:
 
 
 def newest_version_ever(root: Path) -> int:
-    """Returns the highest version that was ever pushed, 0 without one: numbers are not used twice."""
+    """Returns the highest version that was ever pushed, 0 without one: numbers are not reused."""
     recorded = (int(record.version) for record in RunRecords(root).read_all() if record.version)
     return max((*serving_versions(root), *withdrawn_versions(root), *recorded), default=0)
 
 
-def unsettled_pushes(root: Path) -> tuple[str, ...]:
-    """Returns the runs that pushed, but did not end as they should have, oldest first.
+def unconfirmed_pushes(root: Path) -> tuple[str, ...]:
+    """Returns the runs that pushed but did not end properly, oldest first.
 
-    When the next run comes to the same model, that model is served already and not pushed again.
-    Then the push is settled: a run after that pushes a version of its own, as ever.
+    If the next run makes the same model, that model is served already and not pushed again. This
+    confirms the push: any later run pushes a version of its own.
     """
     pushed = [record for record in RunRecords(root).read_all() if record.status == "pushed"]
-    settled = {record.version for record in pushed if record.reason is None}
-    return tuple(record.run_id for record in pushed if record.version not in settled)
+    confirmed = {record.version for record in pushed if record.reason is None}
+    return tuple(record.run_id for record in pushed if record.version not in confirmed)
 
 
 def _is_of_this_machine(record: RunRecord) -> bool:
-    """Returns whether a run goes on as long as a process holds the lock of the root.
+    """Returns whether a run is active only while a process holds the lock of the root.
 
-    A run on Kubeflow does not: its exit handler says how it ended.
+    A run on Kubeflow is not: its exit handler records its end.
     """
     return record.status == "running" and record.kubeflow_run is None
 

@@ -1,4 +1,4 @@
-"""Where a root keeps artifacts of a run whose model was pushed."""
+"""Folders of a root for artifacts of pushed runs."""
 
 from pathlib import Path
 
@@ -6,5 +6,5 @@ _FOLDER = "kept"
 
 
 def kept_folder(root: Path, run_id: str, name: str) -> Path:
-    """Returns where an artifact of a run is kept: `model`, or `statistics`."""
+    """Returns the folder for an artifact of a run: `model` or `statistics`."""
     return root / _FOLDER / run_id / name

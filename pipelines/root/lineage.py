@@ -1,4 +1,4 @@
-"""Where a version is from, and which versions a span went into: from the records of runs alone."""
+"""The lineage of a version, and the versions that used a span, from the records of runs alone."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,12 +21,12 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
     """Returns the lineage of runs, oldest first.
 
     Args:
-      root: Of the pipeline, an absolute path.
-      name: A version, which gives the run that pushed it, or a run's id. Default: the version that serves.
-      span: A number or a date, which gives every run that read it; then there is no name.
+      root: Root folder of the pipeline, an absolute path.
+      name: Version, for the run that pushed it, or id of a run. Default: the served version.
+      span: Number or date of a span, for every run that read it; requires that `name` is None.
 
     Raises:
-      BadInputError: There is no such version, run or span.
+      BadInputError: The version, run or span does not exist.
     """
     records = read_runs(root)
     pruned = PrunedRuns(root).read_all()
@@ -59,7 +59,7 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
 
 
 def find_run(records: Sequence[RunRecord], name: str, root: Path) -> RunRecord:
-    """Returns the newest run of this id, or that pushed this version.
+    """Returns the newest run with this id, or that pushed this version.
 
     Raises:
       BadInputError: There is none.
@@ -76,18 +76,18 @@ def find_run(records: Sequence[RunRecord], name: str, root: Path) -> RunRecord:
 
 
 def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
-    """Returns the runs that read a span, which is a number or a date as text."""
+    """Returns the runs that read a span, given as text: a number or a date."""
     return [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
 
 
 def versions_of_spans(
     root: Path, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
 ) -> list[dict[str, Any]]:
-    """Returns what became of spans: for each, all runs that have read it, with their versions.
+    """Returns, for each span, all runs that have read it, with their versions.
 
     Args:
-      root: Of the pipeline.
-      spans: Of a run.
+      root: Root folder of the pipeline.
+      spans: Spans of a run.
       records: All runs of the root.
     """
     runs: list[RunRecord | PrunedRun] = [*PrunedRuns(root).read_all(), *records]
@@ -111,11 +111,11 @@ def versions_of_spans(
 
 
 def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
-    """Returns where what a run made is from, and what became of it.
+    """Returns the origin of a run's version, and its state now.
 
     Args:
-      root: Of the pipeline.
-      record: The run.
+      root: Root folder of the pipeline.
+      record: Record of the run.
       records: All runs of the root.
     """
     chosen = next((one for one in record.models if one["is_chosen"]), None)
@@ -158,7 +158,7 @@ def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]
 
 
 def _describe_pruned(root: Path, run: PrunedRun) -> Lineage:
-    """Returns what is left of the lineage of a run whose record was removed."""
+    """Returns the remaining lineage of a run whose record was removed."""
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -173,7 +173,7 @@ def _describe_pruned(root: Path, run: PrunedRun) -> Lineage:
 
 
 def parameters_of(record: RunRecord) -> dict[str, Any]:
-    """Returns the settings of a run that are set, by `section.key`; those of the data are elsewhere."""
+    """Returns the settings of a run that are set, by `section.key`, without those of the data."""
     found: dict[str, Any] = {}
 
     def add(key: str, value: Any) -> None:
@@ -214,7 +214,7 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     if code["git_commit"]:
         lines.append(f"  commit     {code['git_commit']}")
     if code["mended"]:
-        lines.append(f"  mended     goes on with the training of run {code['mended']}")
+        lines.append(f"  training   continued from run {code['mended']}")
     if lineage["model"]:
         lines.append(f"  model      {lineage['model']}")
     lines.append(

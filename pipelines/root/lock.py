@@ -1,4 +1,4 @@
-"""One run at a time in a root."""
+"""The lock of a root, which allows one run at a time."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from typing import TextIO
 from pipelines.errors import BadInputError
 
 LOCAL_KUBEFLOW = ".kubeflow_local.lock"
-"""Held by `run --runner kubeflow --local`, whose steps hold the lock of the root one after the other."""
+"""Held by `run --runner kubeflow --local`, whose steps hold the lock of the root one after another."""
 
 _NAME = ".lock"
 _POLL_SECS = 0.5
@@ -26,10 +26,10 @@ def locked(root: Path, wait_secs: float = 0, holder: str = "", name: str = _NAME
     """Holds the lock of a root; the system releases it when the process ends in any way.
 
     Args:
-      root: Of the pipeline.
-      wait_secs: How long to wait for another process that holds it.
-      holder: Who holds it, for those who wait. Default: this process, by its number.
-      name: Of the lock. Default: the one that whatever writes to the root holds.
+      root: Root folder of the pipeline.
+      wait_secs: Time to wait for another process that holds it.
+      holder: Name of the holder, shown to processes that wait. Default: the id of this process.
+      name: File name of the lock. Default: the one that every writer to the root holds.
 
     Raises:
       RootBusyError: Another process holds it.
@@ -48,14 +48,14 @@ def locked(root: Path, wait_secs: float = 0, holder: str = "", name: str = _NAME
 
 @contextmanager
 def exclusively(root: Path, holder: str = "") -> Iterator[None]:
-    """Holds the lock of a root while no run is going on there, here or as `--runner kubeflow --local`.
+    """Holds the lock of a root while no run is active there, here or as `--runner kubeflow --local`.
 
     Args:
-      root: Of the pipeline.
-      holder: Who holds it, for those who wait. Default: this process, by its number.
+      root: Root folder of the pipeline.
+      holder: Name of the holder, shown to processes that wait. Default: the id of this process.
 
     Raises:
-      RootBusyError: A run is going on, or another command changes the root.
+      RootBusyError: A run is active, or another command changes the root.
     """
     with locked(root, holder=holder):
         check_unlocked(root, LOCAL_KUBEFLOW)
@@ -75,7 +75,7 @@ def _lock(stream: TextIO, wait_secs: float) -> None:
 
 
 def is_locked(root: Path) -> bool:
-    """Returns whether a run is going on in a root."""
+    """Returns whether a run is active in a root."""
     try:
         check_free(root)
     except RootBusyError:
@@ -84,24 +84,24 @@ def is_locked(root: Path) -> bool:
 
 
 def check_free(root: Path) -> None:
-    """Checks that no run is going on in a root, here or as `--runner kubeflow --local`.
+    """Checks that no run is active in a root, here or as `--runner kubeflow --local`.
 
     Raises:
-      RootBusyError: One is.
+      RootBusyError: A run is active.
     """
     for name in (_NAME, LOCAL_KUBEFLOW):
         check_unlocked(root, name)
 
 
 def check_unlocked(root: Path, name: str = _NAME) -> None:
-    """Checks that no other process holds a lock of a root. It is neither taken nor made.
+    """Checks that no other process holds a lock of a root, without acquiring or creating it.
 
     Args:
-      root: Of the pipeline.
-      name: Of the lock. Default: the one that whatever writes to the root holds.
+      root: Root folder of the pipeline.
+      name: File name of the lock. Default: the one that every writer to the root holds.
 
     Raises:
-      RootBusyError: One holds it.
+      RootBusyError: Another process holds it.
     """
     try:
         with (root / name).open("r", encoding="utf-8") as stream:

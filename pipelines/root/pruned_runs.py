@@ -1,4 +1,4 @@
-"""What stays known of runs whose records were removed: one line each in `ROOT/runs/pruned.jsonl`."""
+"""Facts about runs whose records were removed: one line each in `ROOT/runs/pruned.jsonl`."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ class PrunedRuns:
     """The pruned runs of a root.
 
     Args:
-      root: Of the pipeline.
+      root: Root folder of the pipeline.
     """
 
     def __init__(self, root: Path):
@@ -38,7 +38,7 @@ class PrunedRuns:
         self._file = root / "runs" / "pruned.jsonl"
 
     def add(self, records: Iterable[RunRecord]) -> None:
-        """Writes down runs whose records are about to be removed; they survive a crash from then on."""
+        """Records runs whose records are about to be removed; the facts survive a crash from then on."""
         known = {run.run_id for run in self._read()}
         lines = [
             json.dumps(asdict(_pruned(record))) + "\n"
@@ -48,14 +48,14 @@ class PrunedRuns:
         if not lines:
             return
         with self._file.open("a+", encoding="utf-8") as stream:
-            # A crash may have left half a line: it ends here, and is passed over.
+            # A crash may have left half a line: it ends here, and is skipped by the reader.
             stream.write("\n" if not self._ends_a_line() else "")
             stream.writelines(lines)
             stream.flush()
             os.fsync(stream.fileno())
 
     def read_all(self) -> list[PrunedRun]:
-        """Returns the runs that have no record any more, in the order in which they were removed."""
+        """Returns the runs without a record, in the order in which they were removed."""
         with_record = {file.stem for file in RunRecords(self._root).folder.glob("*.json")}
         return [run for run in self._read() if run.run_id not in with_record]
 

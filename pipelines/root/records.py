@@ -1,4 +1,4 @@
-"""The record of a run: one JSON file each, replaced atomically."""
+"""The records of runs: one JSON file each, replaced atomically."""
 
 import json
 import logging
@@ -21,14 +21,14 @@ Status = Literal["running", "pushed", "unchanged", "not_blessed", "failed", "int
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 
 Metrics = dict[str, float | None]
-"""By name; None where a metric is no number."""
+"""Metrics by name; None where a metric is not a number."""
 
 _LOGGER = logging.getLogger(__name__)
 
 _PATHS = ("log", "report")
 
 UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
-"""What `--resume` goes on with."""
+"""States of runs that `--resume` continues."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ComponentRecord:
       name: Node id.
       status: `finished`, `cached` or `failed`.
       elapsed_secs: Wall time.
-      reason: Why it ran, or why it did not have to, in words; empty where that is not known.
+      reason: Why it ran, or why it did not have to, in words; empty if unknown.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ComponentRecord:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. The attributes are those of `RunRecord`."""
+    """The end of a run. The attributes are those of `RunRecord`."""
 
     status: Status
     reason: str | None = None
@@ -61,48 +61,48 @@ class RunOutcome:
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class RunRecord:
-    """What is known about a run.
+    """Everything known about a run.
 
     Attributes:
-      run_id: Sorts by time.
-      name: Of the pipeline.
-      status: Where it stands.
+      run_id: Id of the run; ids sort by time.
+      name: Name of the pipeline.
+      status: State of the run.
       started: UTC, ISO 8601.
-      config: The configuration, as it was validated.
-      data_fingerprint: Of the CSV files.
+      config: Configuration after validation.
+      data_fingerprint: Fingerprint of the CSV files.
       log: Path of its log file.
-      code_fingerprint: Of the code that Transform and Trainer call; empty when it is not known.
+      code_fingerprint: Fingerprint of the code that Transform and Trainer call; empty if unknown.
       code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`.
-      mended: Id of the run whose training it goes on with, though the code has changed; or None.
+      mended: Id of the run whose training it continues under changed code; or None.
       finished: UTC, ISO 8601; None while it runs.
-      version: That was pushed.
-      metrics: On the whole evaluation split.
-      baseline_metrics: Of the model that was served before, on the same examples.
-      reason: Why it was not pushed; with a version, what went wrong after the push.
-      is_bad_input: Whether it failed over the data or the configuration.
+      version: Version that was pushed.
+      metrics: Metrics on the whole evaluation split.
+      baseline_metrics: Metrics of the previously served model on the same examples.
+      reason: Why it was not pushed; with a version, the error after the push.
+      is_bad_input: True if the data or the configuration made it fail.
       report: Path of its HTML report.
-      components: In the order in which they ran.
-      notes: What the inference and the checks have to say.
+      components: Components in the order in which they ran.
+      notes: Notes of the inference and the checks.
       slices: Metrics by slice.
       thresholds: Bounds that the user has given for the model: the fields of `ThresholdConfig`.
-      checks: All that the model was held against, and the outcome: see `pipelines.root.check_records`.
-      not_checked: Which of the default checks were not made, and why.
+      checks: All checks of the model, with their results: see `pipelines.root.check_records`.
+      not_checked: Default checks that were skipped, with the reason.
       intervals: Confidence intervals of the metrics of the default checks, low and high.
-      baseline_version: The version that served before.
-      serving_version: The version that served when the run ended.
-      columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
-      label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
-      spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
-      models: Those that were trained to take the best one: the fields of `Candidate`.
-      kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
-      data_files: That were read: `path`, `bytes` and `sha256` of each.
-      graph: By component, the components that it waits for.
+      baseline_version: Version that was served before.
+      serving_version: Version that was served when the run ended.
+      columns: Kind and use of each column: the fields of `ColumnRow`.
+      label_by_split: Distribution of the label in the splits: the fields of `LabelComparison`.
+      spans: Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
+      models: Models that were trained to choose the best one: the fields of `Candidate`.
+      kubeflow_run: Id of the run on Kubeflow Pipelines; None for a run on this machine.
+      data_files: Files that were read: `path`, `bytes` and `sha256` of each.
+      graph: Upstream components of each component.
       environment: Versions, host and commit, by name: see `describe_environment`.
-      num_rows: Of the CSV files; 0 when that is not known.
-      identity: Hash of all that its result depends on; empty when that is not known.
-      same_as: The run whose results these are, as nothing had changed since; None if components ran.
-      scheduled_by: The schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that
-        somebody has started.
+      num_rows: Number of rows in the CSV files; 0 if unknown.
+      identity: Hash of everything that its result depends on; empty if unknown.
+      same_as: Run whose results these are, as nothing had changed since; None if components ran.
+      scheduled_by: Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was
+        started by hand.
     """
 
     run_id: str
@@ -149,15 +149,15 @@ class RunRecord:
         return replace(self, **changes)
 
     def section(self, name: str) -> dict[str, Any]:
-        """Returns a section of the configuration; empty if it is not there."""
+        """Returns a section of the configuration; empty if it is missing."""
         values = self.config.get(name)
         return values if isinstance(values, dict) else {}
 
     def validated_config(self) -> PipelineConfig:
-        """Returns the configuration, where settings that are new since have their defaults.
+        """Returns the configuration; settings added since have their defaults.
 
         Raises:
-          BadInputError: It was edited by hand, or another version of this program made it.
+          BadInputError: It was edited by hand, or written by another version of this program.
         """
         try:
             return PipelineConfig.model_validate(self.config)
@@ -168,7 +168,7 @@ class RunRecord:
             ) from error
 
     def summary(self) -> dict[str, Any]:
-        """Returns what the last line of `run` says."""
+        """Returns the fields of the last line that `run` prints."""
         line: dict[str, Any] = {
             "run_id": self.run_id,
             "status": self.status,
@@ -193,10 +193,10 @@ class RunRecord:
 class RunRecords:
     """The records below one root.
 
-    Paths in the root are stored relative to it, and given as they are now: a root can be moved.
+    Paths inside the root are stored relative to it, and returned as absolute paths: a root can be moved.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
     """
 
     def __init__(self, root: Path):
@@ -209,12 +209,12 @@ class RunRecords:
         atomic_files.write(self.folder / f"{record.run_id}.json", json.dumps(fields, indent=1))
 
     def read_all(self) -> list[RunRecord]:
-        """Returns all records, oldest first; one that cannot be read is left out, with a warning."""
+        """Returns all records, oldest first; unreadable ones are left out, with a warning."""
         files = sorted(self.folder.glob("*.json"), key=lambda file: _order(file.stem))
         return list(filter(None, map(self._read_or_warn, files)))
 
     def read(self, run_id: str) -> RunRecord | None:
-        """Returns one record, or None when there is none of this id."""
+        """Returns one record, or None when no run has this id."""
         file = self.folder / f"{run_id}.json"
         return self._read_or_warn(file) if file.is_file() else None
 
@@ -245,7 +245,7 @@ class RunRecords:
         return str(Path(path).relative_to(self._root)) if inside else path
 
     def _absolute(self, path: str) -> str:
-        return str(self._root / path)  # the path itself, if it is absolute
+        return str(self._root / path)  # an absolute path stays as it is
 
     @staticmethod
     def _with_paths(fields: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:
@@ -266,18 +266,18 @@ def _adapter() -> TypeAdapter[RunRecord]:
 
 
 def _order(run_id: str) -> tuple[str, int]:
-    """Returns what run ids are sorted by: the second, and the number of the run in it."""
+    """Returns the sort key of a run id: its second, and its number within that second."""
     date, time, *rest = f"{run_id}--".split("-")
     return f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
 
 
 def new_run_id(known: list[RunRecord], now: datetime | None = None, root_id: str = "") -> str:
-    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second.
+    """Returns a new run id, such as `20260131-175959`, or with `-2` for a second run in the same second.
 
     Args:
       known: Runs of the root.
-      now: UTC. Default: the time.
-      root_id: Goes in, too, where other roots have runs in the same place.
+      now: Time in UTC. Default: the current time.
+      root_id: Id of the root, made part of the run id where several roots share a database.
     """
     stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
     stem = f"{stem}-{root_id}" if root_id else stem

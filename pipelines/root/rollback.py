@@ -1,10 +1,10 @@
 """Going back to an earlier version, or to a withdrawn one.
 
-TensorFlow Serving serves the version with the highest number. Going back therefore takes the higher
-ones out of its sight; they are kept in ROOT/withdrawn, and `--to` brings them back.
+TensorFlow Serving serves the version with the highest number. A rollback therefore moves the higher
+versions out of its sight, to ROOT/withdrawn, and `--to` brings them back.
 
-`rollback` without `--to` would go one further if it were repeated after it was killed. What it is about to do
-is therefore written down first, and forgotten when its caller has said what was done.
+Without `--to`, a rollback that is repeated after it was killed would go back two versions. It therefore
+records its plan first, and removes that record when its caller has reported the result.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ _INTENT = ".rollback.json"
 
 @dataclass(frozen=True)
 class Rollback:
-    """What a rollback has done.
+    """Result of a rollback.
 
     Attributes:
-      before: The version that served before; None without one.
-      to: The version that serves now.
-      was_interrupted: Whether it has completed an earlier one that was killed.
+      before: Version that was served before; None without one.
+      to: Version that is served now.
+      was_interrupted: True if it has completed an earlier rollback that was killed.
     """
 
     before: int | None
@@ -47,24 +47,24 @@ class Rollback:
 def rollback(
     root: Path, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None
 ) -> int:
-    """Makes an earlier (or a withdrawn) version the one that is served, and returns it.
+    """Makes an earlier (or a withdrawn) version the served one, and returns it.
 
     Args:
-      root: Of the pipeline.
-      to: The version; None means the one before the present one.
-      say: Is told what was done. If the process is killed before it returns, the same rollback is
-        completed by the next one, which then goes back no further.
+      root: Root folder of the pipeline.
+      to: Version to serve; None means the one before the present one.
+      say: Function that reports the result. If the process is killed before it returns, the next call
+        completes the same rollback, and goes back no further.
 
     Raises:
-      BadInputError: There is no such version, or none to go back to, or a run is going on.
+      BadInputError: The version does not exist, there is no earlier one, or a run is active.
     """
     if not any((root / name).is_dir() for name in ("serving", "withdrawn")):
-        raise _no_version(root, to)  # and no root is made by looking
+        raise _no_version(root, to)  # before the root would be created
     with exclusively(root, "rollback"):
         done = (_interrupted(root) if to is None else None) or _planned(root, to)
         if to is None:
             write_json(root / _INTENT, {"from": done.before, "to": done.to})
-        else:  # which is the same however often it is said
+        else:  # idempotent, however often it is repeated
             remove(root / _INTENT)
         _move(root, done.to)
         say(done)
@@ -80,7 +80,7 @@ def _planned(root: Path, to: int | None) -> Rollback:
 
 
 def _interrupted(root: Path) -> Rollback | None:
-    """Returns the rollback that was killed, if nothing else has changed what serves since then."""
+    """Returns the rollback that was killed, if the served version has not changed since then."""
     try:
         fields = read_json(root / _INTENT)
         before, to = int(fields["from"]), int(fields["to"])
@@ -98,7 +98,7 @@ def _move(root: Path, to: int) -> None:
     if to not in served:
         _make(serving)
         (withdrawn / str(to)).rename(serving / str(to))
-    # Upwards, so that the present version is served until the last move.
+    # In ascending order, so that the present version is served until the last move.
     for version in (version for version in served if version > to):
         _make(withdrawn)
         (serving / str(version)).rename(withdrawn / str(version))

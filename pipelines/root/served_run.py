@@ -1,7 +1,7 @@
-"""What makes a pipeline the same as the one whose model a root serves.
+"""Protects a root from a pipeline other than the one whose model it serves.
 
-It is the label: what is predicted. The name is another pipeline's only if it was given: the one that
-a data file gives changes with the file.
+A pipeline is recognized by its label, and by its name if that was given: a name that comes from the data
+file changes with the file.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from pipelines.root.versions import serving_versions
 
 
 def serving_run(root: Path) -> RunRecord | None:
-    """Returns the record of the run that pushed the version that serves; None if it is not known."""
+    """Returns the record of the run that pushed the served version; None if unknown."""
     served = serving_versions(root)
     if not served:
         return None
@@ -23,11 +23,11 @@ def serving_run(root: Path) -> RunRecord | None:
 
 
 def named_as_in_root(root: Path, config: PipelineConfig) -> PipelineConfig:
-    """Returns the configuration, under the name of the pipeline that the root holds.
+    """Returns the configuration, with the name of the root's pipeline.
 
     Args:
-      root: Of the pipeline; an absolute path.
-      config: Of the run that is asked for.
+      root: Root folder of the pipeline, an absolute path.
+      config: Configuration of the requested run.
 
     Raises:
       BadInputError: The root serves a model of another pipeline.

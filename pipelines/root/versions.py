@@ -1,4 +1,4 @@
-"""The versions below ROOT/serving and ROOT/withdrawn, where a rollback keeps those that it takes out."""
+"""The versions below ROOT/serving, and below ROOT/withdrawn, where a rollback moves them."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ from components.pusher.provenance import read_provenance
 
 
 def serving_versions(root: Path) -> list[int]:
-    """Returns the versions that can be served, oldest first; the last one is being served."""
+    """Returns the versions that can be served, oldest first; the last one is served."""
     return list_versions(str(root / "serving"))
 
 
 def withdrawn_versions(root: Path) -> list[int]:
-    """Returns the versions that a rollback has taken out, oldest first."""
+    """Returns the versions that a rollback has withdrawn, oldest first."""
     return list_versions(str(root / "withdrawn"))
 
 
 def serving_warnings(root: Path) -> list[str]:
-    """Returns where TensorFlow Serving would try to serve something else than `serving_versions` says."""
+    """Returns a warning if TensorFlow Serving would serve something else than `serving_versions` says."""
     served = ", ".join(map(str, serving_versions(root)[-1:])) or "none"
     return [
         f"{root / 'serving' / name} is no version: no folder named by a plain number that holds a "
@@ -27,11 +27,11 @@ def serving_warnings(root: Path) -> list[str]:
 
 
 def version_state(root: Path, version: str | None) -> str | None:
-    """Returns where a version is: `serving`, `kept` to go back to, `withdrawn`, or `removed`.
+    """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`.
 
     Args:
-      root: Of the pipeline.
-      version: That a run has pushed; None without one.
+      root: Root folder of the pipeline.
+      version: Version that a run has pushed; None without one.
     """
     if version is None:
         return None
@@ -44,7 +44,7 @@ def version_state(root: Path, version: str | None) -> str | None:
 def version_pushed_by(root: Path, run_id: str) -> int | None:
     """Returns the newest version that a run has pushed, served or withdrawn; None without one.
 
-    It is read from the versions themselves: a version is there before its run can record it.
+    The versions themselves are read: a version exists before its run can record it.
     """
     pushed = [
         version

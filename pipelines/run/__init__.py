@@ -1,1 +1,1 @@
-"""One run of a pipeline: its execution, its record, and what became of its model."""
+"""One run of a pipeline: its execution, its record, and the outcome of its push."""

@@ -1,4 +1,4 @@
-"""Where a run takes place: versions, host, and the commit of the working directory."""
+"""The environment of a run: versions, host, and the commit of the working directory."""
 
 import os
 import platform
@@ -22,10 +22,10 @@ _GIT_TIMEOUT_SECS = 5.0
 
 
 def describe_environment(folder: Path | None = None) -> dict[str, str]:
-    """Returns what is worth knowing of the environment, by name; what is not known is left out.
+    """Returns facts about the environment, by name; unknown ones are left out.
 
     Args:
-      folder: Whose git commit is meant. Default: the working directory.
+      folder: Folder whose git commit is recorded. Default: the working directory.
     """
     found = {
         "host": platform.node(),
@@ -48,7 +48,7 @@ def git_commit(folder: Path) -> str:
     """Returns the commit that is checked out, with a note if files differ from it; empty without git.
 
     Args:
-      folder: In a working tree, or not.
+      folder: Folder, in a working tree or not.
     """
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
@@ -58,7 +58,7 @@ def git_commit(folder: Path) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Returns what git says; None if it is not there, refuses, or takes too long."""
+    """Returns the output of git; None if it is missing, fails, or takes too long."""
     try:
         result = subprocess.run(
             ["git", "-C", str(folder), *arguments],

@@ -1,4 +1,4 @@
-"""The middle part of a run: the components, by a runner, and what they have come to."""
+"""The middle part of a run: executes the components with a runner, and returns the outcome."""
 
 import logging
 from functools import partial
@@ -14,7 +14,7 @@ from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
 from pipelines.root.metadata.place import has_store
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
-from pipelines.root.schema.root_schema import settle_root_schema
+from pipelines.root.schema.root_schema import adopt_root_schema
 from pipelines.run.push_outcome import push_outcome
 from pipelines.run.recorder import RunRecorder
 from pipelines.runners import Runner
@@ -34,26 +34,26 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     """Runs the components of a plan.
 
     Args:
-      plan: What to do.
-      runner: Runs the components.
-      recorder: Records what has run.
-      progress: Shows what runs.
+      plan: Plan of the run.
+      runner: Runner of the components.
+      recorder: Recorder of the run.
+      progress: Display of the progress.
 
     Raises:
       RunFailedError: A component failed.
     """
     note_plan(plan, recorder, progress.display)
     progress.display.activity("loading TFX ...")
-    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving
-    from pipelines.root.metadata.leftovers import tidy_root
+    from pipelines.root.metadata.cleanup import tidy_root
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    mended = (former.run_id for former in plan.mended)
-    for lost in tidy_root(plan.root, run_id, *mended, settings=plan.config.metadata):
+    continued = (former.run_id for former in plan.continued)
+    for lost in tidy_root(plan.root, run_id, *continued, settings=plan.config.metadata):
         recorder.note(lost)
-    settle_root_schema(plan.root, run_id)
+    adopt_root_schema(plan.root, run_id)
     data = stage_data(plan, recorder)
     (plan.root / "metadata").mkdir(exist_ok=True)
     pipeline = csv_to_serving(plan, data)
@@ -61,7 +61,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     fingerprints = plan_fingerprints(plan, pipeline, run_id)
     if kept := _kept_transform(plan, pipeline, fingerprints):
         fingerprints[pipeline.transform] = kept
-    elif plan.mended:
+    elif plan.continued:
         recorder.note("Transform has nothing that could be kept: it runs with the new code")
     with runner.beam_options(plan.config.beam, plan.root) as beam_options:
         launcher = ComponentLauncher(
@@ -74,7 +74,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         )
         _go_on_with_training(plan, pipeline, run_id)
         runner.run(launcher)
-    settle_root_schema(plan.root)
+    adopt_root_schema(plan.root)
     return push_outcome(
         launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
@@ -83,7 +83,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
 
 
 def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
-    """Shows what each column is taken for, and notes what is worth knowing of the data."""
+    """Shows the columns with their kinds, and records the notes on the data."""
     for line in table_lines(plan.columns):
         display.line(f"  {line}")
     of_model = plan.code.plan.notes() if plan.code.plan else ()
@@ -92,7 +92,7 @@ def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
 
 
 def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
-    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files.
+    """Returns the input of CsvExampleGen, and notes the reason if it is a copy of the user's files.
 
     Raises:
       BadInputError: The data have changed since the plan was made.
@@ -105,7 +105,7 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
 
 
 def component_graph(pipeline: "CsvToServing") -> dict[str, list[str]]:
-    """Returns, by the id of each component, the ids of those that it waits for."""
+    """Returns, by the id of each component, the ids of its upstream components."""
     return {
         component.id: sorted(upstream.id for upstream in component.upstream_nodes)
         for component in pipeline.pipeline.components
@@ -116,7 +116,7 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
     """Returns the fingerprint of every component of a run.
 
     Raises:
-      BadInputError: The user's module is not what was imported any more.
+      BadInputError: The user's module has changed since it was imported.
     """
     code = plan.code
     if code.fingerprint and code_fingerprint(code) != code.fingerprint:
@@ -130,20 +130,20 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
         plan.profile.fingerprint,
         plan.code,
         plan.schema.fingerprint if plan.schema else "",
-        mixes_code=bool(plan.mended),
+        mixes_code=bool(plan.continued),
         root_schema=plan.root_schema.fingerprint if plan.root_schema else "",
     )
 
 
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
-    """Lets the Trainer go on with what the run, or one that it goes on with, has trained."""
+    """Makes the Trainer continue the training of the resumed run, or of the runs that this one continued."""
     from components.trainer import unfinished
     from pipelines.root.metadata.store import open_store, output_of
 
-    if not (plan.unfinished or plan.mended) or not has_store(plan.root):
+    if not (plan.unfinished or plan.continued) or not has_store(plan.root):
         return
     store = open_store(plan.root, plan.config.metadata)
-    for former in filter(None, (plan.unfinished, *plan.mended)):
+    for former in filter(None, (plan.unfinished, *plan.continued)):
         finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
         if finished and former.run_id == run_id:
             return
@@ -156,18 +156,18 @@ def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -
 
 
 def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Fingerprints) -> str:
-    """Returns the fingerprint of what Transform made in a run that this one goes on with.
+    """Returns the fingerprint of Transform's outputs in a run that this one continues.
 
-    Empty if nothing was made there, or if it cannot be taken from the cache: then Transform runs.
+    Empty if there are none, or if they cannot come from the cache: then Transform runs.
     """
     from pipelines.root.metadata.store import fingerprints_of, open_store
 
-    if not (plan.mended and plan.enable_cache and has_store(plan.root)):
+    if not (plan.continued and plan.enable_cache and has_store(plan.root)):
         return ""
-    # The plan has compared the data; ML Metadata has TFX's own fingerprint of CsvExampleGen's.
+    # The plan has compared the data; TFX's own fingerprint of CsvExampleGen is in ML Metadata.
     upstream = (pipeline.statistics_gen, pipeline.schema_gen)
     store = open_store(plan.root, plan.config.metadata)
-    for former in plan.mended:
+    for former in plan.continued:
         made = fingerprints_of(store, former.run_id)
         kept = made.get(pipeline.transform.type)
         if kept is not None:
@@ -214,7 +214,7 @@ class _Observer:
 
 
 def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> dict[Any, Any]:
-    """Returns what takes the outputs of each component that is checked."""
+    """Returns the checks of the components' outputs, by component."""
     run = recorder.record
     checks: dict[Any, Any] = {
         component: partial(check, findings=recorder, root=plan.root)

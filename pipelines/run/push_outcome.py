@@ -1,4 +1,4 @@
-"""How a run ended, from what its Pusher and its Evaluator have put out."""
+"""The outcome of a run, from the outputs of its Pusher and its Evaluator."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,12 @@ from pipelines.root.versions import version_state
 
 
 def push_outcome(pushed_model: Any, evaluation_uri: str, root: Path) -> RunOutcome:
-    """Returns the verdict, and the version that was pushed.
+    """Returns the outcome, with the version that was pushed.
 
     Args:
-      pushed_model: The artifact that the Pusher has put out.
-      evaluation_uri: Of the artifact that the Evaluator has put out.
-      root: Of the pipeline.
+      pushed_model: Output artifact of the Pusher.
+      evaluation_uri: URI of the Evaluator's output artifact.
+      root: Root folder of the pipeline.
     """
     import components
 

@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def start_record(plan: RunPlan) -> RunRecord:
-    """Returns the record of a run that begins, or that goes on where it was interrupted."""
+    """Returns the record of a run that begins or resumes."""
     unfinished = plan.unfinished
     run_id = (
         unfinished.run_id
@@ -51,20 +51,20 @@ def start_record(plan: RunPlan) -> RunRecord:
         code_definitions={
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
-        mended=plan.mended[0].run_id if plan.mended else None,
+        mended=plan.continued[0].run_id if plan.continued else None,
         columns=tuple(vars(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
         data_files=file_hashes(plan.profile),
         environment=describe_environment(),
-        identity="" if plan.mended else identity_of(plan),
+        identity="" if plan.continued else identity_of(plan),
         scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
     )
 
 
 def identity_of(plan: RunPlan) -> str:
-    """Returns the hash of all that the result of a plan depends on."""
+    """Returns a hash of everything that the result of a plan depends on."""
     schema = plan.root_schema
     return run_identity(
         plan.config,
@@ -76,14 +76,14 @@ def identity_of(plan: RunPlan) -> str:
 
 
 def _newest_but_of(run_id: str, root: Path) -> str | None:
-    """Returns the version that served before a run, which may be one that was killed after its push."""
+    """Returns the version served before a run, which may have been killed after its push."""
     own = version_pushed_by(root, run_id)
     others = [version for version in serving_versions(root) if version != own]
     return str(others[-1]) if others else None
 
 
 def after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
-    """Returns the outcome; a run that failed or was stopped after its push has pushed all the same."""
+    """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
     if outcome.status == "pushed":
         return outcome
     version = version_pushed_by(root, run_id)
@@ -106,9 +106,9 @@ class RunRecorder:
     """Keeps the record of one run on disk up to date.
 
     Args:
-      records: Where it is kept.
-      record: As the run begins.
-      display: Shows the notes.
+      records: Records of the root.
+      record: Record at the start of the run.
+      display: Display of the notes.
     """
 
     def __init__(self, records: RunRecords, record: RunRecord, display: Display):
@@ -118,7 +118,7 @@ class RunRecorder:
         self._change()
 
     def note(self, text: str) -> None:
-        """Shows and records what the inference or a check has to say."""
+        """Shows and records a note of the inference or of a check."""
         self._display.line(f"! {text}")
         self._change(notes=(*self.record.notes, text))
 
@@ -135,7 +135,7 @@ class RunRecorder:
         not_checked: tuple[str, ...] = (),
         intervals: dict[str, Interval] | None = None,
     ) -> None:
-        """Records what the evaluation has found."""
+        """Records the results of the evaluation."""
         self._change(
             metrics=metrics,
             baseline_metrics=baseline_metrics,
@@ -146,30 +146,30 @@ class RunRecorder:
         )
 
     def add_label_comparison(self, comparison: dict[str, Any]) -> None:
-        """Records how the label is distributed in the splits."""
+        """Records the distribution of the label in the splits."""
         self._change(label_by_split=comparison)
 
     def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
-        """Records which models were trained, and which of them is the best."""
+        """Records the models that were trained, with the best one marked."""
         self._change(models=models)
 
     def add_details(self, section: str, values: Details) -> None:
-        """Keeps what the report shows of a component."""
+        """Stores details of a component for the report."""
         RunDetails(self._records.folder.parent, self.record.run_id).write(section, values)
 
     def add_graph(self, graph: dict[str, list[str]]) -> None:
-        """Records which components wait for which."""
+        """Records the upstream components of each component."""
         self._change(graph=graph)
 
     def end(self, outcome: RunOutcome, tidy: Callable[[], None] = lambda: None) -> None:
-        """Records how the run ended, and then writes the pages.
+        """Records the end of the run, and then writes the pages.
 
-        A page that is missing, as the process was killed in between, is made when it is asked for.
+        A page that is missing because the process was killed in between is made on demand.
 
         Args:
-          outcome: How the run ended.
-          tidy: Removes what the root no longer keeps. It is called before the pages are written, because
-            they link to other runs.
+          outcome: Outcome of the run.
+          tidy: Function that removes expired runs and artifacts. It is called before the pages are
+            written, because they link to other runs.
         """
         self.record = ended_record(self._records.folder.parent, self.record, outcome)
         self._change()
@@ -177,9 +177,7 @@ class RunRecorder:
         report = self._records.folder / f"{self.record.run_id}.html"
         try:
             write_pages(self._records.folder.parent, self.record, report)
-        except (
-            Exception
-        ) as error:  # a page that cannot be drawn must not cost the record of the run
+        except Exception as error:  # a page that cannot be drawn must not cost the run's record
             _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
             reason = f"the report could not be made: {type(error).__name__}: {error}"
             self._change(notes=(*self.record.notes, reason))

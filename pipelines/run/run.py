@@ -14,7 +14,7 @@ from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import mark_killed
 from pipelines.root.lock import check_free, exclusively
-from pipelines.root.metadata.place import check_place, root_id, settle_place
+from pipelines.root.metadata.place import check_place, record_place, root_id
 from pipelines.root.records import RunOutcome, RunRecord, RunRecords, new_run_id
 from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, after_push, start_record
@@ -27,13 +27,13 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunRecord:
-    """Runs a pipeline and returns the record of it, whose status says how it ended.
+    """Runs a pipeline and returns its record, whose status tells how it ended.
 
     Raises:
       BadInputError: The data or the configuration cannot be used; the root was not touched.
     """
     runner = find_runner(request.runner)
-    with contextlib.suppress(OSError):  # read_inputs says what is wrong with the root
+    with contextlib.suppress(OSError):  # read_inputs reports problems of the root
         check_free(request.root.resolve())  # reading the data may take minutes
     inputs = read_inputs(request, progress.display)
     if request.enable_cache and not request.resume:
@@ -46,15 +46,15 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     with exclusively(plan.root):
         check_same_root_schema(plan)
         mark_killed(plan.root)
-        settle_place(plan.root, plan.config.metadata)  # before the run has its id
-        interruption.is_held = True  # once there is a record, it says how the run ended
+        record_place(plan.root, plan.config.metadata)  # before the run has its id
+        interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
         resumed = "resumed " if plan.unfinished else ""
-        mended = f", with the training of run {record.mended}" if record.mended else ""
+        training = f", with the training of run {record.mended}" if record.mended else ""
         progress.display.line(
-            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{mended}"
+            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{training}"
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
@@ -71,7 +71,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
 def _outcome(
     plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress
 ) -> RunOutcome:
-    """Runs the components, and returns how that ended; a signal raises no more then."""
+    """Runs the components, and returns the outcome; from then on a signal raises no exception."""
     try:
         try:
             interruption.is_held = False
@@ -79,7 +79,7 @@ def _outcome(
             return execute(plan, runner, recorder, progress)
         finally:
             stop_raising()
-    except BaseException as error:  # a fault of the user's, of ours, or of the installation
+    except BaseException as error:  # an error of the user's, of ours, or of the installation
         if signal_has_come():
             return RunOutcome("interrupted", reason="stopped by a signal")
         if isinstance(error, RunFailedError):
@@ -122,7 +122,7 @@ def record_unchanged(
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
-        stop_raising()  # nothing is left to do but to write it down
+        stop_raising()  # only the record is left to write
         records.write(record)
         prune_after_run(
             root, inputs.config.retention, progress.display.line, inputs.config.metadata

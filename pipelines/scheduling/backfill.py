@@ -1,4 +1,4 @@
-"""Runs over a range of past spans, in their order. What was done is kept: it goes on where it was stopped."""
+"""Runs over a range of past spans, in order. Results are recorded, so a stopped backfill can continue."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,10 +30,10 @@ class Backfill:
     """A backfill of a schedule.
 
     Attributes:
-      schedule: Whose configuration its runs have.
-      ledger: What became of its ticks.
-      ticks: One for each span, in their order, as they were at first.
-      begun: Whether some of it was done before.
+      schedule: Schedule with the configuration of the runs.
+      ledger: Ledger of the backfill's ticks.
+      ticks: One tick for each span, in order, as first created.
+      begun: True if part of it was done before.
     """
 
     schedule: Schedule
@@ -42,16 +42,16 @@ class Backfill:
     begun: bool
 
     def run(self, runner: TickRunner, keep_going: bool) -> Iterator[Tick]:
-        """Runs what is not done yet, and yields each tick with its outcome.
+        """Runs the remaining ticks, and yields each with its outcome.
 
-        What has failed is run again. Ends at the first that fails.
+        Failed ticks are run again. Ends at the first failure.
 
         Args:
-          runner: Runs a tick.
-          keep_going: Whether it goes on after one that fails.
+          runner: Runner of a tick.
+          keep_going: Continues after a failure.
 
         Raises:
-          StoppedError: The process is to end.
+          StoppedError: The process has to end.
         """
         for tick in self.ticks:
             known = self.ledger.read(tick.key)
@@ -67,7 +67,7 @@ class Backfill:
                 return
 
     def summary(self) -> dict[str, Any]:
-        """Returns how many spans were run, with which outcome, and which are left."""
+        """Returns the number of spans by outcome, and the spans that are left."""
         known = [self.ledger.read(tick.key) for tick in self.ticks]
         done = [tick for tick in known if tick is not None and tick.state == "done"]
         left = [
@@ -82,18 +82,18 @@ class Backfill:
 def plan_backfill(
     schedule: Schedule, folder: Path, first: str, last: str, now: datetime, again: bool
 ) -> Backfill:
-    """Returns a backfill: a new one, or the one of these spans that was stopped.
+    """Returns a new backfill, or the one of these spans that was stopped.
 
     Args:
-      schedule: Whose configuration its runs have.
-      folder: Of the schedule.
-      first: Of the spans: a number, or a date.
-      last: Of them, included.
-      now: UTC.
-      again: Whether all of it is done anew.
+      schedule: Schedule with the configuration of the runs.
+      folder: Folder of the schedule.
+      first: First span: a number, or a date.
+      last: Last span, included.
+      now: Time in UTC.
+      again: Starts over, even if part of it was done before.
 
     Raises:
-      BadInputError: The range is none, or a span is not there.
+      BadInputError: The range is invalid, or a span is missing.
     """
     keys = _keys(schedule, first, last)
     place = folder / "backfills" / f"{keys[0]}..{keys[-1]}.json"
@@ -153,5 +153,5 @@ def _keys(schedule: Schedule, first: str, last: str) -> list[SpanKey]:
 
 
 def _order(key: SpanKey) -> int:
-    """Returns what spans are sorted by; all of them are numbers, or all are dates."""
+    """Returns the sort key of spans, which are all numbers or all dates."""
     return key if isinstance(key, int) else key.toordinal()

@@ -1,4 +1,4 @@
-"""The time, and waiting. Handed in everywhere, so that tests do not wait."""
+"""Clocks. They are passed in everywhere, so that tests do not wait."""
 
 import time
 from datetime import datetime, timezone
@@ -8,52 +8,52 @@ _LONGEST_NAP_SECS = 0.5
 
 
 class Clock(Protocol):
-    """What a scheduler knows of the time."""
+    """Clock of a scheduler."""
 
     def now(self) -> datetime:
-        """Returns the time of day, UTC."""
+        """Returns the current time, UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Returns seconds that nobody sets back, and that stand still while the machine sleeps."""
+        """Returns seconds that are never set back, and that pause while the machine sleeps."""
         ...
 
     def sleep(self, secs: float) -> None:
-        """Waits; less, if the process is to end."""
+        """Waits, but less if the process has to end."""
         ...
 
 
 class Stop:
-    """Whether the process is to end. A signal's handler sets it."""
+    """Request to end the process, set by a signal's handler."""
 
     def __init__(self) -> None:
         self.requested = False
 
     def request(self, *_: object) -> None:
-        """Has the process end as soon as it can."""
+        """Asks the process to end as soon as it can."""
         self.requested = True
 
 
 class SystemClock:
-    """The time of this machine.
+    """Clock of this machine.
 
     Args:
-      stop: Ends a `sleep`.
+      stop: Request that ends a `sleep`.
     """
 
     def __init__(self, stop: Stop):
         self._stop = stop
 
     def now(self) -> datetime:
-        """Returns the time of day, UTC."""
+        """Returns the current time, UTC."""
         return datetime.now(timezone.utc)
 
     def monotonic(self) -> float:
-        """Returns seconds that nobody sets back."""
+        """Returns seconds that are never set back."""
         return time.monotonic()
 
     def sleep(self, secs: float) -> None:
-        """Waits for some seconds, or for the process to be told to end."""
+        """Waits for some seconds, or until the process is asked to end."""
         # Short naps: a signal's handler only sets a flag, which is safe wherever it interrupts.
         deadline = time.monotonic() + secs
         while not self._stop.requested and (left := deadline - time.monotonic()) > 0:

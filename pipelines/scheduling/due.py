@@ -1,4 +1,4 @@
-"""Which ticks of a schedule are due, and which of them are late, run or skipped."""
+"""Finds the ticks of a schedule that are due, and decides which of the late ones are run or skipped."""
 
 import bisect
 import itertools
@@ -16,15 +16,14 @@ from pipelines.scheduling.ticks import Tick, iso, time_tick
 
 @dataclass(frozen=True)
 class Due:
-    """What is due of a schedule, apart from a tick that was claimed.
+    """Due ticks of a schedule, without a tick that was claimed.
 
     Attributes:
-      ticks: To be run, in this order.
-      skipped: That are not run: one tick that stands for all times, or one for each span.
-      overtaken: Of the spans in `skipped`, those that arrived after a later one was run. The user is told
-        of each.
-      late: Those that should have been started by now, oldest first: some of `ticks` and of `skipped`.
-      count: How many are due.
+      ticks: Ticks to run, in this order.
+      skipped: Ticks that are not run: one tick that stands for all times, or one for each span.
+      overtaken: Spans in `skipped` that arrived after a later one was run. The user is notified of each.
+      late: Ticks that should have been started by now, oldest first: some of `ticks` and of `skipped`.
+      count: Number of due ticks.
     """
 
     ticks: Sequence[Tick] = ()
@@ -37,17 +36,17 @@ class Due:
 def find_due(
     schedule: Schedule, ledger: Ledger, now: datetime, root: Path, find: FindArrivals
 ) -> Due:
-    """Returns what is due.
+    """Returns the due ticks.
 
     Args:
-      schedule: A schedule; of one that is disabled, nothing is due.
-      ledger: Of the schedule.
-      now: UTC.
-      root: Of the pipeline.
-      find: Finds the spans that are there.
+      schedule: Schedule; a disabled one has no due ticks.
+      ledger: Ledger of the schedule.
+      now: Time in UTC.
+      root: Root folder of the pipeline.
+      find: Function that finds the spans of the data.
 
     Raises:
-      BadInputError: The spans cannot be looked for.
+      BadInputError: The spans cannot be searched.
     """
     if not schedule.enabled:
         return Due()
@@ -58,7 +57,7 @@ def find_due(
         timetable.between(handled_until(schedule, ledger), now),
         lambda time: time_tick(schedule.name, time),
     )
-    # The grace ends before the next time comes, or is the same for all: the older ones are late.
+    # The grace ends before the next time, or is the same for all: the older ones are late.
     num_late = bisect.bisect_left(waiting, True, key=lambda tick: not _is_late(schedule, tick, now))
     late = waiting[:num_late] or ()
     if not waiting:
@@ -84,7 +83,7 @@ def _due_spans(
     overtaken: tuple[Tick, ...] = ()
     if schedule.missed == "catch-up":
         ahead = (one for one in new.arrivals if one.key > new.newest)
-        # In their order: no new span is run before an older new one that is still being written.
+        # In order: no new span is run before an older new one that is still being written.
         finished = itertools.takewhile(lambda one: one.is_complete, ahead)
         following = [ticks[one.key] for one in finished]
         run = [*behind, *following]
@@ -93,22 +92,24 @@ def _due_spans(
         run = following[-1:]
         overtaken = tuple(_overtaken(tick, new.newest, now) for tick in behind)
         skipped = (*overtaken, *(_skipped([tick], now) for tick in following[:-1]))
-    told = {tick.key for tick in overtaken}
+    overtaken_keys = {tick.key for tick in overtaken}
     late = [
-        tick for tick in ticks.values() if _is_late(schedule, tick, now) and tick.key not in told
+        tick
+        for tick in ticks.values()
+        if _is_late(schedule, tick, now) and tick.key not in overtaken_keys
     ]
     late.sort(key=lambda tick: tick.due_time)
     return Due(run, skipped, overtaken, late, len(run) + len(skipped))
 
 
 def handled_until(schedule: Schedule, ledger: Ledger) -> datetime:
-    """Returns up to when the ticks of a schedule have been dealt with."""
+    """Returns the time up to which the ticks of a schedule have been handled."""
     newest = ledger.newest()
     return schedule.since if newest is None else max(schedule.since, newest.due_time)
 
 
 def next_time(schedule: Schedule, ledger: Ledger, now: datetime) -> datetime | None:
-    """Returns when the next tick is due; in the past if it is due. None if that is not known."""
+    """Returns the time of the next tick, in the past if it is due; None if unknown."""
     timetable = schedule.timetable()
     if timetable is None or not schedule.enabled:
         return None
@@ -120,7 +121,7 @@ def _is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
 
 
 def _skipped(ticks: Sequence[Tick], now: datetime) -> Tick:
-    """Returns ticks that are not run as one, under the key of the last of them."""
+    """Returns skipped ticks as one, under the key of the last of them."""
     return ticks[-1].changed(
         state="skipped",
         finished=iso(now),

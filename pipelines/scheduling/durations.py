@@ -1,4 +1,4 @@
-"""How long, as it is written on the command line: `90s`, `15m`, `6h`, `2d`, `1w`, `1h30m`."""
+"""Durations, as written on the command line: `90s`, `15m`, `6h`, `2d`, `1w`, `1h30m`."""
 
 import re
 
@@ -9,14 +9,14 @@ _PART = re.compile(r"(\d{1,9})\s*([wdhms])")
 
 
 def parse_duration(text: str, option: str) -> int:
-    """Returns seconds.
+    """Returns a duration in seconds.
 
     Args:
       text: Numbers with their units: w, d, h, m and s.
-      option: Whose value it is, for the message.
+      option: Option that was given, for the message.
 
     Raises:
-      BadInputError: It has another form, or is nothing.
+      BadInputError: It has another form, or is zero.
     """
     compact = text.strip().lower()
     parts = _PART.findall(compact)
@@ -32,7 +32,7 @@ def parse_duration(text: str, option: str) -> int:
 
 
 def format_duration(secs: float) -> str:
-    """Returns seconds as `parse_duration` reads them, to the second."""
+    """Returns seconds in the form that `parse_duration` reads, rounded to the second."""
     left = round(secs)
     text = ""
     for unit, size in _SECS.items():

@@ -1,4 +1,4 @@
-"""The spans that a schedule does not run any more: `ROOT/schedules/NAME/spans.json`."""
+"""The spans that a schedule no longer runs: `ROOT/schedules/NAME/spans.json`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,17 +8,17 @@ from pipelines.errors import BadInputError
 
 
 class KnownSpans:
-    """The spans that a schedule has dealt with, and those that were there before it.
+    """The spans that a schedule has handled, and those that existed before it.
 
     Args:
-      folder: Of the schedule.
+      folder: Folder of the schedule.
     """
 
     def __init__(self, folder: Path):
         self._file = folder / "spans.json"
 
     def read(self) -> frozenset[str] | None:
-        """Returns the keys of these spans; None if they were never written down.
+        """Returns the keys of these spans; None if they were never recorded.
 
         Raises:
           BadInputError: The file is damaged.
@@ -30,12 +30,12 @@ class KnownSpans:
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise BadInputError(
                 f"{self._file} holds no list `known` of spans. Mend it; or remove it: then all spans that "
-                "are there now, up to the newest that was run, are taken for known."
+                "are there now, up to the newest that was run, count as known."
             )
         return frozenset(keys)
 
     def add(self, keys: Iterable[str]) -> None:
-        """Adds spans; the file is there from then on."""
+        """Adds spans; creates the file if necessary."""
         known = self.read()
         added = (known or frozenset()).union(keys)
         if added != known:

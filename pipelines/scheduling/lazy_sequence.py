@@ -1,4 +1,4 @@
-"""A sequence whose items are computed when they are asked for."""
+"""A sequence that computes its items on access."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, overload
@@ -8,13 +8,13 @@ T = TypeVar("T")
 
 
 class LazySequence(Sequence[T], Generic[S, T]):
-    """The items of another sequence, each turned into something by a function when it is asked for.
+    """A sequence that applies a function to the items of another sequence on access.
 
-    So a `range` stands for many times. A slice is lazy, too.
+    Thus a `range` can represent many times. A slice is lazy, too.
 
     Args:
-      items: Of the other sequence.
-      make: Turns one of them into one of this sequence.
+      items: Items of the other sequence.
+      make: Function from an item to an item of this sequence.
 
     Example:
       >>> squares = LazySequence(range(10**12), lambda number: number * number)

@@ -1,4 +1,4 @@
-"""The ticks of one schedule and their outcomes: a file for each, and only counts of old ones."""
+"""The ticks of one schedule and their outcomes: a file for each, but only counts of the old ones."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ from pipelines.errors import BadInputError
 from pipelines.scheduling.ticks import Tick
 
 KEPT = 200
-"""How many ticks have a file of their own; older ones are only counted."""
+"""Number of ticks with a file of their own; older ones are only counted."""
 
 _TOTALS = "totals.json"
 
@@ -21,7 +21,7 @@ class Ledger:
     """The ticks of a schedule, or of a backfill.
 
     Args:
-      folder: Where they are kept.
+      folder: Folder of their files.
       schedule: Name of the schedule.
     """
 
@@ -34,7 +34,7 @@ class Ledger:
         write_json(self._file(tick.key), dataclasses.asdict(tick))
 
     def read(self, key: str) -> Tick | None:
-        """Returns a tick; None if it was never claimed, or has no file any more.
+        """Returns a tick; None if it was never claimed, or no longer has a file.
 
         Raises:
           BadInputError: Its file is damaged.
@@ -48,17 +48,17 @@ class Ledger:
             raise BadInputError(f"{file} is no tick: {error}. Mend it, or remove it.") from error
 
     def keys(self, prefix: str = "") -> list[str]:
-        """Returns the keys of the ticks that have a file, ascending.
+        """Returns the keys of the ticks that have a file, in ascending order.
 
         Args:
-          prefix: Of the keys.
+          prefix: Prefix of the keys.
         """
         ticks = self.folder / "ticks"
         stems = (file.stem for file in ticks.glob("*.json") if file.name[0] != ".")
         return sorted(stem for stem in stems if stem.startswith(prefix))
 
     def ticks(self) -> Iterator[Tick]:
-        """Yields the ticks that have a file, in the order of their keys."""
+        """Yields the ticks that have a file, by key."""
         return (tick for key in self.keys() if (tick := self.read(key)) is not None)
 
     def newest(self) -> Tick | None:
@@ -67,7 +67,7 @@ class Ledger:
         return self.read(keys[-1]) if keys else None
 
     def unfinished(self) -> Tick | None:
-        """Returns the oldest tick that was claimed and has no outcome; None without one."""
+        """Returns the oldest tick that was claimed but has no outcome; None without one."""
         return next((tick for tick in self.ticks() if tick.state == "claimed"), None)
 
     def last_run(self) -> Tick | None:
@@ -78,14 +78,14 @@ class Ledger:
                 return tick
         return None
 
-    def last_outcomes(self) -> tuple[Tick | None, Tick | None]:
-        """Returns the ticks that ended last, and that ended last without failing; None without one."""
+    def last_ended(self) -> tuple[Tick | None, Tick | None]:
+        """Returns the tick that ended last, and the last one that did not fail; None if there is none."""
         done = [tick for tick in self._by_end() if tick.state == "done"]
         good = [tick for tick in done if tick.status != "failed"]
         return next(reversed(done), None), next(reversed(good), None)
 
     def counts(self) -> Counter[str]:
-        """Returns how many ticks ended in each status, and how many were skipped, from the beginning."""
+        """Returns the number of ticks that ended in each status, and of those skipped, from the beginning."""
         totals = self._totals()
         counts = Counter(totals["counts"])
         for tick in self.ticks():
@@ -94,10 +94,10 @@ class Ledger:
         return counts
 
     def fold(self, kept: int = KEPT) -> None:
-        """Counts the ticks that ended long ago, and removes their files and their output."""
+        """Counts ticks that ended long ago, and removes their files and output."""
         totals = self._totals()
         ended = self._by_end()
-        # These were counted, but a crash has left their files behind.
+        # A crash after counting has left the files of these behind.
         counted = [tick for tick in ended if tick.key in totals["counted"]]
         num_over = len(ended) - len(counted) - kept
         old = [tick for tick in ended if tick not in counted][: max(0, num_over)]
@@ -105,7 +105,7 @@ class Ledger:
         if not folded:
             return
         counts = sum(map(_count, old), Counter(totals["counts"]))
-        # The counts come first, and say which ticks they include: a crash here counts none twice.
+        # The counts are written first, with the ticks they include: a crash here counts none twice.
         fields = {"counted": [tick.key for tick in folded], "counts": dict(counts)}
         write_json(self.folder / _TOTALS, fields)
         for tick in folded:
@@ -114,16 +114,16 @@ class Ledger:
                 remove(file)
 
     def output_file(self, tick: Tick, suffix: str) -> Path:
-        """Returns where the newest start of a tick's run prints to.
+        """Returns the output file of the newest start of a tick's run.
 
         Args:
-          tick: The tick.
+          tick: Tick of the run.
           suffix: `out` or `err`.
         """
         return self.folder / "output" / f"{tick.key}.{tick.starts}.{suffix}"
 
     def output_files(self, tick: Tick) -> list[Path]:
-        """Returns all files that the run of a tick has printed to."""
+        """Returns all output files of a tick's run."""
         return sorted((self.folder / "output").glob(f"{tick.key}.*"))
 
     def _file(self, key: str) -> Path:

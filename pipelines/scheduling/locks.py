@@ -1,4 +1,4 @@
-"""Who may schedule in a root, and whether a run that a scheduler has started goes on."""
+"""Locks of the only scheduler in a root, and of the run that it has started."""
 
 import fcntl
 import os
@@ -18,14 +18,14 @@ class SchedulerBusyError(BadInputError):
 
 @contextmanager
 def scheduler_lock(folder: Path, doing: str) -> Iterator[None]:
-    """Is the only scheduler of a root; the system releases it when the process ends in any way.
+    """Holds the lock of the root's only scheduler; the system releases it when the process ends in any way.
 
     Args:
-      folder: Of the root's schedules.
-      doing: What this process does, for those that are refused.
+      folder: Folder of the root's schedules.
+      doing: Activity of this process, shown to others that are refused.
 
     Raises:
-      SchedulerBusyError: Another process is it.
+      SchedulerBusyError: Another scheduler holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / _SCHEDULER).open("a+", encoding="utf-8") as stream:
@@ -49,16 +49,16 @@ def is_scheduled(folder: Path) -> bool:
 
 
 def take_run_lock(folder: Path) -> int | None:
-    """Returns a descriptor that a run is given, and that holds the lock as long as the run lives.
+    """Returns a descriptor that a run inherits, and that holds the lock as long as the run lives.
 
-    The scheduler closes its own copy. When it is killed, its run goes on and has the lock: the next
-    scheduler sees it.
+    The scheduler closes its own copy. When the scheduler is killed, its run continues and keeps the lock,
+    which the next scheduler notices.
 
     Args:
-      folder: Of the root's schedules.
+      folder: Folder of the root's schedules.
 
     Returns:
-      The descriptor; None while another run has the lock.
+      Descriptor of the lock; None while another run holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / _RUN, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -71,7 +71,7 @@ def take_run_lock(folder: Path) -> int | None:
 
 
 def is_run_going_on(folder: Path) -> bool:
-    """Returns whether a run that a scheduler has started is alive, whatever became of the scheduler."""
+    """Returns whether a run that a scheduler has started is alive, even if the scheduler is gone."""
     return _is_held(folder / _RUN)
 
 

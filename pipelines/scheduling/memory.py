@@ -1,4 +1,4 @@
-"""What a scheduler remembers of a schedule besides its ticks: `ROOT/schedules/NAME/state.json`."""
+"""A scheduler's state for a schedule, besides its ticks: `ROOT/schedules/NAME/state.json`."""
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,12 +10,12 @@ from pipelines.errors import BadInputError
 
 @dataclass(frozen=True)
 class Memory:
-    """What is remembered.
+    """State of a scheduler for one schedule.
 
     Attributes:
-      told_missed: Key of the newest tick that was told to be missed; empty without one.
-      told_spans: Keys of the spans that were told to be missed the last time.
-      problem: Why the scheduler cannot tell what is due; None if it can.
+      told_missed: Key of the newest tick in a notification about missed ticks; empty without one.
+      told_spans: Keys of the spans in the last notification about missed spans.
+      problem: Reason why the due ticks are unknown; None if they are known.
     """
 
     told_missed: str = ""
@@ -24,21 +24,21 @@ class Memory:
 
 
 def read_memory(folder: Path) -> Memory:
-    """Returns what is remembered of a schedule; nothing, if the file is damaged.
+    """Returns the state for a schedule; an empty one if the file is damaged.
 
     Args:
-      folder: Of the schedule.
+      folder: Folder of the schedule.
     """
     try:
         fields = read_json(folder / "state.json")
-        fields.pop("notify", None)  # of a former version
+        fields.pop("notify", None)  # written by a former version
         return Memory(**fields)
     except (FileNotFoundError, BadInputError, TypeError):
-        return Memory()  # at worst, something is told a second time
+        return Memory()  # at worst, a notification is repeated
 
 
 def remember(folder: Path, **changes: Any) -> None:
-    """Changes what is remembered of a schedule."""
+    """Changes fields of the state for a schedule."""
     known = read_memory(folder)
     changed = replace(known, **changes)
     if changed != known:

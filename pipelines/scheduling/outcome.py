@@ -1,4 +1,4 @@
-"""What the run of a tick has come to: from its last line, or, if it was killed, from its record."""
+"""The outcome of a tick's run, from its last line, or from its record if it was killed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,16 @@ Ending = Literal["ended", "bad_input", "failed", "busy", "killed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one start of a run ended.
+    """End of one start of a run.
 
     Attributes:
-      ending: `ended` with a verdict; with `bad_input`, which no retry mends; `failed`; `busy`, as
-        another run had the root; or it was `killed` or stopped before it could end.
-      status: Of the tick, if that is its outcome.
-      run_id: None if there is no run.
-      reason: Why nothing was pushed.
-      version: That was pushed.
-      drifted: Whether its data were unlike those of the model that serves.
+      ending: `ended` with a verdict; `bad_input`, which no retry can fix; `failed`; `busy`: another run had
+        the root; `killed` or stopped before it could end.
+      status: Status of the tick, if this is its outcome.
+      run_id: Id of the run; None if there is no run.
+      reason: Reason why nothing was pushed.
+      version: Version that was pushed.
+      drifted: True if its data differ from those of the served model.
     """
 
     ending: Ending
@@ -36,12 +36,12 @@ class Outcome:
 
 
 def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
-    """Returns how the newest start of a tick's run ended. Its process has ended.
+    """Returns the end of the newest start of a tick's run. Its process has ended.
 
     Args:
-      root: Of the pipeline.
-      tick: Whose run it is.
-      stdout: What the process has printed.
+      root: Root folder of the pipeline.
+      tick: Tick of the run.
+      stdout: File with the output of the process.
     """
     line = last_line(stdout)
     if line is not None and line["status"] != "interrupted":
@@ -79,7 +79,7 @@ def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
 
 
 def can_resume(root: Path, tick: Tick) -> bool:
-    """Returns whether `--resume` would go on with the run of a tick, and not with another one."""
+    """Returns whether `--resume` would continue the run of this tick, not another one."""
     unfinished = unfinished_run(root)
     return unfinished is not None and unfinished.scheduled_by == tick.id
 

@@ -1,6 +1,6 @@
-"""Who is told of the runs of a schedule: `ROOT/schedules/NAME/notify.json`, which only its owner can read.
+"""The receivers of a schedule's notifications: `ROOT/schedules/NAME/notify.json`, readable by its owner only.
 
-It is `[notify]` as the configuration had it when it could last be read, for the time when it cannot, and the
+The file holds the last readable `[notify]` of the configuration, for times when that is broken, and the
 `--set notify.key=value` of the schedule. An address, or the argument of a command, may be a secret.
 """
 
@@ -23,10 +23,10 @@ def is_of_notify(setting: str) -> bool:
 
 
 class Receivers:
-    """Who is told of the runs of a schedule.
+    """Receivers of a schedule's notifications.
 
     Args:
-      folder: Of what is known of the schedule.
+      folder: Folder of the schedule's state.
     """
 
     def __init__(self, folder: Path):
@@ -34,7 +34,7 @@ class Receivers:
         self._former_file = folder / "state.json"
 
     def added_to(self, schedule: Schedule) -> Schedule:
-        """Returns a schedule as it was written, with who is told."""
+        """Returns a schedule as it was written, with its receivers."""
         known = self._read()
         if known is None:
             return schedule
@@ -45,13 +45,13 @@ class Receivers:
 
     @staticmethod
     def taken_from(schedule: Schedule) -> Schedule:
-        """Returns a schedule without who is told."""
+        """Returns a schedule without its receivers."""
         return schedule.model_copy(
             update={"notify": NotifyConfig(), "settings": tuple(_others(schedule))}
         )
 
     def write(self, schedule: Schedule) -> None:
-        """Stores who is told of a schedule, if that has changed."""
+        """Stores the receivers of a schedule, if they have changed."""
         settings = [setting for setting in schedule.settings if is_of_notify(setting)]
         now = (schedule.notify, settings)
         if now != (self._read() or (NotifyConfig(), [])):
@@ -59,16 +59,16 @@ class Receivers:
             write_json(self._file, {"notify": fields, "settings": settings}, private=True)
 
     def are_visible(self, fields: Mapping[str, Any]) -> bool:
-        """Returns whether files that others can read hold some of it, as a former version wrote them.
+        """Returns whether a former version has written receivers into files that others can read.
 
         Args:
-          fields: Of the schedule's own file.
+          fields: Fields of the schedule's own file.
         """
         settings = any(map(is_of_notify, fields.get("settings", ())))
         return settings or "notify" in fields or "notify" in self._remembered()
 
     def of_former_version(self, schedule: Schedule) -> Schedule:
-        """Returns a schedule with what a former version remembered of who is told."""
+        """Returns a schedule with the receivers from the state of a former version."""
         with contextlib.suppress(ValidationError):
             if (notify := self._remembered().get("notify")) is not None:
                 config = NotifyConfig.model_validate(notify)
@@ -76,7 +76,7 @@ class Receivers:
         return schedule
 
     def forget_former_version(self) -> None:
-        """Removes what a former version remembered of it."""
+        """Removes the receivers from the state of a former version."""
         fields = self._remembered()
         if "notify" in fields:
             del fields["notify"]
@@ -89,7 +89,7 @@ class Receivers:
             return {}
 
     def _read(self) -> tuple[NotifyConfig, list[str]] | None:
-        """Returns what is stored; None if there is nothing, or it is not ours to read."""
+        """Returns the stored receivers; None if there are none, or they are not ours to read."""
         try:
             fields = read_json(self._file)
             return NotifyConfig.model_validate(fields["notify"]), list(fields["settings"])

@@ -1,6 +1,6 @@
 """The process of a scheduled run: `python -m pipelines run`, with its output in files.
 
-Files, not pipes: when the scheduler is killed, the run goes on, and the next scheduler reads what it said.
+Files, not pipes: when the scheduler is killed, the run continues, and the next scheduler reads its output.
 """
 
 import json
@@ -18,19 +18,19 @@ from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
 
 Command = Callable[[Schedule, Tick, Path, bool], Sequence[str]]
-"""Returns the command of a tick's run: of a schedule, a tick, the root, and whether it resumes."""
+"""Function that returns the command of a run, from schedule, tick, root, and True to resume."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a run is started.
+    """Start parameters of a run.
 
     Attributes:
       command: Program and arguments.
-      working_dir: That it has.
-      stdout: Where its standard output goes.
-      stderr: Where its standard error goes.
-      lock: A descriptor that it holds as long as it lives.
+      working_dir: Working directory.
+      stdout: File for its standard output.
+      stderr: File for its standard error.
+      lock: Descriptor that it holds as long as it lives.
     """
 
     command: tuple[str, ...]
@@ -46,22 +46,22 @@ class Process(Protocol):
     pid: int
 
     def wait(self, secs: float) -> int | None:
-        """Waits for its end, and returns its exit code; None if it has not come."""
+        """Waits for its end, and returns its exit code; None if it has not ended."""
         ...
 
     def stop(self) -> None:
-        """Asks it to end; it keeps what it has, to be resumed."""
+        """Asks it to end; it saves its state, to be resumed."""
         ...
 
     def kill(self) -> None:
-        """Ends it at once, and what it has started."""
+        """Kills it with its child processes."""
         ...
 
 
 def run_command(schedule: Schedule, tick: Tick, root: Path, resume: bool) -> tuple[str, ...]:
     """Returns the command of a scheduled run."""
     spans = (f"data.spans={tick.spans}",) if tick.spans is not None else ()
-    # What is for the scheduler alone may be a secret, and everybody sees the arguments of a process.
+    # Settings for the scheduler alone may be secret, and everybody sees the arguments of a process.
     own = [setting for setting in schedule.settings if not is_of_notify(setting)]
     settings = [word for setting in (*own, *spans) for word in ("--set", setting)]
     command = [sys.executable, "-m", "pipelines", "run", "--config", schedule.config]
@@ -82,7 +82,7 @@ def start_process(launch: Launch) -> "RunProcess":
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=(launch.lock,),
-                start_new_session=True,  # Ctrl-C reaches the scheduler alone, which tells its run
+                start_new_session=True,  # Ctrl-C reaches the scheduler alone, which stops its run
             )
         )
 
@@ -91,7 +91,7 @@ class RunProcess:
     """A run in a session of its own.
 
     Args:
-      process: That was started.
+      process: Process that was started.
     """
 
     def __init__(self, process: "subprocess.Popen[bytes]"):
@@ -99,7 +99,7 @@ class RunProcess:
         self.pid = process.pid
 
     def wait(self, secs: float) -> int | None:
-        """Waits for its end, and returns its exit code; None if it has not come."""
+        """Waits for its end, and returns its exit code; None if it has not ended."""
         try:
             return self._process.wait(secs)
         except subprocess.TimeoutExpired:
@@ -110,14 +110,14 @@ class RunProcess:
         self._process.terminate()
 
     def kill(self) -> None:
-        """Ends it and its session."""
+        """Kills all processes of its session."""
         if self._process.poll() is None:
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
 
 def last_line(stdout: Path) -> dict[str, Any] | None:
-    """Returns the JSON object that a run has ended with; None if it did not get that far."""
+    """Returns the JSON object on the last line of a run; None if it did not get that far."""
     try:
         text = stdout.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def last_line(stdout: Path) -> dict[str, Any] | None:
 
 
 def end_of(file: Path, num_chars: int = 500) -> str:
-    """Returns the last words of a run that has said nothing else."""
+    """Returns the end of an output file, for a run that has written no last line."""
     try:
         with file.open("rb") as stream:
             stream.seek(0, os.SEEK_END)

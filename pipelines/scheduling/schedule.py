@@ -1,4 +1,4 @@
-"""A schedule, as it is kept: one JSON file in the root."""
+"""A schedule, stored as one JSON file in the root."""
 
 import datetime
 from typing import Literal
@@ -17,28 +17,28 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 
 class Schedule(Section):
-    """When which pipeline runs. Exactly one of `cron`, `every_secs` and `on_new_span` is given.
+    """Times and settings of a pipeline's runs. Exactly one of `cron`, `every_secs`, `on_new_span` is given.
 
     Attributes:
-      name: In its root.
+      name: Name of the schedule in its root.
       config: Configuration file, an absolute path. It is read anew for each run.
-      settings: `--set` of the runs, each `section.key=value`.
-      working_dir: Of the runs: relative paths of `settings` and modules are found from there.
-      runner: `--runner` of the runs.
+      settings: Values of `--set` for the runs, each `section.key=value`.
+      working_dir: Working directory of the runs, for relative paths of `settings` and modules.
+      runner: Value of `--runner` for the runs.
       cron: Five fields: minute hour day month weekday.
       every_secs: Seconds between two runs, counted from `created`.
-      on_new_span: Whether a run starts when a span arrives that no run has read.
-      poll_secs: How often new spans are looked for.
-      timezone: Of `cron`.
-      missed: Of ticks that are late, `catch-up` runs each, `latest` the last one, `skip` none.
-      grace_secs: How late a run may start and be in time. Default: half of the time to the next one,
-        and 15 minutes at most.
-      timeout_secs: After which a run is stopped and has failed. Default: none.
-      retries: How often a run that failed goes on with `--resume`. Not if its data or configuration are bad.
-      enabled: Whether it starts runs.
-      since: Nothing before is due; when it was created or enabled.
-      created: UTC.
-      notify: Who is told, as the configuration file had it when the schedule was created.
+      on_new_span: Starts a run when a span arrives that no run has read.
+      poll_secs: Seconds between two searches for new spans.
+      timezone: Time zone of `cron`.
+      missed: Choice for late ticks: `catch-up` runs each, `latest` the last one, `skip` none.
+      grace_secs: Longest delay of a run that still counts as in time. Default: half of the time to the
+        next one, and 15 minutes at most.
+      timeout_secs: Time limit after which a run is stopped and counts as failed. Default: none.
+      retries: Number of times a failed run is resumed, unless its data or configuration are bad.
+      enabled: True if it starts runs.
+      since: Time of creation or enabling; nothing before it is due.
+      created: Time of creation, UTC.
+      notify: Receivers, from the configuration file when the schedule was created.
     """
 
     name: str = Field(pattern=NAME_PATTERN)
@@ -97,7 +97,7 @@ class Schedule(Section):
         return self
 
     def timetable(self) -> Timetable | None:
-        """Returns when runs are due; None if that is when a span arrives."""
+        """Returns the timetable of the runs; None if arriving spans start them."""
         if self.cron is not None:
             return Cron(self.cron, self.timezone)
         if self.every_secs is not None:
@@ -105,7 +105,7 @@ class Schedule(Section):
         return None
 
     def grace_of(self, tick: datetime.datetime) -> float:
-        """Returns how many seconds later than it is due a run may start and be in time."""
+        """Returns the longest delay, in seconds, of a run that still counts as in time."""
         if self.grace_secs is not None:
             return self.grace_secs
         timetable = self.timetable()
@@ -117,7 +117,7 @@ class Schedule(Section):
         return min(_LONGEST_GRACE_SECS, (following - tick).total_seconds() / 2)
 
     def when(self) -> str:
-        """Returns when it runs, as one would say it."""
+        """Returns the timetable in words."""
         if self.cron is not None:
             return f"{self.cron} ({self.timezone})"
         if self.every_secs is not None:

@@ -1,4 +1,4 @@
-"""Runs what is due of all schedules of a root, one after another."""
+"""Runs the due ticks of all schedules of a root, one after another."""
 
 import contextlib
 import logging
@@ -35,14 +35,14 @@ class Scheduler:
     """Runs the schedules of a root.
 
     Args:
-      root: Of the pipeline, an absolute path.
-      clock: The time.
-      stop: Says when to stop.
-      on_change: Called after each change, for example to write metrics.
-      command: Makes the command of a run.
-      start: Starts it.
-      deliver: Sends a notification.
-      find: Finds the spans of a schedule's data.
+      root: Root folder of the pipeline, an absolute path.
+      clock: Clock that determines due times.
+      stop: Request to stop.
+      on_change: Function called after each change, for example to write metrics.
+      command: Function that returns the command of a run.
+      start: Function that starts it.
+      deliver: Function that sends a notification.
+      find: Function that finds the spans of a schedule's data.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Scheduler:
         self._said: set[str] = set()
 
     def run(self) -> None:
-        """Runs what is due, until it is told to stop. A full disk or a lost mount does not end it."""
+        """Runs due ticks until it is asked to stop. A full disk or a lost mount does not end it."""
         while not self._stop.requested:
             wait_secs = _LONGEST_WAIT_SECS
             try:
@@ -80,9 +80,9 @@ class Scheduler:
             self._clock.sleep(wait_secs)
 
     def run_due(self) -> list[Tick]:
-        """Runs all that is due now, and returns it with its outcomes.
+        """Runs all ticks that are due now, and returns them with their outcomes.
 
-        Runs that an earlier scheduler has begun come first. Runs that become due meanwhile are included.
+        Runs that an earlier scheduler has started come first. Ticks that become due meanwhile are included.
         """
         done: list[Tick] = []
         self.store.hide_receivers()
@@ -90,12 +90,12 @@ class Scheduler:
             while not self._stop.requested and (tick := self._run_next()) is not None:
                 done.append(tick)
         except StoppedError:
-            _LOGGER.info("stopped; what was begun is resumed by the next scheduler")
+            _LOGGER.info("stopped; the next scheduler resumes the unfinished run")
         self.send()
         return done
 
     def waiting(self) -> None:
-        """Is called regularly while a run is in progress."""
+        """Sends notifications and looks for late ticks while a run is in progress; called regularly."""
         if self._clock.monotonic() - self._watched >= _WATCH_SECS:
             self._watched = self._clock.monotonic()
             for schedule in self._schedules():
@@ -110,7 +110,7 @@ class Scheduler:
             self.outbox.put(notification, config)
 
     def send(self) -> None:
-        """Sends the notifications that are due; those that no receiver takes are kept for later."""
+        """Sends the notifications that are due; failed ones are kept for later."""
 
         def config_of(name: str) -> NotifyConfig | None:
             if name not in self.store.names():
@@ -131,7 +131,7 @@ class Scheduler:
         for schedule in schedules:
             due = self._due(schedule)
             self._skip(schedule, due)
-            if due.ticks:  # it is looked at again at once: another schedule may come first now
+            if due.ticks:  # searched again at once: another schedule may come first now
                 self._polled.pop(schedule.name, None)
             if due.ticks and (first is None or due.ticks[0].due < first[1].due):
                 first = (schedule, due.ticks[0])
@@ -169,13 +169,13 @@ class Scheduler:
         """Removes old ticks; their spans stay known."""
         if spans := ledger.keys(PREFIX):
             known = KnownSpans(ledger.folder)
-            if known.read() is None:  # nobody has looked yet which spans were there before
+            if known.read() is None:  # the spans that existed before are not recorded yet
                 return
             known.add(spans)
         ledger.fold()
 
     def _due(self, schedule: Schedule) -> Due:
-        """Returns what is due of a schedule, and stores a notification about late ticks."""
+        """Returns the due ticks of a schedule, and stores a notification about late ones."""
         ledger = self.store.ledger(schedule.name)
         now = self._clock.now()
         if self._secs_to_poll(schedule) > 0:
@@ -187,11 +187,11 @@ class Scheduler:
             due = find_due(schedule, ledger, now, self.root, self._find)
         except (BadInputError, OSError) as error:
             if read_memory(ledger.folder).problem != str(error):
-                _LOGGER.warning("%s: it cannot be seen what is due: %s", schedule.name, error)
+                _LOGGER.warning("%s: its due runs are unknown: %s", schedule.name, error)
             remember(ledger.folder, problem=str(error))
             return Due()
         remember(ledger.folder, problem=None)
-        self._tell_missed(schedule, ledger, due, now)
+        self._notify_missed(schedule, ledger, due, now)
         return due
 
     def _note_old_spans(self, schedule: Schedule, ledger: Ledger) -> None:
@@ -203,8 +203,8 @@ class Scheduler:
                 num_old,
             )
 
-    def _tell_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
-        """Stores one notification about late ticks, and no other until all of these are dealt with."""
+    def _notify_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
+        """Stores one notification about late ticks, and no other until all of these are handled."""
         if not due.late:
             return
         memory = read_memory(ledger.folder)
@@ -212,18 +212,18 @@ class Scheduler:
             keys = [tick.key for tick in due.late]
             if not set(keys).isdisjoint(memory.told_spans):
                 return
-            told: dict[str, object] = {"told_spans": keys}
+            notified: dict[str, object] = {"told_spans": keys}
         else:
             if due.late[0].key <= memory.told_missed:
                 return
-            told = {"told_missed": due.late[-1].key}
+            notified = {"told_missed": due.late[-1].key}
         missed = of_missed(self.root, due.late, iso(now))
         _LOGGER.warning("%s", missed.text)
         self.outbox.put(missed, self._notify_config(schedule))
-        remember(ledger.folder, **told)
+        remember(ledger.folder, **notified)
 
     def _secs_to_poll(self, schedule: Schedule) -> float:
-        """Returns in how many seconds new spans are looked for again."""
+        """Returns the seconds until new spans are searched again."""
         polled = self._polled.get(schedule.name)
         if not schedule.on_new_span or polled is None:
             return 0.0
@@ -234,8 +234,8 @@ class Scheduler:
         for name in self.store.names():
             try:
                 schedule = self.store.read(name)
-                self.store.ledger(name).unfinished()  # which reads all that there is
-            except BadInputError as error:  # damaged, or just deleted: the others go on
+                self.store.ledger(name).unfinished()  # reads all files
+            except BadInputError as error:  # damaged, or just deleted: the others continue
                 if str(error) not in self._said:
                     _LOGGER.error("%s", error)
                 self._said.add(str(error))
@@ -244,20 +244,19 @@ class Scheduler:
         return found
 
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:
-        """Returns `[notify]` of the configuration file, or what it was when it could last be read."""
+        """Returns `[notify]` of the configuration file, or its last readable state."""
         try:
             config = load_config(Path(schedule.config), settings=schedule.settings).notify
         except (BadInputError, OSError):
             return schedule.notify
-        with contextlib.suppress(
-            OSError
-        ):  # a full disk: it is for the time when the file is broken
+        # A full disk is no error: the copy is only needed when the file is broken.
+        with contextlib.suppress(OSError):
             now = schedule.model_copy(update={"notify": config})
             self.store.receivers(schedule.name).write(now)
         return config
 
     def _wait_secs(self) -> float:
-        """Returns how long to wait. That is never long, because commands may change the schedules."""
+        """Returns the seconds to wait. They are few, because commands may change the schedules."""
         now = self._clock.now()
         waits = [_LONGEST_WAIT_SECS]
         if (next_attempt := self.outbox.next_attempt()) is not None:

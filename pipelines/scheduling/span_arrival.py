@@ -21,18 +21,18 @@ from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import STATUSES, Tick, iso
 
 PREFIX = "span-"
-"""Of the keys of the ticks of spans."""
+"""Prefix of the keys of span ticks."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A span that is there.
+    """A span that has arrived.
 
     Attributes:
-      key: Of its tick; later spans, and later versions, sort behind it.
-      selection: `data.spans` of its run.
-      since: When it was written, or moved to where it is.
-      is_complete: Whether it can be read; False while it is being written.
+      key: Key of its tick; later spans, and later versions, sort after it.
+      selection: Value of `data.spans` for its run.
+      since: Time at which it was written, or moved to its place.
+      is_complete: True if it can be read; False while it is being written.
     """
 
     key: str
@@ -42,7 +42,7 @@ class Arrival:
 
 
 FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Arrival]]
-"""Returns the spans of a schedule's data, but for those of some keys, ascending."""
+"""Function that returns the spans of a schedule's data, without those of some keys, in ascending order."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,9 @@ class NewSpans:
     """Spans that have arrived and were neither run nor skipped.
 
     Attributes:
-      arrivals: Ascending by key, which may differ from the order in which they arrived.
-      newest: Key of the newest span that was dealt with, by a run or by being skipped; empty without one.
-      old: Keys of spans that were there before the schedule and are not run; empty once these are written
-        down.
+      arrivals: Spans in ascending order of their keys, which may differ from the order of arrival.
+      newest: Key of the newest span that was handled, by a run or by being skipped; empty without one.
+      old: Keys of spans that existed before the schedule and are not run; empty once they are recorded.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -62,12 +61,12 @@ class NewSpans:
 
 
 def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
-    """Returns the spans of a schedule's data, each in its newest version, ascending.
+    """Returns the spans of a schedule's data, each in its newest version, in ascending order.
 
-    A span without a file is none, as in a run that takes the newest one.
+    A span without a file is left out, as in a run that takes the newest span.
 
     Args:
-      schedule: A schedule on new spans.
+      schedule: Schedule on new spans.
       known: Keys of spans that are left out.
 
     Raises:
@@ -104,20 +103,20 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
 
 
 def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals) -> NewSpans:
-    """Returns the spans that nothing has dealt with: neither the schedule nor a run that somebody started.
+    """Returns the spans that neither the schedule nor a run started by hand has handled.
 
-    A span that arrives after a later one is among them, and so is a new version of an old span. Spans that
-    were there before the schedule are not. If it was not written down which these are, they are all spans
-    up to the newest that was dealt with; or, if none was, all but the newest one.
+    They include a span that arrives after a later one, and a new version of an old span, but not spans that
+    existed before the schedule. If these are not recorded, they are all spans up to the newest that was
+    handled; or, if none was, all but the newest one.
 
     Args:
-      schedule: A schedule on new spans.
-      ledger: Of the schedule.
-      root: Of the pipeline.
-      find: Finds the spans that are there.
+      schedule: Schedule on new spans.
+      ledger: Ledger of the schedule.
+      root: Root folder of the pipeline.
+      find: Function that finds the spans of the data.
 
     Raises:
-      BadInputError: The spans cannot be looked for.
+      BadInputError: The spans cannot be searched.
     """
     known = KnownSpans(ledger.folder).read()
     handled = (known or frozenset()).union(ledger.keys(PREFIX))
@@ -137,12 +136,12 @@ def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArriv
 
 
 def note_old_spans(schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals) -> int:
-    """Writes down, once, which spans were there before the schedule and are not run; returns how many.
+    """Records, once, the spans that existed before the schedule and are not run; returns their number.
 
-    Nothing is written down while the folder of the data is missing: its volume may be mounted later.
+    Nothing is recorded while the folder of the data is missing: its volume may be mounted later.
 
     Raises:
-      BadInputError: The spans cannot be looked for.
+      BadInputError: The spans cannot be searched.
     """
     known = KnownSpans(ledger.folder)
     if known.read() is not None or not _folder_of(data_of(schedule)).is_dir():
@@ -179,13 +178,13 @@ def span_tick_key(span: SpanKey, version: int | None) -> str:
 
 
 def span_name(key: str) -> str:
-    """Returns a span as `--from` and `--to` of a backfill take it, such as `7` or `2026-01-31`."""
+    """Returns a span in the form of a backfill's `--from` and `--to`, such as `7` or `2026-01-31`."""
     name = key.removeprefix(PREFIX).partition("-v")[0]
     return str(int(name)) if name.isdecimal() else name
 
 
 def span_selection(data: DataConfig, span: SpanKey) -> str:
-    """Returns `data.spans` of the run of one span: the window of the configuration, up to this span."""
+    """Returns `data.spans` for the run of one span: the configured window, ending at this span."""
     newest = data.selection.newest
     return str(SpanSelection(None, span, span) if newest == 1 else SpanSelection(newest, last=span))
 
@@ -194,8 +193,8 @@ def check_has_windows(data: DataConfig, asked: str) -> None:
     """Checks that the data have spans, and that `data.spans` does not name fixed ones.
 
     Args:
-      data: `[data]`.
-      asked: What needs it, such as `--on-new-span`.
+      data: Section `[data]`.
+      asked: Option that needs it, such as `--on-new-span`.
 
     Raises:
       BadInputError: There are no spans, or fixed ones.
@@ -213,7 +212,7 @@ def check_has_windows(data: DataConfig, asked: str) -> None:
 
 
 def data_of(schedule: Schedule) -> DataConfig:
-    """Returns `[data]` of a schedule's runs as it is now, with an absolute path.
+    """Returns the present `[data]` of a schedule's runs, with an absolute path.
 
     Raises:
       BadInputError: The configuration cannot be used.
@@ -228,7 +227,7 @@ def _folder_of(data: DataConfig) -> Path:
 
 
 def _since(paths: Sequence[Path]) -> datetime.datetime:
-    # The time of the change of the entry, not of the content: a file may have been written elsewhere.
+    # The change time of the entry, not of the content: a file may have been written elsewhere.
     newest = max(path.stat().st_ctime for path in paths)
     return datetime.datetime.fromtimestamp(newest, datetime.timezone.utc)
 

@@ -1,4 +1,4 @@
-"""The schedules of a root: `ROOT/schedules/NAME.json`, and what became of them in `ROOT/schedules/NAME/`."""
+"""The schedules of a root: `ROOT/schedules/NAME.json`, and their state in `ROOT/schedules/NAME/`."""
 
 import contextlib
 import shutil
@@ -26,7 +26,7 @@ class ScheduleStore:
     """The schedules of a root.
 
     Args:
-      root: Of the pipeline, an absolute path.
+      root: Root folder of the pipeline, an absolute path.
     """
 
     def __init__(self, root: Path):
@@ -41,7 +41,7 @@ class ScheduleStore:
         """Returns a schedule.
 
         Raises:
-          BadInputError: There is none of this name, or its file is damaged.
+          BadInputError: No schedule has this name, or its file is damaged.
         """
         file = self.file(name)
         try:
@@ -70,7 +70,7 @@ class ScheduleStore:
         return found
 
     def chosen(self, name: str | None) -> Schedule:
-        """Returns the schedule of a name, or the only one.
+        """Returns the named schedule, or the only one.
 
         Raises:
           BadInputError: There is none, or there are several to choose from.
@@ -87,16 +87,16 @@ class ScheduleStore:
         return self.read(names[0])
 
     def write(self, schedule: Schedule) -> None:
-        """Stores a schedule; who is told, in a file of its own that only its owner can read."""
+        """Stores a schedule, and its receivers in a separate file that only its owner can read."""
         receivers = self.receivers(schedule.name)
         receivers.write(schedule)
         fields = receivers.taken_from(schedule).model_dump(mode="json", exclude_defaults=True)
         write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
 
     def hide_receivers(self) -> None:
-        """Takes who is told out of the files of a former version, which others can read."""
+        """Removes receivers from the files of a former version, which others can read."""
         for name in self.names():
-            # What is damaged is said elsewhere; a full disk is not full for ever.
+            # Damage is reported elsewhere; a full disk is only temporary.
             with contextlib.suppress(BadInputError, OSError):
                 if self._has_visible_receivers(name):
                     with self.changing():
@@ -109,10 +109,10 @@ class ScheduleStore:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Keeps other commands from changing schedules meanwhile; runs do not matter.
+        """Keeps other commands from changing schedules meanwhile; does not affect runs.
 
         Raises:
-          BadInputError: Another command has been at it for long.
+          BadInputError: Another command holds the lock for long.
         """
         with contextlib.ExitStack() as stack:
             try:
@@ -124,14 +124,14 @@ class ScheduleStore:
             yield
 
     def receivers(self, name: str) -> Receivers:
-        """Returns who is told of the runs of a schedule."""
+        """Returns the receivers of a schedule's notifications."""
         return Receivers(self.folder / name)
 
     def delete(self, name: str) -> None:
-        """Removes a schedule and what is known of its ticks; runs and versions stay.
+        """Removes a schedule and its ticks; runs and versions stay.
 
         Raises:
-          BadInputError: There is none, or its run is going on.
+          BadInputError: There is none, or its run is active.
         """
         if name not in self.names():
             raise BadInputError(self._unknown(name))
@@ -149,11 +149,11 @@ class ScheduleStore:
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def ledger(self, name: str) -> Ledger:
-        """Returns what has become of the ticks of a schedule."""
+        """Returns the ledger of a schedule's ticks."""
         return Ledger(self.folder / name, name)
 
     def file(self, name: str) -> Path:
-        """Returns where a schedule is kept."""
+        """Returns the path of a schedule's file."""
         return self.folder / f"{name}.json"
 
     def _unknown(self, name: str | None) -> str:

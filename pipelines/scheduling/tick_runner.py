@@ -1,15 +1,14 @@
-"""From a tick to its outcome: claim, run, record; and on from wherever a scheduler was killed.
+"""Takes a tick to its outcome: claim, run, record; continues from wherever a scheduler was killed.
 
-The order of what is written is what keeps a tick from being lost or run twice:
-
+The order of writes keeps a tick from being lost or run twice:
 1. the tick is claimed, in a file;
 2. the number of the start is written, then the process is started. It holds a lock as long as it lives, and
    the record of its run has the id of the tick;
-3. it ends, and has said how in its output and in its record;
+3. the process ends, after writing its end to its output and its record;
 4. notifications are written, then the outcome.
 
-Killed before 2, the tick is run. Killed in 3, the run is waited for if it is alive, read if it has ended,
-and resumed if it was killed, too. Killed in 4, the same notifications are written again, by the same names.
+Killed before 2, the tick is run. Killed in 3, the run is awaited if it is alive, read if it has ended, and
+resumed if it was killed, too. Killed in 4, the same notifications are written again, under the same names.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ from pipelines.scheduling.ticks import Tick, iso
 _LOGGER = logging.getLogger(__name__)
 
 MAX_STARTS_LEFT = 10
-"""So often, and its retries, a run is started that comes to no end: it may be what kills the machine."""
+"""Starts, beyond the retries, of a run that never ends: it may be the one that kills the machine."""
 
 RETRY_WAIT_SECS = 60.0
 _POLL_SECS = 1.0
@@ -49,18 +48,18 @@ _STOP_SECS = 120.0
 
 
 class StoppedError(Exception):
-    """The scheduler is to end; the tick stays claimed, and its run is resumed by the next one."""
+    """The scheduler has to end; the tick stays claimed, and the next scheduler resumes its run."""
 
 
 class Listener(Protocol):
-    """Hears of what happens while a tick is run."""
+    """Listener to the events of running a tick."""
 
     def waiting(self) -> None:
-        """Is called about every second while a run goes on, or is waited for."""
+        """Called about every second while a run is active or awaited."""
         ...
 
     def ended(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> None:
-        """Is called with the outcome before that is stored; perhaps twice, if the process is killed."""
+        """Called with the outcome before it is stored; twice if the process is killed in between."""
         ...
 
 
@@ -68,12 +67,12 @@ class TickRunner:
     """Runs ticks, one after another.
 
     Args:
-      root: Of the pipeline, an absolute path.
-      clock: The time.
-      stop: Whether the scheduler is to end.
-      listener: Hears of waiting and of outcomes.
-      command: Makes the command of a run.
-      start: Starts it.
+      root: Root folder of the pipeline, an absolute path.
+      clock: Clock for time limits and waiting.
+      stop: Request to end the scheduler.
+      listener: Listener to waiting and to outcomes.
+      command: Function that returns the command of a run.
+      start: Function that starts it.
     """
 
     def __init__(
@@ -94,10 +93,10 @@ class TickRunner:
         self._start = start
 
     def run(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
-        """Runs a tick, or goes on with one that was claimed, and returns it with its outcome.
+        """Runs a tick, or continues one that was claimed, and returns it with its outcome.
 
         Raises:
-          StoppedError: The scheduler is to end.
+          StoppedError: The scheduler has to end.
         """
         claimed = ledger.read(tick.key)
         if claimed is None:
@@ -108,8 +107,8 @@ class TickRunner:
         return self._run(schedule, ledger, self._await_former(schedule, ledger, claimed))
 
     def _run(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
-        """Starts the run of a tick until it has an outcome. No process of it is alive."""
-        fresh = False  # whether it must begin anew
+        """Starts the run of a tick until it has an outcome. None of its processes is alive."""
+        fresh = False  # True if it must start from the beginning
         outcome = self._outcome(ledger, tick) if tick.starts else None
         while True:
             if outcome is not None:
@@ -135,7 +134,7 @@ class TickRunner:
         elif outcome.ending == "killed":
             reason = f"started {tick.starts} times without coming to an end; {reason}"
         elif outcome.status == "failed":
-            reason = reason or end_of(ledger.output_file(tick, "err")) or "it has said nothing"
+            reason = reason or end_of(ledger.output_file(tick, "err")) or "it has printed nothing"
         done = tick.changed(
             state="done",
             pid=None,
@@ -154,7 +153,7 @@ class TickRunner:
     def _start_once(
         self, schedule: Schedule, ledger: Ledger, tick: Tick, fresh: bool, lock: int
     ) -> tuple[Tick, Outcome]:
-        """Starts the run of a tick, waits for its end, and returns how that was."""
+        """Starts the run of a tick, waits for its end, and returns the outcome."""
         try:
             resume = not fresh and can_resume(self._root, tick)
             now = iso(self._clock.now())
@@ -190,8 +189,10 @@ class TickRunner:
         if outcome.ending == "killed" and not tick.is_over_time:
             reason = f"its process was killed by signal {-code}"
             if code >= 0:
-                said = end_of(ledger.output_file(tick, "err")) or "it has said nothing"
-                reason = f"its process ended with exit code {code} before the run had ended: {said}"
+                output = end_of(ledger.output_file(tick, "err")) or "it has printed nothing"
+                reason = (
+                    f"its process ended with exit code {code} before the run had ended: {output}"
+                )
             return tick, Outcome("failed", run_id=outcome.run_id, reason=reason)
         return tick, outcome
 
@@ -222,14 +223,14 @@ class TickRunner:
         return code
 
     def _await_former(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
-        """Waits for the run that a scheduler which was killed has left behind, if it is alive."""
-        said, sent = False, 0
+        """Waits for the run that a killed scheduler has left behind, if it is alive."""
+        logged, sent = False, 0
         while (lock := take_run_lock(self._folder)) is None:
-            if not said:
+            if not logged:
                 _LOGGER.warning(
                     "%s: its run is alive (process %s) and waited for", tick.id, tick.pid
                 )
-                said = True
+                logged = True
             over = _secs_over_time(schedule, tick, self._clock.now())
             if over > 0:
                 tick = tick.changed(is_over_time=True)
@@ -243,8 +244,8 @@ class TickRunner:
         return tick
 
     def _wait_for_root(self, tick: Tick) -> int:
-        """Waits while any other run has the root, and returns the lock for this one."""
-        said = False
+        """Waits while another run holds the root, and returns the lock for this one."""
+        logged = False
         while True:
             if self._stop.requested:
                 raise StoppedError
@@ -252,9 +253,9 @@ class TickRunner:
                 lock = take_run_lock(self._folder)
                 if lock is not None:
                     return lock
-            if not said:
+            if not logged:
                 _LOGGER.warning("%s: another run has the root and is waited for", tick.id)
-                said = True
+                logged = True
             self._pause(_BUSY_POLL_SECS)
 
     def _pause(self, secs: float) -> None:
@@ -267,9 +268,9 @@ class TickRunner:
 def _next_step(
     schedule: Schedule, tick: Tick, outcome: Outcome
 ) -> Literal["done", "again", "retry", "anew"]:
-    """Returns what becomes of a tick after one start of its run."""
+    """Returns the next step for a tick after one start of its run."""
     if outcome.ending == "bad_input":
-        # What it was to go on with does not fit any more: from the beginning, then.
+        # The interrupted run no longer fits: start from the beginning.
         return "anew" if tick.resumed else "done"
     if outcome.ending == "busy":
         return "again"
@@ -281,7 +282,7 @@ def _next_step(
 
 
 def _secs_over_time(schedule: Schedule, tick: Tick, now: datetime) -> float:
-    """Returns for how long the newest start of a run has been over its time limit; 0 if it is not."""
+    """Returns the seconds that the newest start of a run has exceeded its time limit; 0 if it has not."""
     if schedule.timeout_secs is None or tick.newest_start is None:
         return 0.0
     elapsed = (now - datetime.fromisoformat(tick.newest_start)).total_seconds()
@@ -289,9 +290,9 @@ def _secs_over_time(schedule: Schedule, tick: Tick, now: datetime) -> float:
 
 
 def _signal_left_behind(tick: Tick, number: int) -> None:
-    """Stops the process of a tick's run, whose scheduler was killed.
+    """Sends a signal to the process of a tick's run, whose scheduler was killed.
 
-    Its number may be that of another process by now, of which the command line tells it.
+    Its id may belong to another process by now; the command line tells them apart.
     """
     if tick.pid is None:
         return

@@ -12,29 +12,29 @@ STATUSES: tuple[TickStatus, ...] = ("pushed", "unchanged", "not_blessed", "faile
 
 @dataclass(frozen=True)
 class Tick:
-    """A tick, and what has become of it.
+    """A tick and its outcome.
 
     Attributes:
       schedule: Name of the schedule.
-      key: Tells it from the others of the schedule; sorts by time, or by span.
-      due: When it was due, UTC, ISO 8601; of a span, when it was found.
+      key: Key within the schedule; sorts by time, or by span.
+      due: Time at which it was due, UTC, ISO 8601; for a span, the time at which it was found.
       state: `claimed` from before its run starts; `done` when its outcome is known; or `skipped`.
-      spans: `data.spans` of its run; None for what the configuration says.
-      starts: How often its run was started.
-      failures: How many of these starts have failed.
-      resumed: Whether the newest start went on with an unfinished run.
-      is_over_time: Whether that was stopped as it took too long.
-      pid: Of the newest process of its run.
-      started: When its run was started first, UTC, ISO 8601.
-      newest_start: When it was started the last time.
-      finished: When its outcome was known.
-      run_id: Of its run; None if it has not got that far.
-      status: What its run has come to.
-      reason: Why it was not pushed, or why it was skipped.
-      version: That was pushed.
-      drifted: Whether the data were unlike those of the model that serves.
-      count: How many ticks this one stands for: those that were skipped at once.
-      first: When the first of them was due.
+      spans: Value of `data.spans` for its run; None for the configured one.
+      starts: Number of starts of its run.
+      failures: Number of these starts that failed.
+      resumed: True if the newest start continued an unfinished run.
+      is_over_time: True if the newest start was stopped at its time limit.
+      pid: Process id of the newest start.
+      started: Time of the first start, UTC, ISO 8601.
+      newest_start: Time of the newest start.
+      finished: Time at which its outcome was known.
+      run_id: Id of its run; None if it has not got that far.
+      status: Status of its run.
+      reason: Reason why it was not pushed, or why it was skipped.
+      version: Version that was pushed.
+      drifted: True if the data differ from those of the served model.
+      count: Number of ticks that this one represents: those that were skipped together.
+      first: Due time of the first of them.
     """
 
     schedule: str
@@ -64,17 +64,17 @@ class Tick:
 
     @property
     def id(self) -> str:
-        """What its run is marked by in the record of the run."""
+        """The mark of this tick in the record of its run."""
         return f"{self.schedule}/{self.key}"
 
     @property
     def due_time(self) -> datetime:
-        """When it was due."""
+        """The due time."""
         return datetime.fromisoformat(self.due)
 
     @property
     def duration_secs(self) -> float | None:
-        """From the first start of its run to its outcome; None while that is not known."""
+        """Seconds from the first start of its run to its outcome; None if unknown."""
         if self.started is None or self.finished is None:
             return None
         return _secs_between(self.started, self.finished)

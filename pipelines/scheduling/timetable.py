@@ -1,4 +1,4 @@
-"""When runs are due: the arithmetic of cron expressions and intervals."""
+"""Due times of runs: the arithmetic of cron expressions and intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class Timetable(Protocol):
     """The times at which a run is due."""
 
     def after(self, time: datetime) -> datetime | None:
-        """Returns the first due time after another, UTC; None if there is none any more."""
+        """Returns the first due time after `time`, UTC; None if there are no more."""
         ...
 
     def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
-        """Returns the due times after one time, up to another one, which is included; UTC, ascending."""
+        """Returns the due times after `after`, up to and including `until`; UTC, ascending."""
         ...
 
 
@@ -25,15 +25,15 @@ class Timetable(Protocol):
 class Cron:
     """The times of a cron expression.
 
-    When clocks are set forward, a time of day that is left out is due right after; when they are set
-    back, one that comes twice is due once. Expressions that begin with `*` for the minute or the hour go
+    When clocks are set forward, a skipped time of day is due right after the gap; when they are set
+    back, a repeated one is due once. Expressions that begin with `*` for the minute or the hour go
     by elapsed time.
 
-    Source: Debian's cron, as the library cronsim follows it.
+    Source: Debian's cron, as implemented by the library cronsim.
 
     Attributes:
       expression: Five fields.
-      timezone: Name of the zone that they are in.
+      timezone: Name of the time zone of the fields.
     """
 
     expression: str
@@ -59,18 +59,18 @@ class Cron:
             raise ValueError("there is no such day in the next 50 years")
 
     def after(self, time: datetime) -> datetime | None:
-        """Returns the first due time after another, UTC."""
+        """Returns the first due time after `time`, UTC."""
         from cronsim import CronSim
 
         zone = timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
         for due in CronSim(self.expression, time.astimezone(zone)):
-            # In the hour that clocks repeat, the library may begin with its first half.
+            # In the hour that clocks repeat, the library may start in its first half.
             if (found := due.astimezone(timezone.utc)) > time:
                 return found
         return None
 
     def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
-        """Returns the due times after one time, up to another one, which is included; UTC, ascending."""
+        """Returns the due times after `after`, up to and including `until`; UTC, ascending."""
         times = []
         time = self.after(after)
         while time is not None and time <= until:
@@ -81,24 +81,24 @@ class Cron:
 
 @dataclass(frozen=True)
 class Every:
-    """Times at equal distances.
+    """Times at equal intervals.
 
     Attributes:
-      start: Which they are counted from; not a due time itself.
-      secs: Between two of them.
+      start: Time from which they are counted; not a due time itself.
+      secs: Seconds between two of them.
     """
 
     start: datetime
     secs: int
 
     def after(self, time: datetime) -> datetime | None:
-        """Returns the first due time after another, UTC."""
+        """Returns the first due time after `time`, UTC."""
         return self._time(self._next_number(time))
 
     def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
-        """Returns the due times after one time, up to another one, which is included; UTC, ascending.
+        """Returns the due times after `after`, up to and including `until`; UTC, ascending.
 
-        None of them is computed before it is asked for: there may be one for each second of a month.
+        They are computed on access: there may be one for each second of a month.
         """
         numbers = range(self._next_number(after), self._next_number(until))
         return LazySequence(numbers, self._time)
@@ -107,5 +107,5 @@ class Every:
         return self.start + timedelta(seconds=self.secs * number)
 
     def _next_number(self, time: datetime) -> int:
-        """Returns which of the times, from 1, is the first one after another time."""
+        """Returns the number, counted from 1, of the first time after `time`."""
         return max((time - self.start) // timedelta(seconds=self.secs), 0) + 1

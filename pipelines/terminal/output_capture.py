@@ -1,4 +1,4 @@
-"""Keeps the terminal for us: what libraries print or log goes to a file."""
+"""Keeps the terminal for this program: the output and logs of libraries go to a file."""
 
 import logging
 import os
@@ -15,8 +15,8 @@ class OutputCapture:
     """Points the file descriptors 1 and 2 and all loggers to a file.
 
     C++ libraries and worker processes write to the descriptors, Python to its streams and loggers:
-    all of it goes to the file. At first that is a temporary one, so that a run that is refused
-    leaves nothing behind; `keep_in` moves on to the run's own. Whoever wants to reach the terminal
+    all of it goes to the file. At first that is a temporary one, so that a refused run leaves
+    nothing behind; `keep_in` switches to the run's own. Code that writes to the terminal
     duplicates the descriptors before.
     """
 
@@ -33,7 +33,7 @@ class OutputCapture:
         logging.captureWarnings(True)
 
     def keep_in(self, log: Path) -> None:
-        """Moves what was captured to a file, and goes on there."""
+        """Moves the captured output to a file, and continues there."""
         log.parent.mkdir(parents=True, exist_ok=True)
         self._flush()
         with log.open("ab", buffering=0) as file:
@@ -42,7 +42,7 @@ class OutputCapture:
             self._point_to(file.fileno())
 
     def close(self) -> None:
-        """Gives the descriptors and loggers back."""
+        """Restores the descriptors and loggers."""
         self._flush()
         logging.captureWarnings(False)
         logging.getLogger().removeHandler(self._handler)

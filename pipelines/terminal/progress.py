@@ -24,13 +24,13 @@ _LOGGERS = (
 
 
 class Display(Protocol):
-    """How progress reaches the reader."""
+    """Display of the progress."""
 
     def line(self, text: str) -> None:
         """Shows a line that stays."""
 
     def activity(self, text: str) -> None:
-        """Shows what is going on now; may be left out or replaced by the next one."""
+        """Shows the current activity; it may be left out or replaced by the next one."""
 
     def close(self) -> None:
         """Ends the display."""
@@ -40,8 +40,8 @@ class PlainDisplay:
     """Plain lines, for log files and pipes.
 
     Args:
-      stream: Where they go.
-      secs_between_activities: Activities that come sooner are left out.
+      stream: Stream for the lines.
+      secs_between_activities: Minimum time between two activities; those that come sooner are left out.
     """
 
     def __init__(self, stream: TextIO, secs_between_activities: float = 2.0):
@@ -54,7 +54,7 @@ class PlainDisplay:
         print(text, file=self._stream, flush=True)
 
     def activity(self, text: str) -> None:
-        """Prints it unless another one was just printed."""
+        """Prints it unless another one was printed just before."""
         now = time.monotonic()
         if now - self._last_secs >= self._interval_secs:
             self._last_secs = now
@@ -68,7 +68,7 @@ class LiveDisplay:
     """Lines above a status line with a spinner, for terminals.
 
     Args:
-      stream: A terminal.
+      stream: Stream of a terminal.
     """
 
     def __init__(self, stream: TextIO):
@@ -104,7 +104,7 @@ def display_for(stream: TextIO) -> Display:
 
 
 def terminal_stream() -> TextIO:
-    """Returns a stream to today's stderr that stays when the descriptor is redirected."""
+    """Returns a stream to the present stderr that remains when the descriptor is redirected."""
     return open_text(os.dup(sys.stderr.fileno()), sys.stderr.encoding)
 
 
@@ -112,8 +112,8 @@ class Progress(logging.Handler):
     """Turns runner events and the Estimator's log records into display lines.
 
     Args:
-      display: Where they go.
-      max_steps: Of the training, for the share that is done.
+      display: Display for the lines.
+      max_steps: Maximum of training steps, to show the share that is done.
     """
 
     def __init__(self, display: Display, max_steps: int | None = None):
@@ -136,11 +136,11 @@ class Progress(logging.Handler):
             logging.getLogger(name).removeHandler(self)
 
     def component_started(self, component: str, trains: bool = False) -> None:
-        """Shows which component runs.
+        """Shows that a component runs.
 
         Args:
-          component: What it is called.
-          trains: Whether it trains the model, and so may continue from a checkpoint.
+          component: Name of the component.
+          trains: True if it trains the model, and may continue from a checkpoint.
         """
         self._component = component
         self._trains = trains
@@ -150,7 +150,7 @@ class Progress(logging.Handler):
     def component_finished(
         self, component: str, cached: bool, elapsed_secs: float, reason: str = ""
     ) -> None:
-        """Shows that a component is done, whether it ran, and why."""
+        """Shows that a component is done, reused or not, and why."""
         if cached:
             why = f": {reason}" if reason else ""
             self.display.line(f"= {component}  unchanged, reused{why}")
@@ -182,14 +182,14 @@ class Progress(logging.Handler):
         elif match := _SPEED.match(message):
             self._speed = f"{float(match['speed']):.0f}"
         elif match := _EVALUATION.match(message):
-            # One of several models has evaluations enough; its last line says the best of them.
+            # One of several models has many evaluations; its last line reports the best of them.
             text = f"evaluation at step {match['step']}: {match['metrics']}"
             if self._candidate:
                 self.display.activity(f"{self._component}  {self._candidate}  {text}")
             else:
                 self.display.line(f"    {text}")
         elif match := _RESTORED.match(message):
-            # Later ones are evaluations and exports of what was just trained.
+            # Later restores are for evaluations and exports of the trained model.
             if self._trains and not self._has_trained:
                 self._has_trained = True
                 self.display.line(f"    continues from the checkpoint of step {match['step']}")

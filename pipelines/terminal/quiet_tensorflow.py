@@ -1,4 +1,4 @@
-"""Keeps TensorFlow's greetings from the terminal, which no setting of its own does at its import."""
+"""Hides TensorFlow's messages at import from the terminal, which none of its own settings does."""
 
 import os
 import re
@@ -17,9 +17,9 @@ _GREETING = re.compile(
 
 @contextmanager
 def quiet_tensorflow() -> Iterator[None]:
-    """Leaves the lines that C++ logs as information out of standard error, while the block runs.
+    """Removes the information lines that C++ logs to standard error while the block runs.
 
-    All other lines come when the block ends. If `TF_CPP_MIN_LOG_LEVEL` is 0, nothing is left out.
+    All other lines appear when the block ends. If `TF_CPP_MIN_LOG_LEVEL` is 0, nothing is removed.
     """
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD:
         yield

@@ -1,7 +1,7 @@
-"""What SIGINT and SIGTERM do: nothing is lost of a run, and it always has its last line.
+"""Handles SIGINT and SIGTERM, so that no work of a run is lost, and it always prints its last line.
 
-During a run, a signal leaves its request in `components.interruption`, where each component and the push
-look at it, and raises an exception. If that is dropped on its way, it is raised again.
+During a run, a signal records its request in `components.interruption`, which each component and the push
+check, and raises an exception. If that is dropped on its way, it is raised again.
 """
 
 import json
@@ -21,7 +21,7 @@ EXIT_INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LOOK_EVERY_SECS = 0.5
 _MAX_HELD_SECS = 20.0  # for a training to finish its step and to save
-_SAME_SECS = 0.3  # `timeout`, and programs that hand signals on to what they run, send one twice
+_SAME_SECS = 0.3  # `timeout`, and programs that forward signals to their children, send one twice
 
 
 def line_without_run(status: str) -> dict[str, Any]:
@@ -30,13 +30,13 @@ def line_without_run(status: str) -> dict[str, Any]:
 
 
 def end_at_signals(has_last_line: bool) -> None:
-    """Makes a signal end the process, while there is nothing yet to put in order.
+    """Makes a signal end the process, as long as nothing needs to be cleaned up.
 
     Args:
-      has_last_line: Whether the command ends in a line of JSON.
+      has_last_line: True if the command ends with a line of JSON.
     """
     text = json.dumps(line_without_run("interrupted")) + "\n" if has_last_line else ""
-    stdout = os.dup(1)  # the descriptor may point to a log when the signal comes
+    stdout = os.dup(1)  # the descriptor may point to a log when the signal arrives
 
     def end(signum: int, frame: FrameType | None) -> NoReturn:
         os.write(stdout, text.encode())
@@ -46,12 +46,12 @@ def end_at_signals(has_last_line: bool) -> None:
 
 
 class _Interrupter:
-    """Raises `RunInterruptedError` in the main thread at a signal, again and again while it is dropped."""
+    """Raises `RunInterruptedError` in the main thread at a signal, and again if the exception is dropped."""
 
     def __init__(self) -> None:
         self.is_over = False
         self._first = self._newest = 0.0
-        self._is_own = False  # whether the next signal is the one that is sent here
+        self._is_own = False  # True if the next signal is the one that is sent here
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """Handles a signal; a second one ends the process."""
@@ -90,7 +90,7 @@ class _Interrupter:
 
 
 def _is_ending(thread: int) -> bool:
-    """Returns whether a thread is on its way out: it handles the exception, or one that came of it."""
+    """Returns whether a thread is ending: it handles the exception, or one caused by it."""
     handled: Any = sys._current_exceptions().get(thread)  # noqa: SLF001  # documented all the same
     error = handled[1] if isinstance(handled, tuple) else handled  # a tuple before Python 3.12
     seen: set[int] = set()
@@ -109,26 +109,26 @@ def raise_at_signals() -> None:
     """Makes a signal raise `RunInterruptedError` in the main thread, and a second one end the process."""
     interrupter = _Interrupter()
     _interrupters.append(interrupter)
-    # Not at the signal: a handler that takes a lock may wait for what it has interrupted.
+    # In advance: starting a thread in the handler could wait for a lock of the interrupted code.
     threading.Thread(target=interrupter.watch, name="signals", daemon=True).start()
     _handle(interrupter.handle)
 
 
 def stop_raising() -> None:
-    """Lets what is left to do, to record how a run ended, come to its end; a second signal ends it."""
+    """Lets the record of a run's end be written without interruption; a second signal ends the process."""
     for interrupter in _interrupters:
         interrupter.is_over = True
     _interrupters.clear()
 
 
 def ignore_signals() -> None:
-    """Makes signals do nothing: a run is over, and about to say so."""
+    """Makes signals do nothing: a run is over, and about to report its end."""
     stop_raising()
     _handle(signal.SIG_IGN)
 
 
 def signal_has_come() -> bool:
-    """Returns whether this process is to end: then that is why it fails, whatever the error is."""
+    """Returns whether a signal has asked this process to end, which then explains any error."""
     return interruption.reason is not None
 
 

@@ -1,4 +1,4 @@
-"""Standard output and error that take everything: what is closed, full or gone does not stop a command."""
+"""Standard output and error whose failures do not stop a command: closed, full or gone streams."""
 
 import errno
 import io
@@ -11,14 +11,14 @@ _EXIT_FAILED = 1
 
 
 class _Descriptor(io.FileIO):
-    """A descriptor that keeps its first failure instead of raising it: the command goes on."""
+    """A descriptor that records its first failure instead of raising it, so that the command continues."""
 
     failure: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Writes as much of the content as the system takes at once."""
+        """Writes as much of the content as the system accepts at once."""
         try:
-            while (written := super().write(content)) is None:  # it does not block, and is busy
+            while (written := super().write(content)) is None:  # non-blocking, and busy
                 select.select([], [self], [])
             return written
         except OSError as error:
@@ -27,34 +27,34 @@ class _Descriptor(io.FileIO):
 
 
 def open_text(descriptor: int, encoding: str) -> TextIO:
-    r"""Returns a stream that takes everything, by lines.
+    r"""Returns a line-buffered stream that accepts every character.
 
-    A character that the encoding does not have is written as Python's source has it, such as `\u2713`.
+    A character that the encoding lacks is written as an escape sequence, such as `\u2713`.
 
     Args:
-      descriptor: Stays open when the stream is closed.
-      encoding: Of the terminal.
+      descriptor: File descriptor; it stays open when the stream is closed.
+      encoding: Encoding of the terminal.
     """
     buffer = io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False))
     return io.TextIOWrapper(buffer, encoding, errors="backslashreplace", line_buffering=True)
 
 
 def use_safe_streams() -> None:
-    """Makes the streams of the process take everything; one that is closed leads to the null device."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest number that is free
+    """Makes the process's streams accept everything; a closed one is replaced by the null device."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest free number
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
     sys.stdout = open_text(1, getattr(sys.stdout, "encoding", "utf-8"))
     sys.stderr = open_text(2, getattr(sys.stderr, "encoding", "utf-8"))
 
 
-def settled(code: int) -> int:
-    """Returns the exit code of a command whose output is complete, or failed to be written.
+def checked_exit_code(code: int) -> int:
+    """Returns the exit code of a command, after checking that its output could be written.
 
-    A reader that has gone, as in `| head`, is no failure.
+    A reader that has gone, as in `| head`, is not a failure.
 
     Args:
-      code: Of the command.
+      code: Exit code of the command.
     """
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)

@@ -27,7 +27,7 @@ from tfx.orchestration.portable import launcher
 from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation, Schema
 from tfx.utils import io_utils
 
-import pipelines.root.metadata.leftovers
+import pipelines.root.metadata.cleanup
 from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
 from pipelines.run import run
@@ -38,13 +38,13 @@ from pipelines.definitions.csv_to_serving import CsvToServing
 from pipelines.terminal.progress import PlainDisplay, Progress
 from pipelines.root.metadata.store import open_store
 from pipelines.root.schema.root_schema import read_root_schema
-from pipelines.root.history import newest_version_ever, read_runs, unsettled_pushes
+from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.plan.run_plan import RunRequest
 from pipelines.runners import component_launcher
 
 assert components
-assert pipelines.root.metadata.leftovers
+assert pipelines.root.metadata.cleanup
 
 NEW, RUNNING, COMPLETE, CACHED = (
     getattr(metadata_store_pb2.Execution, name) for name in ("NEW", "RUNNING", "COMPLETE", "CACHED")
@@ -126,7 +126,7 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
         custom_config={
             "keep": KEEP,
             "newer_than": newest_version_ever(plan.root),
-            "taken_over": list(unsettled_pushes(plan.root)),
+            "taken_over": list(unconfirmed_pushes(plan.root)),
         },
     )
     pipeline = components.Pipeline(

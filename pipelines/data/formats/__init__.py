@@ -1,5 +1,5 @@
-"""How cells of text are read as numbers and times, here and in the served model.
+"""Formats of numbers and times in text cells, here and in the served model.
 
-A format is data: regular expressions that RE2 runs, which pyarrow and TensorFlow both do. Both read
-a cell by the same steps, so that the model that is served reads what the profile read.
+A format is data: regular expressions that RE2 runs, which pyarrow and TensorFlow both use. Both read
+a cell in the same steps, so the served model reads the same values as the profile.
 """

@@ -11,12 +11,12 @@ from pipelines.data.formats.number_format import PERCENT, NumberFormat
 
 @dataclass(frozen=True)
 class Times:
-    """Points in time, an element a cell.
+    """Points in time, one for each cell.
 
     Attributes:
-      is_valid: Whether the cell is one; the others are meaningless where not.
-      local_secs: Seconds since 1970 by the clock of the place.
-      utc_secs: Seconds since 1970.
+      is_valid: True where the cell is a time; elsewhere the other attributes are meaningless.
+      local_secs: Seconds since 1970 in local time.
+      utc_secs: Seconds since 1970 in UTC.
     """
 
     is_valid: Any
@@ -25,18 +25,18 @@ class Times:
 
 
 def matches(cells: Any, pattern: str) -> Any:
-    """Returns which cells (pyarrow string array) match, as an array of NumPy's."""
+    """Returns a mask (NumPy) of the cells (pyarrow string array) that match."""
     import pyarrow.compute as pc
 
     return pc.match_substring_regex(cells, pattern).to_numpy(zero_copy_only=False)
 
 
 def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
-    """Returns the numbers of cells as float64; NaN where a cell is none.
+    """Returns the numbers of cells as float64; NaN where a cell is not a number.
 
     Args:
-      cells: A pyarrow string array without white space around the cells.
-      number_format: None for numbers as `float` reads them.
+      cells: pyarrow string array without white space around the cells.
+      number_format: Format of the numbers; None for numbers as `float` reads them.
     """
     import pyarrow
     import pyarrow.compute as pc
@@ -59,8 +59,8 @@ def read_times(cells: Any, date_format: DateFormat) -> Times:
     """Returns the points in time of cells.
 
     Args:
-      cells: A pyarrow string array without white space around the cells.
-      date_format: How they are written.
+      cells: pyarrow string array without white space around the cells.
+      date_format: Format of the times.
     """
     import pyarrow
     import pyarrow.compute as pc

@@ -36,40 +36,40 @@ _PATTERNS: dict[str, tuple[str, tuple[Part, ...]]] = {
     "month-first": (f"^{_MONTH}[-/.]{_DAY}[-/.]{_YEAR}{_TIME}$", ("month", "day", "year")),
 }
 _OFFSET = "^([-+])([0-9]{2}):?([0-9]{2})$"
-# By position; RE2 has nine groups to refer to, so that the offset is taken apart in a second step.
+# By position; RE2 refers to nine groups at most, so a second step takes the offset apart.
 _TIME_PARTS: tuple[tuple[Part, ...], ...] = (
     ("hour",), ("minute",), ("second",), ("half",), ("sign", "offset_hour", "offset_minute")
 )  # fmt: skip
 DIGITS = (("[Aa]", "1"), ("[Pp]", "2"), ("^[+]$", "1"), ("^-$", "-1"), ("^$", "0"))
-"""Replacements, in order, that make an integer of any part."""
+"""Replacements, in order, that turn any part into an integer."""
 
 SECS_PER_DAY = 86_400
 
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A way to write points in time.
+    """A format of points in time.
 
     Attributes:
-      name: `iso` is year-month-day, `compact` is that without marks; a time of day may follow all of
-        them. `epoch-seconds` and `epoch-milliseconds` are numbers that count from 1970, UTC.
+      name: `iso` is year-month-day, `compact` the same without separators; a time of day may follow any
+        date. `epoch-seconds` and `epoch-milliseconds` are numbers that count from 1970, UTC.
     """
 
     name: DateName
 
     @property
     def unit_secs(self) -> float | None:
-        """Seconds of one, of a number that counts; None for text."""
+        """Seconds in one unit of a number that counts; None for text."""
         return {"epoch-seconds": 1.0, "epoch-milliseconds": 1e-3}.get(self.name)
 
     @property
     def pattern(self) -> str:
-        """What matches a whole cell of text without white space around it."""
+        """Regular expression of a whole cell of text without white space around it."""
         return _PATTERNS[self.name][0]
 
     @property
     def parts(self) -> dict[Part, tuple[tuple[str, str], ...]]:
-        """The replacements, in order, that make each part of a cell that matches."""
+        """The replacements, in order, that extract each part from a cell that matches."""
         order = (*((part,) for part in _PATTERNS[self.name][1]), *_TIME_PARTS)
         steps: dict[Part, tuple[tuple[str, str], ...]] = {}
         for position, parts in enumerate(order, start=1):
@@ -90,13 +90,13 @@ TEXT_FORMATS = (ISO, DAY_FIRST, MONTH_FIRST, COMPACT)
 
 
 def seconds_of(parts: dict[Part, Any]) -> tuple[Any, Any, Any]:
-    """Returns the seconds since 1970 on the clock of the place, those in UTC, and the days of the former.
+    """Returns the seconds since 1970 in local time, those in UTC, and the local days.
 
     A time without an offset counts as UTC.
 
     Args:
-      parts: Integers by part: arrays of NumPy's or tensors. `half` is 1 in the morning, 2 in the
-        afternoon and 0 on a clock of 24 hours; `sign` is that of the offset, 0 without one.
+      parts: Integers by part, as NumPy arrays or tensors. `half` is 1 in the morning, 2 in the
+        afternoon and 0 on a 24-hour clock; `sign` is the sign of the offset, 0 without one.
     """
     has_half, is_afternoon = (parts["half"] + 1) // 2, parts["half"] // 2
     hour = parts["hour"] * (1 - has_half) + has_half * (parts["hour"] % 12 + 12 * is_afternoon)
@@ -110,9 +110,9 @@ def days_since_1970(year: Any, month: Any, day: Any) -> Any:
     """Returns the days from 1970-01-01 to a date of the Gregorian calendar.
 
     Args:
-      year: Integers: an array of NumPy's or a tensor, as the next two.
-      month: From 1.
-      day: From 1.
+      year: Integers, a NumPy array or a tensor like the other arguments.
+      month: Integers from 1 to 12.
+      day: Integers from 1 to 31.
     """
     # The year begins in March here, so that a leap day is its last.
     march_month = (month + 9) % 12

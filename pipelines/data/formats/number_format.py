@@ -18,10 +18,10 @@ _SIGN = "[-+\u2212]"
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A way to write numbers. White space, a currency, a percent sign and signs may stand around.
+    """A format of numbers. White space, a currency, a percent sign and signs may surround them.
 
     Attributes:
-      decimal: Between the integer and the fraction. The other of the two marks, white space and
+      decimal: Mark between the integer and the fraction. The other of the two marks, white space and
         apostrophes separate thousands.
     """
 
@@ -29,7 +29,7 @@ class NumberFormat:
 
     @property
     def pattern(self) -> str:
-        """What matches a whole cell without white space around it."""
+        """Regular expression of a whole cell without white space around it."""
         mark, other = ("[.]", ",") if self.decimal == "." else (",", "[.]")
         separator = f"(?:{other}|['\u2019{_SPACE}])"
         grouped = f"[1-9][0-9]{{0,2}}(?:{separator}[0-9]{{3}})+"
@@ -43,7 +43,7 @@ class NumberFormat:
 
     @property
     def steps(self) -> tuple[tuple[str, str], ...]:
-        """Replacements, in order, that make a plain number of a cell that matches."""
+        """Replacements, in order, that turn a cell that matches into a plain number."""
         other = "," if self.decimal == "." else "[.]"
         return (
             (_CURRENCY, ""),
@@ -56,18 +56,18 @@ class NumberFormat:
 
     @property
     def plain(self) -> str:
-        """What matches a cell that is written as `float` and TensorFlow read it."""
+        """Regular expression of a cell that `float` and TensorFlow read directly."""
         return r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 
 PERCENT = "%[^%]*$"
-"""What matches a number that is to be divided by 100."""
+"""Regular expression of a number that has to be divided by 100."""
 
 CURRENCY = _CURRENCY
-"""What matches a number that is an amount of money."""
+"""Regular expression of an amount of money."""
 
 POINT = NumberFormat(".")
 COMMA = NumberFormat(",")
 
 AMBIGUOUS = "^[^0-9]*[1-9][0-9]{0,2}[.,][0-9]{3}[^0-9]*$"
-"""What matches `1,234`: one mark, three digits behind it, and no more. Either mark may be meant."""
+"""Regular expression of `1,234`: one mark with three digits after it. It may be of either kind."""

@@ -15,7 +15,7 @@ from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.records import RunRecords
-from pipelines.root.schema.root_schema import read_root_schema, settle_root_schema
+from pipelines.root.schema.root_schema import adopt_root_schema, read_root_schema
 from pipelines.run.execution import component_graph, note_plan, stage_data
 from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
@@ -45,7 +45,7 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
     for _ in range(_MAX_TRIES):
         plan = plan_run(RunRequest(root=root, config=config, runner=runner), display)
         with locked_for_step(root, PLAN, kubeflow_run):
-            settle_root_schema(root)
+            adopt_root_schema(root)
             if plan.schema is not None or read_root_schema(root) == plan.root_schema:
                 return _begin(plan, folder, display)
         display.line(f"! the schema of {root} was changed while the data were read: once more")
@@ -59,7 +59,7 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     """Begins the run in the root, whose lock is held."""
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving
-    from pipelines.root.metadata.leftovers import tidy_root
+    from pipelines.root.metadata.cleanup import tidy_root
 
     root = plan.root
     record = start_record(plan).changed(kubeflow_run=folder.kubeflow_run)

@@ -15,7 +15,7 @@ from pipelines.kubeflow.steps.component_step import execute_component, kept_of, 
 from pipelines.kubeflow.steps.served_baseline import forget_unserved, keep, keep_statistics
 from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
 from pipelines.root.kept_artifacts import kept_folder
-from pipelines.root.schema.root_schema import settle_root_schema
+from pipelines.root.schema.root_schema import adopt_root_schema
 from pipelines.root.versions import serving_versions, version_pushed_by
 from pipelines.run.push_outcome import push_outcome
 
@@ -50,7 +50,7 @@ def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[s
                     call.inputs["schema"], call.root, run_id
                 )
         outputs = execute_component(call, plan, inputs, Path(scratch), run_id)
-        settle_root_schema(call.root)
+        adopt_root_schema(call.root)
         outcome = push_outcome(outputs["pushed_model"][0], call.inputs["evaluation"], call.root)
         if outcome.status != "pushed":
             _forget(call.root, run_id)

@@ -1,4 +1,4 @@
-"""Where the ML Metadata of a root is: a file in it, or a MySQL database that it may share with others."""
+"""The location of a root's ML Metadata: a file in it, or a MySQL database, possibly shared by roots."""
 
 import json
 import random
@@ -16,17 +16,17 @@ _FILE = "store.json"
 _NO_CONNECTION = "mysql_real_connect"
 _TABLES_SECS = 30
 _RETRIES = 20
-"""Of ML Metadata's, when another process has written the same rows meanwhile."""
+"""ML Metadata's error when another process has written the same rows meanwhile."""
 
 
 @dataclass(frozen=True)
 class ServerPlace:
-    """What a root keeps of the database that it uses.
+    """A root's record of the database that it uses.
 
     Attributes:
-      url: Without a password.
-      root_id: Part of the names of its pipelines and runs there: other roots have others.
-      path: Where the root was then.
+      url: Address without a password.
+      root_id: Part of the names of the root's pipelines and runs there, unique to this root.
+      path: Path of the root when this was recorded.
     """
 
     url: str
@@ -45,7 +45,7 @@ def has_store(root: Path) -> bool:
 
 
 def server_place(root: Path) -> ServerPlace | None:
-    """Returns the database that a root uses; None for a file of its own."""
+    """Returns the database that a root uses; None if it uses a file of its own."""
     try:
         return ServerPlace(**json.loads((root / "metadata" / _FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -53,17 +53,17 @@ def server_place(root: Path) -> ServerPlace | None:
 
 
 def root_id(root: Path) -> str:
-    """Returns what tells the runs of a root from those of others in one database; empty without one."""
+    """Returns the id that distinguishes the root's runs in a shared database; empty without a database."""
     place = server_place(root)
     return place.root_id if place else ""
 
 
 def check_place(root: Path, settings: MetadataConfig) -> None:
-    """Checks that a root can keep its metadata where it is asked to.
+    """Checks that a root can keep its metadata in the requested place.
 
     Raises:
-      BadInputError: It has kept them somewhere else, is a copy of another root, or the server does not
-        let us in.
+      BadInputError: The root has its metadata somewhere else, is a copy of another root, or the server
+        refuses the connection.
     """
     known = server_place(root)
     before = (
@@ -71,8 +71,8 @@ def check_place(root: Path, settings: MetadataConfig) -> None:
     )
     if before is not None and before != (settings.url or str(sqlite_file(root))):
         raise BadInputError(
-            f"metadata.url = {settings.url!r}: the runs of {root} are in {before}, and what they have "
-            "made is found there alone. Leave metadata.url as it was, or give another --root."
+            f"metadata.url = {settings.url!r}: the runs of {root} are in {before}, and their "
+            "artifacts are recorded only there. Leave metadata.url as it was, or give another --root."
         )
     if known and known.path != str(root) and Path(known.path, "metadata", _FILE).is_file():
         raise BadInputError(
@@ -83,25 +83,25 @@ def check_place(root: Path, settings: MetadataConfig) -> None:
         _check_server(settings)
 
 
-def settle_place(root: Path, settings: MetadataConfig) -> None:
-    """Notes which database a root uses, if it uses one and has not noted it yet.
+def record_place(root: Path, settings: MetadataConfig) -> None:
+    """Records the database that a root uses, unless it has none or has recorded it already.
 
     Args:
-      root: Of the pipeline; its lock is held, and `check_place` has passed.
-      settings: Of the run.
+      root: Root folder of the pipeline; its lock is held, and `check_place` has passed.
+      settings: Metadata settings of the run.
     """
     if settings.url is not None and server_place(root) is None:
         _write(root, ServerPlace(settings.url, f"r{uuid.uuid4().hex[:8]}", str(root)))
 
 
 def was_moved(root: Path) -> bool:
-    """Returns whether a root may be elsewhere than its artifacts are said to be."""
+    """Returns whether a root may be somewhere else than the paths of its artifacts say."""
     place = server_place(root)
     return place is None or place.path != str(root)
 
 
 def note_move(root: Path) -> None:
-    """Notes where a root is, once its artifacts are said to be there."""
+    """Records the path of a root, once the paths of its artifacts are right."""
     place = server_place(root)
     if place is not None and place.path != str(root):
         _write(root, replace(place, path=str(root)))
@@ -112,11 +112,12 @@ def _write(root: Path, place: ServerPlace) -> None:
 
 
 def connection_config(root: Path, settings: MetadataConfig | None = None) -> Any:
-    """Returns how ML Metadata is reached.
+    """Returns the connection settings of ML Metadata.
 
     Args:
-      root: Of the pipeline.
-      settings: Of the run. Default: what the root has noted, and the password of the environment.
+      root: Root folder of the pipeline.
+      settings: Metadata settings of the run. Default: those recorded in the root, and the password of
+        the environment.
     """
     from ml_metadata.proto import metadata_store_pb2
 
@@ -148,7 +149,7 @@ def _check_server(settings: MetadataConfig) -> None:
                 ml_metadata.MetadataStore(config)
                 return
             except (errors.StatusError, RuntimeError) as error:
-                # Several first runs make the tables of an empty database at once, and meet half of them.
+                # First runs that create the tables of an empty database at once disturb each other.
                 if _NO_CONNECTION in str(error) or time.monotonic() > deadline:
                     raise
             time.sleep(random.uniform(0.2, 1.5))

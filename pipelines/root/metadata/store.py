@@ -1,4 +1,4 @@
-"""ML Metadata of a root, as a whole: executions that were killed, artifacts of a root that was moved."""
+"""Queries and repairs of a root's ML Metadata: killed executions, artifacts of a root that was moved."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,16 +11,16 @@ from pipelines.config.metadata import MetadataConfig
 from pipelines.root.metadata.place import connection_config
 
 FINGERPRINT = "content_fingerprint"
-"""Execution property that makes changed code or data a changed execution.
+"""Execution property that makes changed code or data a different execution.
 
-`input_fingerprint` is TFX's own: its driver of CsvExampleGen puts a hash of the files there.
+`input_fingerprint` is TFX's own: the driver of CsvExampleGen stores a hash of the files there.
 """
 
 PRUNED = (
     metadata_store_pb2.Artifact.MARKED_FOR_DELETION,
     metadata_store_pb2.Artifact.DELETED,
 )
-"""States of artifacts whose files are gone, or are going."""
+"""States of artifacts whose files are gone, or about to go."""
 
 _Execution = metadata_store_pb2.Execution
 _UNFINISHED = (_Execution.NEW, _Execution.RUNNING)
@@ -29,11 +29,11 @@ _RUN_CONTEXT = "pipeline_run"
 
 
 def open_store(root: Path, settings: MetadataConfig | None = None) -> ml_metadata.MetadataStore:
-    """Returns the store of a root, which exists.
+    """Returns the store of an existing root.
 
     Args:
-      root: Of the pipeline.
-      settings: Of the run. Default: what the root has noted.
+      root: Root folder of the pipeline.
+      settings: Metadata settings of the run. Default: those recorded in the root.
     """
     return ml_metadata.MetadataStore(connection_config(root, settings))
 
@@ -42,8 +42,8 @@ def run_contexts(store: ml_metadata.MetadataStore, root_id: str = "") -> list[An
     """Returns the contexts of the runs of a root.
 
     Args:
-      store: Of the root.
-      root_id: What tells its runs from those of others in the store; empty where there are none.
+      store: Store of the root.
+      root_id: Id that distinguishes the root's runs in a shared store; empty in its own.
     """
     ending = f"-{root_id}"
     return [
@@ -59,9 +59,9 @@ def cancel_killed_executions(
     """Marks executions that were killed as canceled, and returns their ids.
 
     Args:
-      store: Nobody else works with what is of this root.
-      run_id: The run that is about to begin, or to go on; its own executions are left alone.
-      root_id: As for `run_contexts`.
+      store: Store of the root. Nothing else works with the root's part of it.
+      run_id: Id of the run that is about to start or resume; its own executions are left alone.
+      root_id: Id of the root, see `run_contexts`.
     """
     own = _execution_ids(store, run_id)
     known = (
@@ -88,13 +88,13 @@ def cancel_killed_executions(
 def output_of(
     store: ml_metadata.MetadataStore, run_id: str, type_name: str, key: str
 ) -> Path | None:
-    """Returns the newest output of a component in one run; None if it did not finish, or was pruned.
+    """Returns the newest output of a component in one run; None if it did not finish or was pruned.
 
     Args:
-      store: Of the root.
-      run_id: The run.
-      type_name: Of the component, as ML Metadata knows it.
-      key: Of the output.
+      store: Store of the root.
+      run_id: Id of the run.
+      type_name: Type of the component in ML Metadata.
+      key: Key of the output.
     """
     of_run = _execution_ids(store, run_id)
     finished = [
@@ -114,11 +114,11 @@ def output_of(
 
 
 def fingerprints_of(store: ml_metadata.MetadataStore, run_id: str) -> dict[str, str]:
-    """Returns the fingerprints of the components that finished in one run, by their types.
+    """Returns the fingerprints of the components that finished in one run, by component type.
 
     Args:
-      store: Of the root.
-      run_id: The run.
+      store: Store of the root.
+      run_id: Id of the run.
     """
     names = {kind.id: kind.name for kind in store.get_execution_types()}
     return {
@@ -129,17 +129,17 @@ def fingerprints_of(store: ml_metadata.MetadataStore, run_id: str) -> dict[str, 
 
 
 def relocate_artifacts(store: ml_metadata.MetadataStore, artifacts: Path) -> int:
-    """Points the artifacts of a root that was moved to where they are now.
+    """Points the artifacts of a moved root to their present place.
 
-    Artifacts lie in `<root>/artifacts/<component>/<output>/<execution id>`: what stands before is
-    where the root was.
+    Artifacts lie in `<root>/artifacts/<component>/<output>/<execution id>`: the part before `artifacts`
+    is the former place of the root.
 
     Args:
-      store: Nobody else works with it.
-      artifacts: The folder that holds them now.
+      store: Store of the root. Nothing else works with it.
+      artifacts: Folder that holds the artifacts now.
 
     Returns:
-      How many artifacts were somewhere else.
+      Number of artifacts whose paths were changed.
     """
     moved = []
     for artifact in store.get_artifacts():
@@ -148,7 +148,7 @@ def relocate_artifacts(store: ml_metadata.MetadataStore, artifacts: Path) -> int
             continue
         former_root = parts[0]
         if not artifacts.joinpath(*parts[2:]).exists():
-            continue  # of another root
+            continue  # belongs to another root
         artifact.uri = str(artifacts.joinpath(*parts[2:]))
         for properties in (artifact.properties, artifact.custom_properties):
             _replace_root(properties, former_root, artifacts.parent)

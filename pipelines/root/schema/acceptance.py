@@ -1,4 +1,4 @@
-"""`schema accept`: what a run has found in new data becomes the state that later data are held against."""
+"""`schema accept`: the findings of a run in new data become the reference for later data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,10 @@ from pipelines.root.records import RunRecord, RunRecords
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import (
     RootSchema,
+    adopt_root_schema,
     read_root_schema,
     replace_root_schema,
     serving_version,
-    settle_root_schema,
 )
 from pipelines.root.schema.table import describe_changes
 
@@ -27,11 +27,11 @@ _VALIDATOR = "ExampleValidator"
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What was accepted.
+    """Result of accepting a schema.
 
     Attributes:
-      run_id: The run.
-      lines: What has changed by that.
+      run_id: Id of the accepted run.
+      lines: Changes to the schema, as text.
     """
 
     run_id: str
@@ -39,21 +39,21 @@ class Acceptance:
 
 
 def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
-    """Makes the schema and the statistics of a run those that later data are held against.
+    """Makes the schema and the statistics of a run the reference for later data.
 
     Args:
-      root: Of the pipeline; an absolute path.
-      run_id: The run. Default: the newest one whose data were validated.
+      root: Root folder of the pipeline, an absolute path.
+      run_id: Id of the run. Default: the newest one whose data were validated.
 
     Raises:
-      BadInputError: Another process works in the root, there is no such run, its validation found
-        nothing, or its statistics are not there any more.
+      BadInputError: Another process works in the root, the run does not exist, its validation found
+        nothing, or its statistics are gone.
     """
     if not (root / "runs").is_dir():
         raise BadInputError(f"There are no runs in {root}.")
     with exclusively(root, "schema accept"):
         mark_killed(root)
-        settle_root_schema(root, *_unfinished(root))
+        adopt_root_schema(root, *_unfinished(root))
         record = _choose(root, run_id)
         before = read_root_schema(root)
         if _is_accepted(root, record, before):
@@ -76,7 +76,7 @@ def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
 
 
 def _unfinished(root: Path) -> list[str]:
-    """Returns the newest run if `--resume` may go on with it."""
+    """Returns the id of the newest run if `--resume` may continue it."""
     return [record.run_id for record in RunRecords(root).read_all()[-1:]]
 
 
@@ -96,7 +96,7 @@ def _choose(root: Path, run_id: str | None) -> RunRecord:
     config = record.validated_config()
     if config.schema_.path is not None:
         raise BadInputError(
-            f"Run {record.run_id} has schema.path = {config.schema_.path!r}, which goes before the "
+            f"Run {record.run_id} has schema.path = {config.schema_.path!r}, which overrides the "
             "root's schema. Change that file; or leave schema.path out."
         )
     if not _found_anomalies(record):
@@ -133,7 +133,7 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
     """Returns the statistics of each split.
 
     Raises:
-      BadInputError: They are not there any more.
+      BadInputError: They are gone.
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
@@ -164,7 +164,7 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
 
 
 def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":
-    """Returns a schema that data of such statistics fit, as close as can be to the former one."""
+    """Returns a schema that the statistics' data fit, as close as possible to the former one."""
     config = record.validated_config()
     inferred = schema_to_keep(
         _inferred(statistics),
@@ -185,7 +185,7 @@ def _inferred(statistics: list[Any]) -> "Schema":
 
 
 def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Schema":
-    """Returns the former schema with what does not fit changed: an edit that fits stays."""
+    """Returns the former schema, changed only where it does not fit: edits that fit are kept."""
     import tensorflow_data_validation as tfdv
     from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -220,19 +220,19 @@ def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Sch
     for feature in schema.feature:
         former = known.get(feature.name)
         if former and feature.presence.min_fraction < former.presence.min_fraction:
-            feature.presence.ClearField("min_fraction")  # others will miss a few more
+            feature.presence.ClearField("min_fraction")  # later data will lack a few more values
     return schema
 
 
 def _keeps_type(feature: Any, now: Any) -> bool:
-    """Returns whether a column still is of its type; one without values is of any."""
+    """Returns whether a column still has its type; one without values fits any type."""
     if now.lifecycle_stage:
         return True
     return not feature.lifecycle_stage and feature.type == now.type
 
 
 def _take(schema: "Schema", source: "Schema", name: str) -> None:
-    """Puts a feature of another schema, with its domain, into a schema."""
+    """Copies a feature of another schema, with its domain, into a schema."""
     (feature,) = (item for item in source.feature if item.name == name)
     kept = [item for item in schema.feature if item.name == name]
     (kept[0] if kept else schema.feature.add()).CopyFrom(feature)

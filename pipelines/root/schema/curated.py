@@ -1,4 +1,4 @@
-"""A schema that the user keeps in a file."""
+"""A schema that the user maintains in a file."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _TYPE_NAMES: dict[ColumnType, str] = {
     "boolean": "BYTES",
     "string": "BYTES",
 }
-"""What CsvExampleGen makes of a column; one without values fits any type."""
+"""Type that CsvExampleGen gives a column; a column without values fits any type."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ def read_curated_schema(
     """Returns the schema at `schema.path`, checked against the data.
 
     Args:
-      path: Of a `Schema` proto as text.
-      profile: Of the CSV files.
+      path: Path of a `Schema` proto in text format.
+      profile: Profile of the CSV files.
       used: Columns that the schema must have.
       text_columns: Columns that stay text though they look like numbers.
 
     Raises:
-      BadInputError: It cannot be read, is no schema, lacks a column, or gives one another type than
-        the data have.
+      BadInputError: The file cannot be read, is no schema, lacks a column, or gives a column another
+        type than the data.
     """
     from tensorflow_metadata.proto.v0 import schema_pb2
 

@@ -1,4 +1,4 @@
-"""What of an inferred schema is kept as the root's."""
+"""Reduces an inferred schema to the parts that are kept as the root's."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema
 
 _WITHOUT_DOMAIN = ("number", "date", "id", "text")
-"""Kinds of columns whose values are no categories, though there may be few of them."""
+"""Kinds of columns whose values are not categories, even if they are few."""
 
 
 def schema_to_keep(
@@ -20,16 +20,16 @@ def schema_to_keep(
 ) -> "Schema":
     """Returns the schema that later data are validated against.
 
-    Domains are left to categories: each day has new dates, and text may be of few different values by
-    chance. A column that had no values is marked as planned: it fits whatever comes. So does any share of
-    missing values where some were: the shares are compared with those of other data.
+    Only categories keep a domain: each day has new dates, and text may have few different values by
+    chance. A column without values is marked as planned: it fits any data. Any share of missing values
+    fits a column that had some: the shares are compared with those of other data.
 
     Args:
-      inferred: From the statistics of a run.
-      kinds: What its columns are taken for.
+      inferred: Schema inferred from the statistics of a run.
+      kinds: Kind of each column.
       label: Name of the label's column.
-      classes: Of a classification; whole numbers become the domain of the label.
-      moving: Columns that are meant to be others each time.
+      classes: Classes of a classification; whole numbers become the domain of the label.
+      moving: Columns whose values are meant to change from run to run.
     """
     from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -42,7 +42,7 @@ def schema_to_keep(
         if kinds.get(feature.name) == "empty":
             feature.lifecycle_stage = schema_pb2.PLANNED
         if feature.type == schema_pb2.INT and feature.HasField("bool_domain"):
-            feature.ClearField("bool_domain")  # 0 and 1 are a count as well
+            feature.ClearField("bool_domain")  # 0 and 1 may be counts
         if feature.presence.min_fraction < 1:
             feature.presence.ClearField("min_fraction")
         if not is_category or feature.name in moving:

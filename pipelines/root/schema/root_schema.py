@@ -1,7 +1,7 @@
-"""The schema of a root: kept from its first pushed run, a file to look at and to edit.
+"""The schema of a root: kept from its first pushed run, in a file to read and to edit.
 
-It is written before the push, beside `ROOT/schema`, and counts from the moment in which the version is
-there: a run that is killed around its push neither loses it, nor leaves one of a model that was not pushed.
+It is written before the push, beside `ROOT/schema`, and takes effect once the version exists: a run that is
+killed around its push neither loses the schema nor leaves one of a model that was not pushed.
 """
 
 import hashlib
@@ -32,16 +32,16 @@ _COMMENTS = (
 
 @dataclass(frozen=True)
 class SchemaOrigin:
-    """Where a root's schema is from.
+    """Origin of a root's schema.
 
     Attributes:
-      run_id: The run whose data it was made of, or whose data were accepted.
+      run_id: Id of the run whose data it was made from, or whose data were accepted.
       written: UTC, ISO 8601.
-      sha256: Of the file as it was written: another one was edited.
-      kinds: What each column was taken for in that run.
-      decimals: The decimal mark of columns whose numbers are written otherwise than `float` reads them.
-      accepted_for: If the run was accepted: the version that served then, for which its data are the ones
-        to compare with; empty without one. None if the run was pushed.
+      sha256: Hash of the file as it was written; a different hash means that it was edited.
+      kinds: Kind of each column in that run.
+      decimals: Decimal mark of columns whose numbers `float` cannot read.
+      accepted_for: Version that was served when the run was accepted; new data are compared with the run's
+        as long as it is served. Empty if none was served; None if the run was pushed, not accepted.
     """
 
     run_id: str
@@ -57,9 +57,9 @@ class RootSchema:
     """The schema of a root.
 
     Attributes:
-      schema: As the file has it, edited or not.
+      schema: Content of the file, edited or not.
       fingerprint: Hash of the file.
-      origin: Where it is from; None when that is not known.
+      origin: Origin of the schema; None if unknown.
     """
 
     schema: "Schema"
@@ -68,12 +68,12 @@ class RootSchema:
 
     @property
     def is_edited(self) -> bool:
-        """Whether the file is another than the one that was written."""
+        """True if the file differs from the one that was written."""
         return self.origin is not None and self.origin.sha256 != self.fingerprint
 
     @property
     def types(self) -> dict[str, str]:
-        """`INT`, `FLOAT` or `BYTES` by column; of one that had no values yet, an empty text."""
+        """`INT`, `FLOAT` or `BYTES` by column; an empty text for a column without values so far."""
         from components.example_validator.allowed import Allowed
 
         allowed = Allowed(self.schema)
@@ -83,7 +83,7 @@ class RootSchema:
         }
 
     def run_to_compare_with(self, root: Path) -> str:
-        """Returns the run that was accepted in place of the data of what serves; empty for none."""
+        """Returns the run that was accepted in place of the served version's data; empty for none."""
         accepted_for = self.origin.accepted_for if self.origin else None
         if self.origin is None or accepted_for is None or accepted_for != serving_version(root):
             return ""
@@ -91,12 +91,12 @@ class RootSchema:
 
 
 def serving_version(root: Path) -> str:
-    """Returns the version that serves; empty without one."""
+    """Returns the served version; empty without one."""
     return "".join(map(str, serving_versions(root)[-1:]))
 
 
 def schema_file(root: Path) -> Path:
-    """Returns where the schema of a root is."""
+    """Returns the path of a root's schema."""
     return root / _FOLDER / _FILE
 
 
@@ -104,7 +104,7 @@ def read_root_schema(root: Path) -> RootSchema | None:
     """Returns the schema of a root; None before its first push.
 
     Raises:
-      BadInputError: The file is no schema, which an edit can bring about.
+      BadInputError: The file is no schema, for example after an edit.
     """
     folders = [root / _FOLDER, *(item for item, run_id in _pending(root) if _pushed(root, run_id))]
     for folder in folders:
@@ -123,10 +123,10 @@ def read_root_schema(root: Path) -> RootSchema | None:
 
 
 def schema_origin(root: Path) -> SchemaOrigin | None:
-    """Returns where the schema of a root is from; None if that is not known, or there is none.
+    """Returns the origin of a root's schema; None if it is unknown, or there is no schema.
 
     Raises:
-      BadInputError: The file that says so was edited and cannot be read.
+      BadInputError: The file of the origin was edited and cannot be read.
     """
     return _read_origin(root / _FOLDER)
 
@@ -134,31 +134,31 @@ def schema_origin(root: Path) -> SchemaOrigin | None:
 def prepare_root_schema(
     root: Path, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Puts the schema of a run beside the root's, where it is taken from once the run has pushed.
+    """Writes the schema of a run beside the root's, to be used once the run has pushed.
 
     Args:
-      root: Of the pipeline; its lock is held.
-      run_id: The run.
-      schema: Of its data.
-      columns: What its columns are taken for, as the run's record has them.
+      root: Root folder of the pipeline; its lock is held.
+      run_id: Id of the run.
+      schema: Schema of its data.
+      columns: Columns with their kinds, from the run's record.
     """
     folder = root / f"{_PENDING}{run_id}"
     folder.mkdir(exist_ok=True)
     _write(folder, schema, run_id, columns, None)
 
 
-def settle_root_schema(root: Path, run_id: str = "") -> None:
-    """Takes the prepared schema of a run that has pushed, if the root has none, and removes all others.
+def adopt_root_schema(root: Path, run_id: str = "") -> None:
+    """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
 
     Args:
-      root: Of the pipeline; its lock is held.
-      run_id: A run that goes on: what it has prepared is kept. Default: none does.
+      root: Root folder of the pipeline; its lock is held.
+      run_id: Id of a run that is resumed: its prepared schema is kept. Default: none is resumed.
     """
     for folder, prepared_by in list(_pending(root)):
         if _pushed(root, prepared_by):
             if not schema_file(root).exists() and (folder / _FILE).is_file():
                 (root / _FOLDER).mkdir(exist_ok=True)
-                for name in (_ORIGIN, _FILE):  # the schema last: it counts from then on
+                for name in (_ORIGIN, _FILE):  # the schema last: it takes effect then
                     if (folder / name).exists():
                         (folder / name).replace(root / _FOLDER / name)
             shutil.rmtree(folder)
@@ -169,16 +169,16 @@ def settle_root_schema(root: Path, run_id: str = "") -> None:
 def replace_root_schema(
     root: Path, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Makes another schema the root's, and the data of its run those to compare with.
+    """Replaces the root's schema, and makes the data of a run the ones to compare with.
 
-    The former file is kept as `previous.pbtxt`. A process that is killed leaves the former schema, or
-    the new one; doing it again completes it.
+    The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
+    repeating the call completes it.
 
     Args:
-      root: Of the pipeline; its lock is held.
-      schema: The new one.
-      run_id: The run that is accepted.
-      columns: What its columns are taken for, as the run's record has them.
+      root: Root folder of the pipeline; its lock is held.
+      schema: New schema.
+      run_id: Id of the accepted run.
+      columns: Columns with their kinds, from the run's record.
     """
     folder = root / _FOLDER
     folder.mkdir(exist_ok=True)
@@ -204,7 +204,7 @@ def _write(
 
 
 def _pending(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the folders of prepared schemas, and their runs, oldest first."""
+    """Yields the folders of prepared schemas with the ids of their runs, oldest first."""
     for folder in sorted(root.glob(f"{_PENDING}*")):
         yield folder, folder.name.removeprefix(_PENDING)
 

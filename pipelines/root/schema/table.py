@@ -1,4 +1,4 @@
-"""How a schema is shown, and what two of them differ in, column by column."""
+"""Shows a schema, and the differences between two schemas, column by column."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ _MAX_VALUES = 6
 
 @dataclass(frozen=True)
 class SchemaColumn:
-    """What a schema says of a column.
+    """Description of a column in a schema.
 
     Attributes:
-      name: Of the column.
-      type: `INT`, `FLOAT` or `BYTES`; `any` of one that had no values yet.
-      present: In how many rows it has a value.
-      values: That it may have; empty where it may have any.
-      domain: The values of a domain of text, all of them.
+      name: Name of the column.
+      type: `INT`, `FLOAT` or `BYTES`; `any` for a column without values so far.
+      present: Share of rows with a value, as text.
+      values: Allowed values, as text; empty if any value is allowed.
+      domain: All values of a text domain.
     """
 
     name: str
@@ -50,19 +50,19 @@ def schema_columns(schema: "Schema") -> list[SchemaColumn]:
 
 
 def schema_lines(columns: list[SchemaColumn]) -> list[str]:
-    """Returns the columns as a table, the header being the first line."""
+    """Returns the columns as a table; the first line is the header."""
     cells = [_HEADER, *((item.name, item.type, item.present, item.values) for item in columns)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(_HEADER))]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
 
 
 def schema_json(columns: list[SchemaColumn]) -> list[dict[str, Any]]:
-    """Returns the columns as `schema show --json` has them."""
+    """Returns the columns as `schema show --json` prints them."""
     return [{**asdict(column), "domain": list(column.domain)} for column in columns]
 
 
 def describe_changes(before: "Schema", after: "Schema") -> list[str]:
-    """Returns what differs in the second schema, one line for each column."""
+    """Returns the differences of the second schema from the first, one line for each column."""
     was = {column.name: column for column in schema_columns(before)}
     is_now = {column.name: column for column in schema_columns(after)}
     texts = {

@@ -1,4 +1,4 @@
-"""A `Schema` proto as text, which people read and edit."""
+"""A `Schema` proto in text format, which people read and edit."""
 
 import re
 from collections import Counter
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
-    """Returns the schema that a file holds.
+    """Parses the schema in a file.
 
     Args:
-      content: Of the file.
-      where: Names the file in errors.
-      fix: What to do when it is no schema, one sentence.
+      content: Content of the file.
+      where: Name of the file in errors.
+      fix: Advice for a file that is no schema, one sentence.
 
     Raises:
-      BadInputError: It is no schema, has a feature twice, or names a domain that it does not have.
+      BadInputError: It is no schema, has a feature twice, or names a domain that is missing.
     """
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
@@ -50,11 +50,11 @@ def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
 
 
 def schema_text(schema: "Schema", *comments: str) -> str:
-    """Returns a schema as a file holds it.
+    """Returns a schema as the content of a file.
 
     Args:
-      schema: The schema.
-      comments: Lines above it.
+      schema: Schema to write.
+      comments: Comment lines above the schema.
     """
     from google.protobuf import text_format
 
@@ -64,7 +64,7 @@ def schema_text(schema: "Schema", *comments: str) -> str:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Returns what a file holds.
+    """Returns the content of a file.
 
     Raises:
       BadInputError: It cannot be read.
@@ -76,7 +76,7 @@ def read_bytes(file: Path) -> bytes:
 
 
 def _place(text: str, error: Exception) -> str:
-    """Returns line and column of an error, what is wrong, and the line itself."""
+    """Returns line and column of an error, its reason, and the line itself."""
     found = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
     if found is None:
         return str(error)

@@ -12,7 +12,7 @@ from pipelines.errors import BadInputError
 from pipelines.scheduling.schedule import Schedule
 
 _STOP_SECS = 180
-"""Longer than a scheduler waits for its run to end."""
+"""A longer time than a scheduler waits for its run to end."""
 
 
 def systemd_unit(
@@ -25,11 +25,11 @@ def systemd_unit(
     """Returns a service that runs all schedules of a root.
 
     Args:
-      root: Of the pipeline, an absolute path.
-      working_dir: Of the scheduler.
-      schedules: Of the root; their configurations must be there, too, and they name variables.
+      root: Root folder of the pipeline, an absolute path.
+      working_dir: Working directory of the scheduler.
+      schedules: Schedules of the root; the unit needs their configurations, and the variables they name.
       options: Further options of `schedule run`.
-      environment: Variables that it needs and that are no secrets.
+      environment: Variables that it needs and that are not secret.
     """
     words = [sys.executable, "-m", "pipelines", "schedule", "run", "--root", str(root), *options]
     variables = "".join(
@@ -39,8 +39,8 @@ def systemd_unit(
     mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
     secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
     names = ", ".join(sorted(name for name in secrets if name))
-    # KillMode: the scheduler alone gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
-    # memory has failed; the scheduler goes on. Exit code 2: another scheduler is there.
+    # KillMode: only the scheduler gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
+    # memory fails, but the scheduler continues. Exit code 2: there is another scheduler.
     return f"""\
 [Unit]
 Description=Scheduled pipelines in {_escaped(str(root))}
@@ -75,17 +75,17 @@ def cron_job(
     image: str | None,
     cron: str,
 ) -> str:
-    """Returns a CronJob that starts every few minutes and runs what is due.
+    """Returns a CronJob that starts every few minutes and runs the due ticks.
 
-    The root knows what is due, not Kubernetes: if a job is late, or is killed with its node, the next one
-    does its work.
+    The root determines the due ticks, not Kubernetes: if a job is late, or is killed with its node, the next
+    one does its work.
 
     Args:
-      schedules: Of the root.
-      kubeflow: Gives the image, the volumes, the secrets, the environment and the nodes.
-      root: Where the root is in the pod.
-      image: In place of the configuration's.
-      cron: When the job starts.
+      schedules: Schedules of the root.
+      kubeflow: Settings with the image, the volumes, the secrets, the environment and the nodes.
+      root: Path of the root in the pod.
+      image: Image that replaces the configured one.
+      cron: Cron expression of the job.
 
     Raises:
       BadInputError: There is no image.
@@ -101,7 +101,7 @@ def cron_job(
         .replace("_", "-")
         .replace(".", "-")
     )
-    name = f"pipelines-{names}"[:52].rstrip("-")  # of a CronJob at most 52 characters
+    name = f"pipelines-{names}"[:52].rstrip("-")  # the limit for the name of a CronJob
     volumes, mounts = _volumes(kubeflow)
     container: dict[str, Any] = {
         "name": "schedules",
@@ -142,7 +142,7 @@ def cron_job(
             "startingDeadlineSeconds": 600,
             "successfulJobsHistoryLimit": 1,
             "failedJobsHistoryLimit": 5,
-            # A pod that was killed is made anew and goes on with the run; one that failed finds nothing due.
+            # A killed pod is recreated and resumes the run; a pod whose run failed finds nothing due.
             "jobTemplate": {"spec": {"backoffLimit": 3, "template": {"spec": pod}}},
         },
     }
@@ -179,7 +179,7 @@ def _escaped(text: str) -> str:
 
 
 def _path_word(path: str) -> str:
-    """Returns a path in a list of paths of systemd, which knows no variables there."""
+    """Returns a path quoted for a list of paths in systemd, which expands no variables there."""
     return '"' + _escaped(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -188,7 +188,7 @@ def _file_name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Returns a word of a command line of systemd, which has its own quotes."""
+    """Returns a word quoted for a command line in systemd, which has its own rules."""
     escaped = _escaped(text).replace("\\", "\\\\").replace("$", "$$")
     if escaped and not set(escaped) & set(" \t\"';"):
         return escaped

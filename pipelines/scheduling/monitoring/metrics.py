@@ -1,6 +1,6 @@
-"""Schedules, runs and the model that serves, as metrics of Prometheus.
+"""Prometheus metrics of the schedules, the runs and the served model.
 
-They are read from the root at each scrape, so that counters continue when a scheduler was restarted.
+They are read from the root at each scrape, so that counters continue when a scheduler is restarted.
 """
 
 from collections import Counter
@@ -29,9 +29,9 @@ class PipelineCollector:
     """Collects the metrics of a root.
 
     Args:
-      root: Of the pipeline.
-      clock: The time.
-      outbox: The notifications that are to be sent.
+      root: Root folder of the pipeline.
+      clock: Clock for the time of the scrape.
+      outbox: Notifications that wait to be sent.
     """
 
     def __init__(self, root: Path, clock: Clock, outbox: Outbox):
@@ -40,7 +40,7 @@ class PipelineCollector:
         self._outbox = outbox
 
     def collect(self) -> Iterator["Metric"]:
-        """Yields the metrics, as `prometheus_client` asks for them."""
+        """Yields the metrics to `prometheus_client`."""
         now = self._clock.now()
         damaged: list[str] = []
         found = standings(self._root, now, self._outbox, damaged=damaged)
@@ -79,22 +79,22 @@ def write_metrics(collector: PipelineCollector, file: Path) -> None:
     from prometheus_client import generate_latest
 
     text = generate_latest(registry(collector))
-    # The collector reads *.prom alone: it never sees half of it.
+    # The collector reads *.prom alone: it never sees a partial file.
     atomic_files.write(file, text)
 
 
 def serve_metrics(
     collector: PipelineCollector, address: str, port: int
 ) -> tuple[int, Callable[[], None]]:
-    """Answers scrapes, in a thread.
+    """Serves scrapes from a thread.
 
     Args:
-      collector: Of the root.
-      address: To listen at.
-      port: 0 for any that is free.
+      collector: Collector of the root.
+      address: Address to listen at.
+      port: Port to listen at; 0 for any free one.
 
     Returns:
-      The port, and what ends it.
+      The port, and a function that ends the server.
 
     Raises:
       OSError: The port is taken.
@@ -197,7 +197,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
 
 
 def _of_runs(root: Path) -> Iterator["Metric"]:
-    """Yields metrics of the runs of a root, whoever has started them: a schedule, somebody, or Kubeflow."""
+    """Yields metrics of the runs of a root, whether started by a schedule, by hand, or on Kubeflow."""
     from pipelines.root.history import read_runs
 
     records = read_runs(root)

@@ -1,4 +1,4 @@
-"""How the schedules of a root stand: what `schedule list`, `schedule check` and the metrics show."""
+"""The state of a root's schedules, as `schedule list`, `schedule check` and the metrics show it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ from pipelines.scheduling.ticks import Tick, iso
 
 @dataclass(frozen=True)
 class Standing:
-    """How a schedule stands.
+    """State of a schedule.
 
     Attributes:
-      schedule: The schedule.
-      next_time: When a run is due next, or has been; None if that is not known.
-      running: The tick whose run goes on, or that a scheduler is about to go on with; None without one.
-      interrupted: The tick whose run was stopped or killed, and that no scheduler goes on with; or None.
-      last: The newest tick that has an outcome.
-      last_good: The newest tick that has one and did not fail.
+      schedule: The schedule itself.
+      next_time: Time of the next run, possibly past; None if unknown.
+      running: Tick whose run is active, or about to be resumed by a scheduler; None without one.
+      interrupted: Tick whose run was stopped or killed, with no scheduler to resume it; or None.
+      last: Tick that ended last.
+      last_good: Tick that ended last without failing.
       counts: Ticks by status, and `skipped`, from the beginning.
-      num_due: Ticks that are due and not claimed.
-      late: Those of them that should have been started by now.
-      pending: How many notifications are to be sent.
-      pending_error: Why the last try to send one of them failed; None without one.
+      num_due: Number of ticks that are due and not claimed.
+      late: Due ticks that should have been started by now.
+      pending: Number of notifications that wait to be sent.
+      pending_error: Error of the last attempt to send one of them; None without one.
       undelivered: Notifications that were put aside.
-      problem: Why it cannot be seen what is due; None if it can.
+      problem: Reason why the due ticks are unknown; None if they are known.
     """
 
     schedule: Schedule
@@ -54,11 +54,11 @@ class Standing:
     problem: str | None
 
     def late_secs(self, now: datetime) -> float:
-        """Returns for how long the oldest of the late ticks has been due; 0 without one."""
+        """Returns the time for which the oldest late tick has been due; 0 without one."""
         return (now - self.late[0].due_time).total_seconds() if self.late else 0.0
 
     def as_json(self, now: datetime) -> dict[str, Any]:
-        """Returns what `schedule list --json` prints of it."""
+        """Returns the fields that `schedule list --json` prints."""
         last = self.last
         return {
             "name": self.schedule.name,
@@ -100,14 +100,14 @@ def standings(
     find: FindArrivals = find_arrivals,
     damaged: list[str] | None = None,
 ) -> list[Standing]:
-    """Returns how the schedules of a root stand, by name.
+    """Returns the state of each schedule of a root, by name.
 
     Args:
-      root: Of the pipeline.
-      now: UTC.
-      outbox: The notifications.
-      find: Finds the spans of a schedule's data.
-      damaged: Gets what is said of files that cannot be read. None raises that.
+      root: Root folder of the pipeline.
+      now: Time in UTC.
+      outbox: Notifications of the root.
+      find: Function that finds the spans of a schedule's data.
+      damaged: List that receives the errors of files that cannot be read. None raises them.
 
     Raises:
       BadInputError: A file of a schedule is damaged.
@@ -138,7 +138,7 @@ def _standing(
         due = find_due(schedule, ledger, now, store.root, find)
     except (BadInputError, OSError) as error:
         problem = str(error)
-    last, last_good = ledger.last_outcomes()
+    last, last_good = ledger.last_ended()
     unfinished = ledger.unfinished()
     pending = [letter for letter in outbox.pending() if letter.schedule == schedule.name]
     goes_on = is_scheduled(store.folder) or is_run_going_on(store.folder)
@@ -160,7 +160,7 @@ def _standing(
 
 
 def problems(found: Sequence[Standing], now: datetime) -> list[str]:
-    """Returns what is wrong with schedules, one sentence each: late, stopped, or not to be seen."""
+    """Returns the problems of schedules, one sentence each: late, stopped, or unknown."""
     lines = []
     for one in found:
         if one.late:
@@ -180,9 +180,9 @@ def problems(found: Sequence[Standing], now: datetime) -> list[str]:
 
 
 def notification_problems(found: Sequence[Standing], outbox: Outbox) -> list[str]:
-    """Returns what is wrong with notifications, one sentence each. Runs do not depend on them."""
+    """Returns the problems of notifications, one sentence each. Runs do not depend on them."""
     lines = [
-        f"{one.schedule.name}: {one.pending} notifications are not told yet: {one.pending_error}"
+        f"{one.schedule.name}: {one.pending} notifications are not sent yet: {one.pending_error}"
         for one in found
         if one.pending_error is not None
     ]
@@ -210,7 +210,7 @@ def table(found: Sequence[Standing], now: datetime) -> Any:
         if one.problem is not None:
             marks.append("PROBLEM")
         if one.pending:
-            marks.append(f"{one.pending} not told")
+            marks.append(f"{one.pending} not sent")
         if one.undelivered:
             marks.append(f"{len(one.undelivered)} UNDELIVERED")
         made.add_row(

@@ -1,4 +1,4 @@
-"""How often a CronJob must start `schedule run --once`, so that no run starts too late."""
+"""Computes how often a CronJob must start `schedule run --once`, so that no run starts too late."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.timetable import Cron, Timetable
 
 _START_SECS = 60
-"""How long it may take from the time of a job until its pod looks what is due."""
+"""Time that may pass from a job's start until its pod looks for due ticks."""
 
 _LONGEST_MINUTES = 5
 _NUM_TIMES = 200
@@ -20,9 +20,9 @@ def wake_up_cron(schedules: Sequence[Schedule], given: str | None, now: datetime
     """Returns the cron expression of a job that starts each run within its grace.
 
     Args:
-      schedules: That the job works for.
-      given: The user's expression. Default: every five minutes, or more often if a grace asks for that.
-      now: UTC.
+      schedules: Schedules of the job.
+      given: User's expression. Default: every five minutes, or more often if a grace requires it.
+      now: Time in UTC.
 
     Raises:
       BadInputError: The expression cannot be used, or runs would start too late.

@@ -17,12 +17,12 @@ _KEPT_BYTES = 65_536
 
 
 def run(command: str, body: bytes, timeout_secs: float) -> None:
-    """Runs a command, and waits for its end; not for that of what it leaves running.
+    """Runs a command and waits for its end, but not for processes that it leaves running.
 
     Args:
-      command: A program and its arguments.
-      body: Its standard input.
-      timeout_secs: After which it is killed, and what it has started.
+      command: Program and its arguments.
+      body: Standard input of the program.
+      timeout_secs: Time after which it is killed with its child processes.
 
     Raises:
       DeliveryError: It failed. The message holds none of its arguments.
@@ -47,20 +47,20 @@ def run(command: str, body: bytes, timeout_secs: float) -> None:
         process.wait(timeout_secs)
     except subprocess.TimeoutExpired as error:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # and what it has started
+            os.killpg(process.pid, signal.SIGKILL)  # with its child processes
         process.wait()
         raise DeliveryError(
             f"notify.command: {words[0]} had not ended after {timeout_secs:g} s"
         ) from error
     if process.returncode:
-        said = _without_secrets(output.end(), words[1:])
+        text = _without_secrets(output.end(), words[1:])
         raise DeliveryError(
-            f"notify.command: {words[0]} ended with exit code {process.returncode}: {said}"
+            f"notify.command: {words[0]} ended with exit code {process.returncode}: {text}"
         )
 
 
 class _Output:
-    """The end of what a process says, which may be without end, or held open by what it has left running."""
+    """The end of a process's output, which may be endless, or held open by a child process."""
 
     def __init__(self, stream: IO[bytes] | None):
         self._stream = stream
@@ -69,7 +69,7 @@ class _Output:
         self._thread.start()
 
     def end(self) -> str:
-        """Returns the last words on one line, of a process that has ended."""
+        """Returns the last output on one line, of a process that has ended."""
         self._thread.join(_SECS_FOR_LAST_WORDS)
         return _printable(self._end.decode(errors="replace"))
 
@@ -81,7 +81,7 @@ class _Output:
 
 
 def _write(stream: IO[bytes] | None, body: bytes) -> None:
-    with contextlib.suppress(OSError):  # it need not read all
+    with contextlib.suppress(OSError):  # the command need not read all
         if stream is not None:
             with stream:
                 stream.write(body + b"\n")  # one line
@@ -91,12 +91,12 @@ def _printable(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _without_secrets(said: str, arguments: list[str]) -> str:
-    """Returns what a command said, without its arguments and what addresses hold beside their host."""
+def _without_secrets(text: str, arguments: list[str]) -> str:
+    """Returns a command's output without its arguments, and without parts of addresses but the host."""
     for argument in sorted(arguments, key=len, reverse=True):
         for secret in (argument, argument.partition("=")[2]):
             if len(secret) > 3:
-                said = said.replace(secret, "...")
-    return re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s/?#'\"]*)[^\s'\"]*", r"\1\2/...", said)[
+                text = text.replace(secret, "...")
+    return re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s/?#'\"]*)[^\s'\"]*", r"\1\2/...", text)[
         -_LAST_WORDS:
     ]

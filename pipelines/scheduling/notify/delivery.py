@@ -1,4 +1,4 @@
-"""Tells the user's command and webhook of an event."""
+"""Delivers a notification to the user's command and webhook."""
 
 import json
 import os
@@ -11,18 +11,18 @@ from pipelines.scheduling.notify.delivery_error import DeliveryError
 from pipelines.scheduling.notify.webhook import post
 
 Deliver = Callable[[NotifyConfig, Mapping[str, Any]], None]
-"""Sends the JSON of a notification; raises DeliveryError."""
+"""Function that sends the JSON of a notification; raises DeliveryError."""
 
 
 def deliver(config: NotifyConfig, content: Mapping[str, Any]) -> None:
     """Sends a notification to all receivers.
 
     Args:
-      config: Who they are.
-      content: JSON.
+      config: Settings with the receivers.
+      content: Content as JSON values.
 
     Raises:
-      DeliveryError: One of them has not taken it; the message holds no secret of theirs.
+      DeliveryError: A receiver did not accept it; the message holds none of its secrets.
     """
     body = json.dumps(content, allow_nan=False).encode()
     problems, taken = [], []
@@ -44,5 +44,5 @@ def deliver(config: NotifyConfig, content: Mapping[str, Any]) -> None:
 def _webhook(config: NotifyConfig) -> str | None:
     if config.webhook_env is None:
         return config.webhook
-    # An address that is not there is one that cannot be reached: it is said, and tried again.
+    # A missing address counts as unreachable: it is reported, and tried again.
     return os.environ.get(config.webhook_env, "").strip()

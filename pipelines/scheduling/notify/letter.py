@@ -1,4 +1,4 @@
-"""A notification that is to be sent, as it is kept in a file."""
+"""A notification that waits to be sent, in a file."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -12,17 +12,17 @@ from pipelines.scheduling.ticks import iso
 
 @dataclass(frozen=True)
 class Letter:
-    """A notification that is to be sent.
+    """A notification that waits to be sent.
 
     Attributes:
-      file: Where it is kept.
-      schedule: Whose settings say to whom.
-      content: What is sent.
-      written: When it was found, UTC.
-      next_attempt: When it is tried again.
-      attempts: How often that was tried.
-      error: Of the newest attempt.
-      taken: Names of the receivers that have taken it, while others have not.
+      file: File that holds it.
+      schedule: Name of the schedule whose settings name the receivers.
+      content: Content of the notification.
+      written: Time of the event, UTC.
+      next_attempt: Time of the next attempt.
+      attempts: Number of attempts so far.
+      error: Error of the newest attempt.
+      taken: Names of the receivers that have accepted it, while others have not.
     """
 
     file: Path
@@ -35,7 +35,7 @@ class Letter:
     taken: tuple[str, ...] = field(default=())
 
     def write(self) -> None:
-        """Keeps it in its file."""
+        """Writes the file."""
         write_json(
             self.file,
             {
@@ -50,10 +50,10 @@ class Letter:
 
 
 def read_letter(file: Path) -> Letter | None:
-    """Returns what a file holds, also one of a former version; None if it was just sent.
+    """Returns the letter in a file, also of a former version; None if it was just sent.
 
     Raises:
-      BadInputError: It holds no notification, or cannot be read.
+      BadInputError: The file holds no notification, or cannot be read.
     """
     try:
         fields = read_json(file)

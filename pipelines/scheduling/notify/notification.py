@@ -1,4 +1,4 @@
-"""What is told of scheduled runs: one JSON object for each event."""
+"""Notifications of scheduled runs: one JSON object for each event."""
 
 import os
 from collections.abc import Sequence
@@ -15,29 +15,29 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Notification:
-    """One event. Keys are added in later versions, and none is taken away while `schema` stays.
+    """One event. Later versions may add keys, but remove none while `schema` stays the same.
 
     Attributes:
-      id: The same whenever the event is told again.
-      event: See `NotifyConfig.on`.
-      time: When it was found, UTC, ISO 8601.
+      id: Id of the event, the same whenever its notification is repeated.
+      event: Kind of event, see `NotifyConfig.on`.
+      time: Time at which it was noticed, UTC, ISO 8601.
       text: One sentence for people.
       schedule: Name of the schedule.
-      root: Of the pipeline.
-      host: The machine.
+      root: Root folder of the pipeline.
+      host: Name of the machine.
       tick: Key of the tick.
-      due: When it was due.
-      run_id: Of the run; None if there is none.
-      status: Of the tick.
-      reason: Why nothing was pushed.
-      version: That was pushed.
-      serving_version: That served when the run had ended.
-      metrics: Of the model, by name.
-      notes: What was found in the data, if that is the event.
+      due: Time at which the tick was due.
+      run_id: Id of the run; None if there is none.
+      status: Status of the tick.
+      reason: Reason why nothing was pushed.
+      version: Version that was pushed.
+      serving_version: Version that was served when the run ended.
+      metrics: Metrics of the model, by name.
+      notes: Findings in the data, if they are the event.
       report: Path of the report.
       log: Path of the log.
-      missed: Of the event `missed`: `count`, `first` and `last`, when the ticks were due.
-      schema: Version of this form.
+      missed: Fields of the event `missed`: `count`, and the due times `first` and `last`.
+      schema: Version of this format.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Notification:
     schema: int = SCHEMA
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what is sent."""
+        """Returns the fields as JSON values."""
         return asdict(self)
 
 
@@ -70,29 +70,29 @@ def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[N
     """Returns the events of a tick that has its outcome.
 
     Args:
-      root: Of the pipeline.
-      tick: Done.
-      time: That it is now.
-      output: Where its run printed to, for a run that has no log.
+      root: Root folder of the pipeline.
+      tick: Finished tick.
+      time: Current time.
+      output: Output file of its run, for a run that has no log.
     """
     record = RunRecords(root).read(tick.run_id) if tick.run_id else None
     if tick.status is None:
         raise ValueError(f"A tick that is done has a status. Received: tick={tick}")
-    told = [_of_run(root, tick, time, record, tick.status, _said(tick), output)]
+    notifications = [_of_run(root, tick, time, record, tick.status, _sentence(tick), output)]
     if tick.drifted:
         notes = _anomalies(record)
         text = f"the data have changed: {notes[0] if notes else 'see the report'}"
-        told.append(_of_run(root, tick, time, record, "drifted", text, output, notes))
-    return told
+        notifications.append(_of_run(root, tick, time, record, "drifted", text, output, notes))
+    return notifications
 
 
 def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
     """Returns the event of ticks that should have been started by now.
 
     Args:
-      root: Of the pipeline.
-      late: At least one, oldest first.
-      time: That it is now.
+      root: Root folder of the pipeline.
+      late: Late ticks, at least one, oldest first.
+      time: Current time.
     """
     first, last = late[0], late[-1]
     many = f"{len(late)} runs were" if len(late) > 1 else "a run was"
@@ -115,9 +115,9 @@ def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
     """Returns the event of a span that arrived after a later one and is not run.
 
     Args:
-      root: Of the pipeline.
-      tick: Of the span, skipped.
-      time: That it is now.
+      root: Root folder of the pipeline.
+      tick: Skipped tick of the span.
+      time: Current time.
     """
     return Notification(
         id=f"{tick.schedule}-{tick.key}-overtaken",
@@ -167,13 +167,13 @@ def _of_run(
     )
 
 
-def _said(tick: Tick) -> str:
-    what = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
+def _sentence(tick: Tick) -> str:
+    subject = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
     if tick.status == "pushed":
-        return f"{what} pushed version {tick.version}"
+        return f"{subject} pushed version {tick.version}"
     words = {"unchanged": "pushed nothing new", "not_blessed": "was not blessed"}
-    said = f"{what} {words.get(str(tick.status), 'failed')}"
-    return f"{said}: {tick.reason}" if tick.reason else said
+    text = f"{subject} {words.get(str(tick.status), 'failed')}"
+    return f"{text}: {tick.reason}" if tick.reason else text
 
 
 def _anomalies(record: RunRecord | None) -> tuple[str, ...]:

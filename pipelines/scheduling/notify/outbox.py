@@ -1,7 +1,7 @@
-"""Notifications that are to be sent: files, until their receiver has taken them.
+"""Notifications that wait to be sent: files, until their receiver has accepted them.
 
-Nothing here ends a scheduler. What cannot be written, such as on a full disk, is kept in memory; what no
-receiver takes for a week, and what is no notification, is put aside, and `schedule list` shows it.
+No error here ends a scheduler. A notification that cannot be written, such as on a full disk, is kept in
+memory. One that is invalid, or that no receiver accepts for a week, is put aside; `schedule list` shows it.
 """
 
 import logging
@@ -26,7 +26,7 @@ _LONGEST_WAIT_SECS = 3_600.0
 _MOST_DOUBLINGS = 20
 _GIVEN_UP_AFTER_SECS = 7 * 86_400.0
 _REST_SECS = 60.0
-"""So long at most, the others of a schedule wait when one has failed: each try may take its whole time."""
+"""Longest wait of a schedule's other notifications after a failure: each attempt may use its whole time."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Undelivered:
     """A notification that was put aside.
 
     Attributes:
-      file: Where it is.
-      schedule: Name of the schedule; empty if that cannot be read.
-      reason: Why nobody has taken it.
+      file: Path of the file.
+      schedule: Name of the schedule; empty if unreadable.
+      reason: Reason why no receiver has accepted it.
     """
 
     file: Path
@@ -45,12 +45,12 @@ class Undelivered:
 
 
 class Outbox:
-    """The notifications of a root that are to be sent.
+    """The notifications of a root that wait to be sent.
 
     Args:
-      folder: Where they are kept.
-      clock: The time.
-      deliver: Sends one.
+      folder: Folder of their files.
+      clock: Clock for the attempts.
+      deliver: Function that sends one.
     """
 
     def __init__(self, folder: Path, clock: Clock, deliver: Deliver):
@@ -58,12 +58,12 @@ class Outbox:
         self._aside = folder / "undelivered"
         self._clock = clock
         self._deliver = deliver
-        # By file, what could not be written there; None if all is done and the file could not be removed.
+        # By file, a letter that could not be written; None if it is done but its file could not be removed.
         self._unwritten: dict[Path, Letter | None] = {}
         self._rests_until: dict[str, datetime] = {}  # by schedule
 
     def put(self, notification: Notification, config: NotifyConfig) -> None:
-        """Keeps a notification until it is sent, if its event is to be told."""
+        """Keeps a notification until it is sent, if its event is configured in `notify.on`."""
         if not config.tells or notification.event not in config.on:
             return
         now = self._clock.now()
@@ -78,11 +78,11 @@ class Outbox:
         )
 
     def pending(self) -> list[Letter]:
-        """Returns what is to be sent, by name."""
+        """Returns the notifications to send, by name."""
         return self._pending(put_aside=False)
 
     def undelivered(self) -> list[Undelivered]:
-        """Returns what was put aside, by name, and what is to be."""
+        """Returns the notifications that were put aside, or are about to be, by name."""
         found = []
         for folder in (self._aside, self._folder):
             for file in _files(folder):
@@ -98,16 +98,16 @@ class Outbox:
         return found
 
     def next_attempt(self) -> datetime | None:
-        """Returns when something is to be sent next; None if nothing is."""
+        """Returns the time of the next attempt; None if nothing waits."""
         return min(map(self._time_of, self.pending()), default=None)
 
     def send_due(self, config_of: Callable[[str], NotifyConfig | None]) -> None:
-        """Sends what is due; what is not taken is tried again later, and no error is raised.
+        """Sends the notifications that are due; failed ones are tried again later, and no error is raised.
 
         Args:
-          config_of: Returns to whom, by the name of the schedule; None if that is not there any more.
+          config_of: Function from a schedule's name to its receivers; None if it no longer exists.
         """
-        # What was refused before comes last: it may be the fault of its content.
+        # Letters that were refused before come last: their content may be the cause.
         for letter in sorted(self._pending(put_aside=True), key=lambda one: one.attempts):
             if self._time_of(letter) <= self._clock.now():
                 self._send(letter, config_of)
@@ -134,7 +134,7 @@ class Outbox:
         try:
             config = config_of(letter.schedule)
             if config is None or not config.tells:
-                reason = "the schedule is not there any more, or nobody is to be told any more"
+                reason = "the schedule is gone, or no receiver is configured any more"
                 self._give_up(replace(letter, error=letter.error or reason))
                 return
             self._deliver(config.without(letter.taken), letter.content)
@@ -144,11 +144,10 @@ class Outbox:
         except BadInputError as error:
             self._put_off(replace(letter, error=str(error)))
         except Exception as error:
-            # A fault of ours, or of the configuration, is no reason for the runs to stop. Its text may
-            # hold an address.
+            # An error of ours, or of the configuration, must not stop the runs. Its text may hold an address.
             self._put_off(replace(letter, error=f"it cannot be sent ({type(error).__name__})"))
         else:
-            _LOGGER.info("told: %s", letter.content["text"])
+            _LOGGER.info("sent: %s", letter.content["text"])
             self._forget(letter)
 
     def _put_off(self, letter: Letter) -> None:
@@ -160,7 +159,7 @@ class Outbox:
         doublings = min(letter.attempts, _MOST_DOUBLINGS)
         wait = min(_FIRST_WAIT_SECS * 2**doublings, _LONGEST_WAIT_SECS)
         self._rests_until[letter.schedule] = now + timedelta(seconds=min(wait, _REST_SECS))
-        _LOGGER.warning("%s is not told, and tried again in %.0f s: %s", name, wait, error)
+        _LOGGER.warning("%s is not sent, and tried again in %.0f s: %s", name, wait, error)
         self._keep(
             replace(
                 letter, attempts=letter.attempts + 1, next_attempt=now + timedelta(seconds=wait)
@@ -169,7 +168,7 @@ class Outbox:
 
     def _give_up(self, letter: Letter) -> None:
         self._keep(letter)
-        self._put_aside(letter.file, f"it was never told, and is given up: {letter.error}")
+        self._put_aside(letter.file, f"it was never delivered, and is given up: {letter.error}")
 
     def _keep(self, letter: Letter) -> None:
         try:
@@ -187,7 +186,7 @@ class Outbox:
         try:
             remove(letter.file)
         except OSError as error:
-            _LOGGER.error("%s was told and cannot be removed: %s", letter.file, error)
+            _LOGGER.error("%s was sent and cannot be removed: %s", letter.file, error)
             self._unwritten[letter.file] = None
 
     def _put_aside(self, file: Path, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""POSTs a notification to a webhook, within one limit of time for all of it."""
+"""POSTs a notification to a webhook, with one time limit for everything."""
 
 import base64
 import http.client
@@ -22,12 +22,12 @@ def post(address: str, body: bytes, timeout_secs: float) -> None:
     """POSTs JSON, and waits for the answer.
 
     Args:
-      address: Of the webhook; `user:password@` in it becomes basic authentication.
-      body: JSON.
-      timeout_secs: For the name's look-up, the connection and the head of the answer together.
+      address: Address of the webhook; `user:password@` in it becomes basic authentication.
+      body: JSON content.
+      timeout_secs: Time limit for the name's look-up, the connection and the head of the answer together.
 
     Raises:
-      DeliveryError: It was not taken. The message holds nothing of the address but the host.
+      DeliveryError: It was not accepted. The message holds nothing of the address but the host.
     """
     parts = _split(address)
     request = urllib.request.Request(
@@ -41,14 +41,14 @@ def post(address: str, body: bytes, timeout_secs: float) -> None:
     def send() -> None:
         try:
             with _opener(timeout_secs).open(request, timeout=timeout_secs):
-                return  # what it has to say does not matter, nor how long that is
+                return  # the body of the answer does not matter, however long it is
         except urllib.error.HTTPError as error:
             error.close()
             problems.append(f"answered {error.code}")
-        except Exception as error:  # whatever a library makes of what a stranger sends
+        except Exception as error:  # any error that a stranger's answer may cause in a library
             problems.append(_words(error, timeout_secs))
 
-    # The limit of a socket is for each of its calls, and a name's look-up has none: a thread is left behind.
+    # A socket's limit applies to each call, and a look-up has none: the thread is abandoned at the limit.
     thread = threading.Thread(target=send, name="notify.webhook", daemon=True)
     thread.start()
     thread.join(timeout_secs)
@@ -62,7 +62,7 @@ def _split(address: str) -> SplitResult:
     """Returns the parts of an address.
 
     Raises:
-      DeliveryError: It is none.
+      DeliveryError: It is invalid.
     """
     try:
         parts = urlsplit(address)
@@ -90,14 +90,14 @@ def _authorization(parts: SplitResult) -> dict[str, str]:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A POST that is redirected would become a GET without its content."""
+    """Refuses redirects: a redirected POST would become a GET without its content."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 class _Until(io.RawIOBase):
-    """A stream that ends with TimeoutError after a deadline, also when each of its bytes is in time."""
+    """A stream that raises TimeoutError after a deadline, even if each single read is in time."""
 
     def __init__(self, stream: BinaryIO, deadline: float):
         self._stream = stream
@@ -119,10 +119,10 @@ class _Until(io.RawIOBase):
 
 
 def _opener(timeout_secs: float) -> urllib.request.OpenerDirector:
-    """Returns what opens an address, by way of the environment's proxies.
+    """Returns an opener of addresses that uses the environment's proxies.
 
     Args:
-      timeout_secs: From now, for the head of the answer.
+      timeout_secs: Time from now until the head of the answer.
     """
     deadline = time.monotonic() + timeout_secs
 
@@ -149,7 +149,7 @@ def _opener(timeout_secs: float) -> urllib.request.OpenerDirector:
 
 
 def _words(error: BaseException, timeout_secs: float) -> str:
-    """Returns what went wrong, in words of ours: those of an error may hold the address."""
+    """Returns a description of an error in our own words: its text may hold the address."""
     reason = getattr(error, "reason", None)
     if isinstance(error, urllib.error.URLError) and isinstance(reason, BaseException):
         error = reason

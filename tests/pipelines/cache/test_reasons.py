@@ -27,7 +27,7 @@ def record(*settings, data="day/taxi.csv", **fields):
         (CacheOutcome("pruned", "r7"), "nothing changed since run r7, whose artifacts are gone"),
         (CacheOutcome("asked for", "r7"), "the cache is not used"),
         (CacheOutcome("never finished"), "no earlier run has finished it"),
-        (CacheOutcome("looked up"), "what serves is looked up in each run"),
+        (CacheOutcome("looked up"), "the served version is looked up in each run"),
         (CacheOutcome("finished before"), "it was finished when the run stopped"),
     ],
 )

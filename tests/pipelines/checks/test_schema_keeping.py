@@ -3,7 +3,7 @@ from dataclasses import asdict, replace
 
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.plan.run_plan import RunRequest, plan_run
-from pipelines.root.schema.root_schema import settle_root_schema
+from pipelines.root.schema.root_schema import adopt_root_schema
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }
@@ -35,7 +35,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
     assert "is_categorical: true" in text  # the label's domain
     origin = json.loads((root / ".schema-run-1" / "origin.json").read_text())
     assert origin["kinds"] == {"x": "number", "y": "number"}
-    settle_root_schema(root)  # nothing was pushed
+    adopt_root_schema(root)  # nothing was pushed
     (root / "schema").mkdir()
     (root / "schema" / "schema.pbtxt").write_text(SCHEMA)
     keeping.prepare(str(inferred), root, "run-2")

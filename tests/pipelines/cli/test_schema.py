@@ -52,7 +52,7 @@ def test_show_prints_the_schema_and_its_origin(warm_command, root, killed):
     assert lines[1].endswith("; edited since")
     assert lines[2:4] == [
         "compared with  the data of version 6, which serves",
-        "! not used by the newest run: its schema.path = '/mine.pbtxt' goes before",
+        "! not used by the newest run: its schema.path = '/mine.pbtxt' overrides it",
     ]
 
 

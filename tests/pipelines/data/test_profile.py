@@ -150,8 +150,8 @@ def test_a_few_cells_that_make_a_column_text_are_named(tmp_path):
     result = profile(tmp_path, f"a,b\n{rows}1_0,x\n")
     assert (result.columns["a"].type, result.columns["a"].num_non_numbers) == ("string", 1)
     assert [note.split(" are no")[0] for note in result.notes()] == [
-        "column 'a' is taken for text: 1 of 31 values",
-        "column 'b' is taken for text: 1 of 31 values",
+        "column 'a' is read as text: 1 of 31 values",
+        "column 'b' is read as text: 1 of 31 values",
     ]
     assert f"the first: {tmp_path / 'data.csv'}, line 32: '1_0'" in result.notes()[0]
     # Two of 32 are more than one in a hundred: text with some numbers in it.

@@ -217,7 +217,7 @@ def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_pat
     keep_schema()  # while version 5 serves
     made = plan()
     pipeline = csv_to_serving(made, staged)
-    assert made.kept.text == ("y",)
+    assert made.type_overrides.text == ("y",)
     assert pipeline.root_schema.exec_properties["schema_file"] == str(
         tmp_path / "root" / "schema" / "schema.pbtxt"
     )
@@ -239,7 +239,7 @@ def test_the_users_schema_goes_before_that_of_the_root(plan, keep_schema, tmp_pa
     file = tmp_path / "mine.pbtxt"
     file.write_text(SCHEMA.replace("BYTES", "INT"))
     made = plan(f"schema.path={file}")
-    assert (made.root_schema, made.kept.text) == (None, ())
+    assert (made.root_schema, made.type_overrides.text) == (None, ())
     pipeline = csv_to_serving(made, StagedData(tmp_path, "data.csv", ()))
     assert pipeline.root_schema is None
     assert pipeline.example_validator.exec_properties["fixed_schema"] == 1

@@ -2,13 +2,13 @@ import pytest
 
 from components.pusher.provenance import Provenance
 from pipelines.root.history import (
+    continued_runs,
     mark_killed,
-    mended_runs,
     newest_version_ever,
     read_runs,
     run_of_version,
+    unconfirmed_pushes,
     unfinished_run,
-    unsettled_pushes,
 )
 from pipelines.root.lock import locked
 from pipelines.root.records import RunRecords
@@ -73,15 +73,15 @@ def test_a_run_that_was_killed_after_its_push_has_pushed(killed, push, tmp_path,
 
 def test_a_push_is_unsettled_until_a_run_ends_well_with_it(killed, push, tmp_path):
     root = tmp_path / "root"
-    assert unsettled_pushes(root) == ()
+    assert unconfirmed_pushes(root) == ()
     push(2000, killed.run_id)
     mark_killed(root)
-    assert unsettled_pushes(root) == (killed.run_id,)
+    assert unconfirmed_pushes(root) == (killed.run_id,)
     next_run = killed.changed(run_id="20260103-000000", status="failed", reason="disk full")
     RunRecords(root).write(next_run)
-    assert unsettled_pushes(root) == (killed.run_id,)
+    assert unconfirmed_pushes(root) == (killed.run_id,)
     RunRecords(root).write(next_run.changed(status="pushed", version="2000", reason=None))
-    assert unsettled_pushes(root) == ()
+    assert unconfirmed_pushes(root) == ()
 
 
 def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, tmp_path):
@@ -111,9 +111,9 @@ def test_runs_whose_training_others_went_on_with(killed, tmp_path):
     lost = killed.changed(run_id="20260102-030408", mended="20200101-000000")
     for record in (second, third, lost):
         records.write(record)
-    assert mended_runs(tmp_path / "root", third) == (second, killed)
-    assert mended_runs(tmp_path / "root", killed) == ()
-    assert mended_runs(tmp_path / "root", lost) == ()
+    assert continued_runs(tmp_path / "root", third) == (second, killed)
+    assert continued_runs(tmp_path / "root", killed) == ()
+    assert continued_runs(tmp_path / "root", lost) == ()
 
 
 def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed, tmp_path):

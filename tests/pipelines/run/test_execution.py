@@ -21,7 +21,7 @@ from components.pusher.provenance import Provenance
 from pipelines.cache.outcome import CacheOutcome
 from pipelines.errors import RunFailedError
 from pipelines.plan.run_plan import RunRequest, plan_run
-from pipelines.root.metadata import leftovers
+from pipelines.root.metadata import cleanup
 from pipelines.root.metadata import store as metadata_store
 from pipelines.root.metadata.place import sqlite_file
 from pipelines.root.records import RunRecords
@@ -371,8 +371,8 @@ def metadata(monkeypatch, tmp_path):
         "fingerprints_of": lambda store, run_id: said["fingerprints"].get(run_id, {}),
     }.items():
         monkeypatch.setattr(metadata_store, name, function)
-        if hasattr(leftovers, name):
-            monkeypatch.setattr(leftovers, name, function)
+        if hasattr(cleanup, name):
+            monkeypatch.setattr(cleanup, name, function)
     return said
 
 
@@ -388,15 +388,20 @@ def train(root, run_id, kind):
 
 
 @pytest.mark.parametrize("kind", ["unfinished", "finished"])
-@pytest.mark.parametrize("how", ["resumed", "mended", "mended twice", "resumed and mended"])
+@pytest.mark.parametrize(
+    "how", ["resumed", "continued", "continued twice", "resumed and continued"]
+)
 def test_a_run_goes_on_with_a_training(leave, run, killed, metadata, tmp_path, how, kind):
     leave(PASSED, version="1")
     older = killed.changed(run_id="20250101-000000")
     formers, trained = {
         "resumed": ({"unfinished": killed}, killed),
-        "mended": ({"mended": (killed,)}, killed),
-        "mended twice": ({"mended": (killed, older)}, older),  # stopped before its Trainer began
-        "resumed and mended": ({"unfinished": killed, "mended": (older,)}, older),
+        "continued": ({"continued": (killed,)}, killed),
+        "continued twice": (
+            {"continued": (killed, older)},
+            older,
+        ),  # stopped before its Trainer began
+        "resumed and continued": ({"unfinished": killed, "continued": (older,)}, older),
     }[how]
     folder = train(tmp_path / "root", trained.run_id, kind)
     metadata["outputs"] = {trained.run_id: folder} if kind == "finished" else {}
@@ -445,7 +450,7 @@ def test_what_transform_made_is_kept_if_it_can_be(
     metadata["fingerprints"][killed.run_id] = {
         types[name]: value for name, value in made.items() if value is not None
     }
-    start, recorder, runner = run(mended=(killed,), **settings)
+    start, recorder, runner = run(continued=(killed,), **settings)
     start()
     now = {part.id: value for part, value in runner.launcher.fingerprints.items()}
     assert (now["Transform"] == "of the old code") is is_kept
@@ -477,7 +482,7 @@ def test_a_cell_that_makes_a_column_text_is_noted(leave, run, data):
     data.write_text(data.read_text() + "oops,1\n")
     start, recorder, _ = run()
     start()
-    assert recorder.record.notes[0].startswith("column 'x' is taken for text: 1 of 41 values")
+    assert recorder.record.notes[0].startswith("column 'x' is read as text: 1 of 41 values")
     assert f"{data}, line 42: 'oops'" in recorder.record.notes[0]
 
 

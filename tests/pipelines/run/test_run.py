@@ -185,7 +185,7 @@ def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_
     assert cli._exit_code(record) == (2 if is_bad_input else 1)
     shown = []
     cli._say_outcome(shown.append, record)
-    assert any("`run --resume` goes on" in line for line in shown) is not is_bad_input
+    assert any("`run --resume` continues" in line for line in shown) is not is_bad_input
 
 
 @pytest.mark.parametrize("status", ["failed", "interrupted"])
@@ -193,7 +193,7 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
     shown = []
     record = killed.changed(status=status, reason="it broke", kubeflow_run="run-1")
     cli._say_outcome(shown.append, record)
-    assert any("another run goes on from here" in line for line in shown)
+    assert any("another run continues from here" in line for line in shown)
     assert not any("--resume" in line for line in shown)
 
 

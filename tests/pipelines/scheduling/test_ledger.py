@@ -28,7 +28,7 @@ def test_the_last_outcomes(ledger):
     ledger.write(tick(1, state="done", status="not_blessed"))
     ledger.write(tick(2, state="done", status="failed"))
     ledger.write(tick(3, state="skipped"))
-    ended, good = ledger.last_outcomes()
+    ended, good = ledger.last_ended()
     assert (ended.status, good.status) == ("failed", "not_blessed")
 
 
@@ -75,7 +75,7 @@ def test_what_is_not_done_is_not_folded(ledger):
         ledger.write(tick(minute, state="done", status="pushed"))
     ledger.fold(kept=1)
     assert ledger.unfinished() == tick(2)
-    assert ledger.last_outcomes()[0] == tick(5, state="done", status="pushed")
+    assert ledger.last_ended()[0] == tick(5, state="done", status="pushed")
     assert len(ledger.keys()) == 2
     ledger.write(tick(2, state="done", status="failed"))
     ledger.fold(kept=1)
@@ -96,7 +96,7 @@ def test_a_span_that_came_late_is_the_last_outcome_and_is_counted(ledger):
         ledger.write(one)
     ledger.fold(kept=2)
     ledger.write(spans[3])  # its key is below that of 7, which is in the sums
-    assert ledger.last_outcomes() == (spans[3], spans[2])
+    assert ledger.last_ended() == (spans[3], spans[2])
     assert ledger.counts() == {"pushed": 3, "failed": 1}
     ledger.fold(kept=2)
     assert ledger.keys() == ["span-6", "span-9"]

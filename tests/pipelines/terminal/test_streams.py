@@ -7,14 +7,14 @@ import pytest
 # A process of its own: pytest has its own hold on the streams.
 PROGRAM = """
 import os, sys
-from pipelines.terminal.streams import settled, use_safe_streams
+from pipelines.terminal.streams import checked_exit_code, use_safe_streams
 
 use_safe_streams()
 print("column \\U0001f600")
 print("said", file=sys.stderr)
 for descriptor in (1, 2):
     os.close(os.dup(descriptor))
-sys.exit(settled(int(sys.argv[1])))
+sys.exit(checked_exit_code(int(sys.argv[1])))
 """
 
 

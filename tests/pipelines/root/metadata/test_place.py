@@ -8,9 +8,9 @@ from pipelines.root.metadata.place import (
     connection_config,
     has_store,
     note_move,
+    record_place,
     root_id,
     server_place,
-    settle_place,
     sqlite_file,
     was_moved,
 )
@@ -25,7 +25,7 @@ def reachable(monkeypatch):
 
 
 def test_without_a_url_it_is_a_file_of_the_root(tmp_path):
-    settle_place(tmp_path, MetadataConfig())
+    record_place(tmp_path, MetadataConfig())
     assert list(tmp_path.iterdir()) == []
     assert (has_store(tmp_path), root_id(tmp_path), was_moved(tmp_path)) == (False, "", True)
     config = connection_config(tmp_path)
@@ -34,20 +34,20 @@ def test_without_a_url_it_is_a_file_of_the_root(tmp_path):
 
 
 def test_a_root_notes_its_database_and_has_an_id_there(tmp_path):
-    settle_place(tmp_path, SERVER)
+    record_place(tmp_path, SERVER)
     place = server_place(tmp_path)
     assert (place.url, place.path) == ("mysql://pipe@db:3307/mlmd", str(tmp_path))
     assert has_store(tmp_path)
     assert not was_moved(tmp_path)
-    settle_place(tmp_path, SERVER)
+    record_place(tmp_path, SERVER)
     assert server_place(tmp_path) == place
     assert "s3cret" not in (tmp_path / "metadata" / "store.json").read_text()
-    settle_place(tmp_path / "other", SERVER)
+    record_place(tmp_path / "other", SERVER)
     assert root_id(tmp_path / "other") != root_id(tmp_path) == place.root_id
 
 
 def test_it_is_reached_with_the_password_of_the_run_or_of_the_environment(tmp_path, monkeypatch):
-    settle_place(tmp_path, SERVER)
+    record_place(tmp_path, SERVER)
     monkeypatch.setenv("PIPELINES_METADATA_PASSWORD", "of the environment")
     assert connection_config(tmp_path, SERVER).mysql.password == "s3cret"
     config = connection_config(tmp_path)
@@ -59,20 +59,20 @@ def test_it_is_reached_with_the_password_of_the_run_or_of_the_environment(tmp_pa
 
 def test_a_root_stays_where_its_metadata_are(tmp_path, reachable):
     server, file = tmp_path / "server", tmp_path / "file"
-    settle_place(server, SERVER)
+    record_place(server, SERVER)
     check_place(server, SERVER)
     for other in (MetadataConfig(), MetadataConfig(url="mysql://pipe@elsewhere/mlmd")):
-        with pytest.raises(BadInputError, match=r"are in mysql://pipe@db:3307/mlmd, and what they"):
+        with pytest.raises(BadInputError, match=r"are in mysql://pipe@db:3307/mlmd, and their"):
             check_place(server, other)
     sqlite_file(file).parent.mkdir(parents=True)
     sqlite_file(file).touch()
     check_place(file, MetadataConfig())
-    with pytest.raises(BadInputError, match=r"are in .*metadata.sqlite, and what they have made"):
+    with pytest.raises(BadInputError, match=r"are in .*metadata.sqlite, and their artifacts"):
         check_place(file, SERVER)
 
 
 def test_a_root_may_be_moved_and_not_copied(tmp_path, reachable):
-    settle_place(tmp_path / "root", SERVER)
+    record_place(tmp_path / "root", SERVER)
     moved = (tmp_path / "root").rename(tmp_path / "moved")
     check_place(moved, SERVER)
     assert was_moved(moved)

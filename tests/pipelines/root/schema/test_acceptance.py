@@ -236,7 +236,7 @@ def test_a_root_that_was_moved(root, tmp_path):
     [
         ((ODD,), "20200101-000000", f"no run '20200101-000000' in .*Runs: {SECOND}, {FIRST}"),
         ((), None, f"the validation of run {SECOND} found no anomalies"),
-        ((ODD, "schema.path=mine.pbtxt"), None, "schema.path = 'mine.pbtxt', which goes before"),
+        ((ODD, "schema.path=mine.pbtxt"), None, "schema.path = 'mine.pbtxt', which overrides"),
     ],
     ids=["no such run", "nothing found", "a schema of one's own"],
 )

@@ -6,11 +6,11 @@ from components.pusher.provenance import Provenance
 from pipelines.errors import BadInputError
 from pipelines.root.schema import root_schema
 from pipelines.root.schema.root_schema import (
+    adopt_root_schema,
     prepare_root_schema,
     read_root_schema,
     replace_root_schema,
     schema_file,
-    settle_root_schema,
 )
 from tests.pushed_versions import write_version
 
@@ -45,7 +45,7 @@ def test_the_schema_of_a_run_is_the_roots_once_it_has_pushed(tmp_path):
     prepare_root_schema(tmp_path, "run-1", schema(), columns({"fare": "number"}))
     assert read_root_schema(tmp_path) is None
     push(tmp_path, 5, "run-1")
-    settle_root_schema(tmp_path)
+    adopt_root_schema(tmp_path)
     found = read_root_schema(tmp_path)
     assert found.schema == schema()
     assert found.types == {"fare": "FLOAT", "n": "INT", "city": "BYTES", "later": ""}
@@ -56,9 +56,9 @@ def test_the_schema_of_a_run_is_the_roots_once_it_has_pushed(tmp_path):
 
 def test_a_run_that_did_not_push_leaves_none(tmp_path):
     prepare_root_schema(tmp_path, "run-1", schema(), [])
-    settle_root_schema(tmp_path, "run-1")
+    adopt_root_schema(tmp_path, "run-1")
     assert hidden(tmp_path) == [".schema-run-1"]  # it goes on
-    settle_root_schema(tmp_path, "run-2")
+    adopt_root_schema(tmp_path, "run-2")
     assert (hidden(tmp_path), read_root_schema(tmp_path)) == ([], None)
 
 
@@ -67,7 +67,7 @@ def test_a_run_that_was_killed_after_its_push_has_not_lost_it(tmp_path, folder):
     prepare_root_schema(tmp_path, "run-1", schema(), [])
     push(tmp_path, 5, "run-1", folder)
     assert read_root_schema(tmp_path).schema == schema()  # the next run plans with it
-    settle_root_schema(tmp_path, "run-2")
+    adopt_root_schema(tmp_path, "run-2")
     assert schema_file(tmp_path).is_file()
     assert read_root_schema(tmp_path).origin.run_id == "run-1"
 
@@ -89,12 +89,12 @@ def test_a_run_that_is_killed_while_it_settles(tmp_path, monkeypatch, moved):
         root_schema.shutil, "rmtree", lambda folder: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
-        settle_root_schema(tmp_path)
+        adopt_root_schema(tmp_path)
     monkeypatch.undo()
     for _ in range(2):
         found = read_root_schema(tmp_path)
         assert (found.schema, found.origin.run_id) == (schema(), "run-1")
-        settle_root_schema(tmp_path)
+        adopt_root_schema(tmp_path)
     assert not found.is_edited
     assert hidden(tmp_path) == []
 
@@ -102,10 +102,10 @@ def test_a_run_that_is_killed_while_it_settles(tmp_path, monkeypatch, moved):
 def test_a_later_push_does_not_replace_it(tmp_path):
     prepare_root_schema(tmp_path, "run-1", schema(), [])
     push(tmp_path, 5, "run-1")
-    settle_root_schema(tmp_path)
+    adopt_root_schema(tmp_path)
     prepare_root_schema(tmp_path, "run-2", schema('feature { name: "z" }'), [])
     push(tmp_path, 6, "run-2")
-    settle_root_schema(tmp_path)
+    adopt_root_schema(tmp_path)
     assert read_root_schema(tmp_path).origin.run_id == "run-1"
     assert hidden(tmp_path) == []
 

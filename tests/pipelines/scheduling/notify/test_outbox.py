@@ -130,7 +130,7 @@ def test_what_is_given_up_is_put_aside_with_its_reason(outbox, letter, receiver,
 def test_what_nobody_is_to_be_told_any_more_is_put_aside(outbox, letter):
     outbox.put(letter, CONFIG)
     send(outbox, None)
-    assert "not there any more" in outbox.undelivered()[0].reason
+    assert "the schedule is gone" in outbox.undelivered()[0].reason
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from pipelines.root.metadata.leftovers import tidy_root
+from pipelines.root.metadata.cleanup import tidy_root
 
 LEFT = (
     "serving/.pushing-1a/saved_model.pb",

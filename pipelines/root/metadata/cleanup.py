@@ -1,4 +1,4 @@
-"""What killed runs have left behind in a root. The next run removes it; it holds the root's lock."""
+"""Removes the remains of killed runs from a root. The caller, the next run, holds the root's lock."""
 
 import logging
 import shutil
@@ -21,18 +21,18 @@ _LOGGER = logging.getLogger(__name__)
 def tidy_root(
     root: Path,
     run_id: str,
-    *mended: str,
+    *continued: str,
     settings: MetadataConfig | None = None,
 ) -> list[str]:
-    """Removes what killed runs have left, and makes a root that was moved whole again.
+    """Removes the remains of killed runs, and repairs the paths of a root that was moved.
 
-    Returns a note for each training that is lost by that.
+    Returns a note for each training that is lost by this.
 
     Args:
-      root: Of the pipeline.
-      run_id: The run that is about to begin, or to go on; what it has left itself is kept.
-      mended: Runs with whose training it goes on; that is kept, too.
-      settings: Where ML Metadata is. Default: what the root has noted.
+      root: Root folder of the pipeline.
+      run_id: Id of the run that is about to start or resume; its own files are kept.
+      continued: Ids of the runs whose training it continues; their files are kept, too.
+      settings: Location of ML Metadata. Default: the one recorded in the root.
     """
     killed: list[int] = []
     if has_store(root):
@@ -44,20 +44,20 @@ def tidy_root(
         killed = cancel_killed_executions(store, run_id, root_id(root))
         del store
     lost = []
-    for leftover in _leftovers(root, (run_id, *mended), killed):
-        former = run_of(leftover) if leftover.parent.name == UNFINISHED_DIR else None
-        step = trained_step(leftover) if former else None
+    for path in _orphaned_paths(root, (run_id, *continued), killed):
+        former = run_of(path) if path.parent.name == UNFINISHED_DIR else None
+        step = trained_step(path) if former else None
         if step:
             lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
-        _LOGGER.info("Removing %s, which a killed run has left", leftover)
-        if leftover.is_dir():
-            shutil.rmtree(leftover)
+        _LOGGER.info("Removing %s, which a killed run has left", path)
+        if path.is_dir():
+            shutil.rmtree(path)
         else:
-            leftover.unlink()
+            path.unlink()
     return lost
 
 
-def _leftovers(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
+def _orphaned_paths(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
     for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
         yield from sorted(root.glob(pattern))
     for pattern in (

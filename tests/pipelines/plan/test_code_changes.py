@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint
 from pipelines.errors import BadInputError
-from pipelines.plan.changed_code import touches_training
+from pipelines.plan.code_changes import touches_training
 from pipelines.plan.run_plan import RunRequest, plan_run
 
 MODULE = """

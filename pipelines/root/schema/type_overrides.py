@@ -1,7 +1,7 @@
-"""Columns that are read as the root's schema has them, though the new cells look otherwise.
+"""Columns that are read with their type in the root's schema, though the new cells look different.
 
-A model that serves takes a number as float32 or as text, and its clients send it so. A file in which a
-column of other numbers happens to hold whole ones, or a column of codes digits alone, must not change that.
+A served model takes a number as float32 or as text, and its clients send it so. That must not change when
+the decimal numbers of a column happen to be whole in one file, or its codes happen to be digits.
 """
 
 from collections.abc import Collection, Mapping
@@ -23,15 +23,15 @@ _USES: dict[str, ColumnUse] = {
 
 
 @dataclass(frozen=True)
-class KeptTypes:
-    """How columns are read.
+class TypeOverrides:
+    """Columns whose type comes from the root's schema, not from their cells.
 
     Attributes:
       text: Columns that stay text though their cells are numbers.
       floats: Columns that are float32 though their cells are whole numbers.
-      uses: What some of these are taken for, as in the run that the schema is from.
+      uses: Use of some of these columns, as in the schema's run.
       new: Columns that the schema does not have.
-      decimals: Decimal mark of numbers that stay text, as their cells were written in that run.
+      decimals: Decimal mark of numbers that stay text, as in the cells of that run.
     """
 
     text: tuple[str, ...] = ()
@@ -41,18 +41,18 @@ class KeptTypes:
     decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
 
     def apply_to(
-        self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], uses_new: bool = False
+        self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], use_new_columns: bool = False
     ) -> tuple[CsvProfile, dict[str, ColumnKind]]:
-        """Returns the profile and the kinds of the columns, of these types.
+        """Returns the profile and the kinds of the columns, with these types.
 
         Args:
-          profile: Of the files.
-          kinds: What the columns are taken for.
-          uses_new: Whether new columns are as good as others. By default one that the configuration does
-            not name is marked as new, and the generic model does not use it.
+          profile: Profile of the files.
+          kinds: Kind of each column.
+          use_new_columns: Uses new columns like others. By default a new column without a configured use is
+            marked as new, and the generic model does not use it.
         """
         types: dict[str, ColumnType] = {
-            # Some stay text by what they are, such as codes with leading zeros: they are read as ever.
+            # Some stay text by their kind, such as codes with leading zeros: they are read as before.
             **{name: "string" for name in self.text if not kinds[name].keeps_text},
             **dict.fromkeys(self.floats, "float"),
         }
@@ -65,7 +65,7 @@ class KeptTypes:
                 kind,
                 keeps_text=kind.keeps_text or name in self.text,
                 is_given=kind.is_given and name not in self.uses,
-                is_new=name in self.new and not uses_new and not kind.is_given,
+                is_new=name in self.new and not use_new_columns and not kind.is_given,
                 decimal=self.decimals.get(name, kind.decimal),
             )
             for name, kind in kinds.items()
@@ -73,19 +73,19 @@ class KeptTypes:
         return replace(profile, columns=columns), as_kept
 
 
-def kept_notes(kept: KeptTypes, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
-    """Returns which columns are read otherwise than they look, one sentence each.
+def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
+    """Returns one sentence for each column that is not read with the type of its cells.
 
     Args:
-      kept: How columns are read.
-      kinds: What they would be taken for without the root's schema.
+      overrides: Columns whose type comes from the root's schema.
+      kinds: Kinds of the columns without the root's schema.
     """
-    as_text = tuple(name for name in kept.text if not kinds[name].keeps_text)
+    as_text = tuple(name for name in overrides.text if not kinds[name].keeps_text)
     return tuple(
         f"column {name!r} holds {what} alone; it is read as {as_type}, as the root's schema has it"
         for names, what, as_type in (
             (as_text, "numbers", "text"),
-            (kept.floats, "whole numbers", "float32"),
+            (overrides.floats, "whole numbers", "float32"),
         )
         for name in names
     )
@@ -94,15 +94,15 @@ def kept_notes(kept: KeptTypes, kinds: Mapping[str, ColumnKind]) -> tuple[str, .
 def changed_kinds(
     root_schema: RootSchema | None, kinds: Mapping[str, ColumnKind]
 ) -> tuple[str, ...]:
-    """Returns what is taken for something else than in the run that the root's schema is from.
+    """Returns one sentence for each column whose kind has changed since the schema's run.
 
     Args:
-      root_schema: The root's.
-      kinds: What the columns are taken for now.
+      root_schema: Schema of the root.
+      kinds: Kinds of the columns now.
     """
     before = root_schema.origin.kinds if root_schema and root_schema.origin else {}
     return tuple(
-        f"column {name!r} was taken for {before[name]}, and is taken for {kind.name} now"
+        f"column {name!r} was read as {before[name]}, and is read as {kind.name} now"
         for name, kind in kinds.items()
         if name in before
         and not kind.is_given
@@ -111,25 +111,25 @@ def changed_kinds(
     )
 
 
-def kept_types(
+def find_type_overrides(
     profile: CsvProfile, root_schema: RootSchema | None, given: Collection[str] = ()
-) -> KeptTypes:
-    """Returns how columns are read that look otherwise than the root's schema has them.
+) -> TypeOverrides:
+    """Returns the columns whose cells look different from their type in the root's schema.
 
     Args:
-      profile: Of the files.
-      root_schema: The root's; None leaves all columns as they look.
-      given: Columns of which the configuration says what they are.
+      profile: Profile of the files.
+      root_schema: Schema of the root; None leaves all columns as they look.
+      given: Columns whose kind is configured.
     """
     if root_schema is None:
-        return KeptTypes()
+        return TypeOverrides()
     types = root_schema.types
     kinds = root_schema.origin.kinds if root_schema.origin else {}
     text: list[str] = []
     floats: list[str] = []
     uses: dict[str, ColumnUse] = {}
     for name, column in profile.columns.items():
-        # `NA` and the like make text of a column of numbers by themselves.
+        # `NA` and the like turn a column of numbers into text by themselves.
         looks_numeric = column.is_numeric and not column.holds_missing_tokens
         if types.get(name) == "BYTES" and looks_numeric:
             text.append(name)
@@ -138,10 +138,10 @@ def kept_types(
         else:
             continue
         use = _USES.get(kinds.get(name, ""))
-        is_date = use == "date"  # whether cells are dates, they say themselves
+        is_date = use == "date"  # only the cells show whether they are dates
         if use and not is_date and name not in given:
             uses[name] = use
     new = tuple(name for name in profile.columns if name not in types)
     known = root_schema.origin.decimals if root_schema.origin else {}
     decimals = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
-    return KeptTypes(tuple(text), tuple(floats), uses, new, decimals)
+    return TypeOverrides(tuple(text), tuple(floats), uses, new, decimals)

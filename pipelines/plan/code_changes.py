@@ -1,4 +1,4 @@
-"""A run that goes on though the code of the model was changed since it began."""
+"""Decides whether a run can be resumed although the code of the model has changed."""
 
 from pathlib import Path
 
@@ -14,17 +14,17 @@ _SHOWN = 3
 def touches_training(
     root: Path, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
 ) -> bool:
-    """Returns whether the code has changed where a run uses it that is to go on.
+    """Returns whether the changed code is used by the run that is to be resumed.
 
     Args:
-      root: Of the pipeline.
-      records: Of the run, and of those whose training it went on with.
-      code: As it is now.
-      where: The name of the code, for the error.
-      force: Whether to go on in that case.
+      root: Root folder of the pipeline.
+      records: Record of the run, and records of the runs whose training it continued.
+      code: Present code.
+      where: Name of the code, for the error.
+      force: Resumes in that case.
 
     Raises:
-      BadInputError: It has, and `force` is not given. The message says what would be lost.
+      BadInputError: It is used, and `force` is not given. The message names the possible loss.
     """
     record = records[0]
     if code_fingerprint(code) == record.code_fingerprint:
@@ -47,7 +47,7 @@ def touches_training(
 
 
 def trained_step(root: Path, records: tuple[RunRecord, ...]) -> int | None:
-    """Returns the step that an unfinished training of these runs has reached, None without one."""
+    """Returns the last step of an unfinished training of these runs, None without one."""
     from components.trainer import unfinished
 
     for record in records:
@@ -59,7 +59,7 @@ def trained_step(root: Path, records: tuple[RunRecord, ...]) -> int | None:
 
 
 def _changed_definitions(record: RunRecord, code: ModelCode) -> list[str]:
-    """Returns what was added, changed or removed; empty if the run did not record its code."""
+    """Returns the added, changed and removed definitions; none if the run did not record its code."""
     before = record.code_definitions
     now = {name: definition.digest for name, definition in code_definitions(code).items()}
     return [
@@ -68,7 +68,7 @@ def _changed_definitions(record: RunRecord, code: ModelCode) -> list[str]:
 
 
 def _used(changed: list[str], code: ModelCode) -> list[str]:
-    """Returns those that Transform or the Trainer may use; what was removed is one of them."""
+    """Returns the definitions that Transform or the Trainer may use, including removed ones."""
     definitions = code_definitions(code)
     module = code.preprocessing_fn.rpartition(".")[0]
     trainer = code.trainer_path or f"{module}.{code.trainer}"

@@ -5,6 +5,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from pipelines.config.load import load_config
 from pipelines.plan.data_plan import plan_data, read_data
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
+from pipelines.root.schema.type_overrides import TypeOverrides
 
 SCHEMA = """
 feature { name: "fare" type: FLOAT }
@@ -50,10 +51,10 @@ def read(tmp_path):
 
 def test_columns_are_read_as_the_root_has_them(read):
     data, plan = read()
-    assert data.kept.text == ("size", "money", "flag", "y")
-    assert data.kept.floats == ("fare",)
-    assert data.kept.new == ("extra",)
-    assert data.kept.uses == {
+    assert data.type_overrides.text == ("size", "money", "flag", "y")
+    assert data.type_overrides.floats == ("fare",)
+    assert data.type_overrides.new == ("extra",)
+    assert data.type_overrides.uses == {
         "fare": "number",
         "size": "category",
         "money": "number",
@@ -76,7 +77,7 @@ def test_columns_are_read_as_the_root_has_them(read):
 
 def test_without_a_schema_columns_are_what_they_look_like(read):
     data, plan = read(schema="", kinds=None)
-    assert (data.kept.text, data.kept.floats, data.kept.new) == ((), (), ())
+    assert data.type_overrides == TypeOverrides()
     assert plan.text_columns == ()
     assert plan.label.values == "number"
     assert "extra" in plan.columns
@@ -104,8 +105,8 @@ def test_the_configuration_goes_before_what_columns_were_taken_for(read):
 
 def test_a_schema_of_unknown_origin_keeps_types_alone(read):
     data, plan = read(kinds=None)
-    assert data.kept.text == ("size", "money", "flag", "y")
-    assert data.kept.uses == {}
+    assert data.type_overrides.text == ("size", "money", "flag", "y")
+    assert data.type_overrides.uses == {}
     assert "size" in plan.text_columns
 
 
@@ -134,10 +135,10 @@ def test_codes_with_leading_zeros_are_read_as_in_the_run_that_left_the_schema(tm
 
 def test_what_is_taken_for_something_else_now_is_said(read):
     data, _ = read(kinds={**KINDS, "n": "category", "size": "date", "flag": "category"})
-    said = [text for text in data.findings if "was taken for" in text]
+    said = [text for text in data.findings if "was read as" in text]
     assert said == [
-        "column 'size' was taken for date, and is taken for number now",
-        "column 'n' was taken for category, and is taken for number now",
+        "column 'size' was read as date, and is read as number now",
+        "column 'n' was read as category, and is read as number now",
     ]
 
 
@@ -158,7 +159,7 @@ def test_numbers_beside_words_for_missing_are_text_by_themselves(read, tmp_path)
     cells = lines[5].split(",")
     cells[2] = "NA"
     file.write_text("\n".join([*lines[:5], ",".join(cells), *lines[6:]]) + "\n")
-    assert "money" not in read()[0].kept.text
+    assert "money" not in read()[0].type_overrides.text
     plans = [read()[1], read(schema="")[1]]
     assert [plan.text_columns for plan in plans][1] == ()
     assert "money" not in plans[0].text_columns
