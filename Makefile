@@ -75,9 +75,10 @@ test-tf1: $(STAMP)  ## the comparisons with tf.estimator 2.15, after tf.compat.v
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)
 
-lint: $(STAMP)  ## format, lint, types, layers
+lint: $(STAMP)  ## format, lint, words of docstrings, types, layers
 	@$(BIN)/ruff format --quiet --check || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
+	@$(BIN)/python scripts/lint/words.py
 	@$(BIN)/mypy --no-error-summary
 	@report=$$($(BIN)/lint-imports) || { echo "$$report" >&2; exit 1; }
 
