@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.config.flat import flat_settings
 from pipelines.data.spans import name_spans
 from pipelines.root.records import RunRecord
 
@@ -142,7 +143,7 @@ def _definition(name: str) -> str:
 def _settings(component: str, former: RunRecord | None, now: RunRecord) -> Iterator[str]:
     if former is None:
         return
-    before, after = _flat(former.config), _flat(now.config)
+    before, after = flat_settings(former.config), flat_settings(now.config)
     for key in dict.fromkeys((*before, *after)):
         if key in _NO_SETTING or not key.startswith(_SECTIONS.get(component, ())):
             continue
@@ -153,13 +154,3 @@ def _settings(component: str, former: RunRecord | None, now: RunRecord) -> Itera
 def _shown(value: Any) -> str:
     text = "none" if value is None else str(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat

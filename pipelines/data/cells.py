@@ -58,7 +58,7 @@ def find_cell(
 def list_rows(file: Path, dialect: Dialect = COMMAS) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows below the header with the lines on which they start."""
     with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = csv.reader(stream, delimiter=dialect.delimiter, quotechar=dialect.quote)
+        reader = dialect.reader(stream)
         start, is_header = 1, True
         for row in reader:
             if row and not is_header:

@@ -2,10 +2,11 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 _DELIMITERS = (",", ";", "\t", "|")
 _MAX_ROWS = 1_000
@@ -29,6 +30,15 @@ class Dialect:
     def is_plain(self) -> bool:
         """True if CsvExampleGen reads it."""
         return self == Dialect()
+
+    def reader(self, lines: Iterable[str], **settings: Any) -> Any:
+        """Returns a `csv.reader` over lines.
+
+        Args:
+          lines: Lines of a file, such as a stream opened with `newline=""`.
+          **settings: Further settings of the reader, such as `strict=True`.
+        """
+        return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, **settings)
 
     def __str__(self) -> str:
         quotes = "double" if self.quote == '"' else "single"

@@ -4,7 +4,6 @@ import codecs
 import csv
 from collections import Counter
 from pathlib import Path
-from typing import Any, TextIO
 
 from pipelines.data.byte_checks import check_format
 from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
@@ -42,11 +41,11 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             header: list[str] = next(
-                (row for row in _reader(stream, dialect, strict=True) if row), []
+                (row for row in dialect.reader(stream, strict=True) if row), []
             )
     except UnicodeDecodeError as error:
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            readable: list[str] = next((row for row in _reader(stream, dialect) if row), [])
+            readable: list[str] = next((row for row in dialect.reader(stream) if row), [])
         raise BadInputError(describe_fault(file, readable, str(error), dialect)) from error
     except csv.Error as error:
         raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error
@@ -131,7 +130,7 @@ def describe_fault(
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
     with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = _reader(stream, dialect)
+        reader = dialect.reader(stream)
         start = 1
         for row_number, row in enumerate(row for row in reader if row):
             long = next((index for index, cell in enumerate(row) if len(cell) > MAX_FIELD_CHARS), 0)
@@ -143,10 +142,6 @@ def describe_fault(
                 return _describe_ragged_row(file, header, row, start, row_number)
             start = reader.line_num + 1
     return f"{file}: {parser_message}"
-
-
-def _reader(stream: TextIO, dialect: Dialect, **settings: Any) -> Any:
-    return csv.reader(stream, delimiter=dialect.delimiter, quotechar=dialect.quote, **settings)
 
 
 def describe_long_field(file: Path, line: int, column: str, value: str) -> str:

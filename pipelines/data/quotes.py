@@ -69,7 +69,7 @@ def check_quotes(
 
     irregular, start, doubts = False, 1, []
     with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = csv.reader(counted(stream), delimiter=dialect.delimiter, quotechar=dialect.quote)
+        reader = dialect.reader(counted(stream))
         for row in reader:
             field = _Field(file, header, start, lines, row)
             if num_quotes % 2:
@@ -138,8 +138,7 @@ class _RowShape:
         """Returns the fields of a line, with and without quotes, where their number is right."""
         if self._num_columns < 2:
             return []
-        dialect = self._dialect
-        reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+        reader = self._dialect.reader([line])
         readings = (self._split(line), [cell.strip() for cell in next(reader, [])])
         return [cells for cells in readings if len(cells) == self._num_columns]
 
@@ -240,7 +239,7 @@ class _Field:
 def _is_open(lines: Sequence[str], dialect: Dialect) -> bool:
     """Returns whether a row ends within quotes."""
     try:
-        list(csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True))
+        list(dialect.reader(lines, strict=True))
     except csv.Error as error:
         return "unexpected end of data" in str(error)
     return False

@@ -132,11 +132,7 @@ def _copy(
     position = None if required_label is None else header.index(required_label)
     with source.open(encoding="utf-8-sig", newline="") as reader, any_field_size():
         dialect = profile.dialect
-        rows: Iterator[Row] = (
-            row
-            for row in csv.reader(reader, delimiter=dialect.delimiter, quotechar=dialect.quote)
-            if row
-        )
+        rows: Iterator[Row] = (row for row in dialect.reader(reader) if row)
         next(rows)
         kept = (
             row for row in rows if position is None or row[position].strip() not in MISSING_TOKENS

@@ -1,9 +1,8 @@
 """Makes the plan of a run: the request, checked against the data. Nothing is written yet."""
 
-from typing import Any
-
 from pipelines.beam.options import engine_name
 from pipelines.cache.fingerprints import model_fingerprint
+from pipelines.config.flat import flat_settings
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.definitions.run_plan import RunPlan
@@ -110,7 +109,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     )
     known = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
+        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
         for one in (known, config)
     )
     for key in dict.fromkeys((*before, *now)):
@@ -143,13 +142,3 @@ def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) ->
         raise BadInputError(
             f"--resume: run {unfinished.run_id} ended as its data did not fit, and would again. {advice}"
         )
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Returns the values of a configuration by `section.key`."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat |= (
-            _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-        )
-    return flat
