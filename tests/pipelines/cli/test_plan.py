@@ -50,9 +50,9 @@ def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
     ("settings", "said"),
     [
         (['evaluator.metrics=["acu"]'], "Did you mean 'auc'"),
-        (['evaluator.metrics=["mean_squared_error"]'], "is no metric for a binary problem"),
+        (['evaluator.metrics=["mean_squared_error"]'], "is not a metric for a binary problem"),
         (['evaluator.slices=[["z"]]'], "no column 'z'"),
-        (["evaluator.default_checks=false"], "nothing says then whether a model is good enough"),
+        (["evaluator.default_checks=false"], "then there are no criteria for a model"),
         (["evaluator.label=z"], "has no such label"),
         (['example_validator.moving=["z"]'], "no column 'z'"),
         (["schema.path=none.pbtxt"], "none.pbtxt cannot be read"),

@@ -181,7 +181,7 @@ def test_a_recurring_run(request_of):
         ({"on_new_span": True}, "--on-new-span is watched by"),
         ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow knows"),
         ({"every": "6h", "timeout": "2h"}, "--timeout is for a schedule of this machine"),
-        ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is no minute'),
+        ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is not a valid minute'),
         (
             {"every": "6h", "param": ("train_step=5",)},
             "--param train_step: .* Did you mean train_steps",
