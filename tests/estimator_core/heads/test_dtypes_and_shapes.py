@@ -129,7 +129,7 @@ def test_shapes_known_when_the_graph_runs(
                 tensors,
                 (
                     np.zeros([4, head.logits_dimension]),
-                    np.zeros(fed),
+                    np.ones(fed),
                     np.ones(weights_shape),
                 ),
                 strict=True,

@@ -522,7 +522,7 @@ def test_every_column_is_listed(leave, run, shown):
     start, recorder, _ = run()
     start()
     assert [row["name"] for row in recorder.record.columns] == ["x", "y"]
-    assert "  x       number     number" in shown.getvalue()
+    assert "  x       number  number" in shown.getvalue()
 
 
 def test_beams_options_are_those_of_the_configuration(leave, run):
