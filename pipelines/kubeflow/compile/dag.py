@@ -1,6 +1,5 @@
 """The steps of the compiled pipeline, taken from the definition that all runners share."""
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,8 +117,3 @@ def component_roles(pipeline: "CsvToServing") -> dict[str, str]:
 def type_path(artifact_type: type) -> str:
     """Returns the import path of an artifact's type."""
     return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
-
-
-def task_name(component: str) -> str:
-    """Returns the name of a step on Kubeflow, such as `csv-example-gen`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", component).lower()

@@ -1,6 +1,4 @@
-import pytest
-
-from pipelines.kubeflow.compile.dag import pipeline_steps, task_name
+from pipelines.kubeflow.compile.dag import pipeline_steps
 
 
 def steps(curated_schema=False):
@@ -36,11 +34,3 @@ def test_the_pusher_gets_what_is_kept_for_the_next_run():
 def test_a_curated_schema_has_no_input():
     assert steps()["schema_gen"].inputs == {"statistics": ("statistics_gen", "statistics")}
     assert steps(curated_schema=True)["schema_gen"].inputs == {}
-
-
-@pytest.mark.parametrize(
-    ("component", "name"),
-    [("CsvExampleGen", "csv-example-gen"), ("Plan", "plan"), ("SchemaGen", "schema-gen")],
-)
-def test_a_task_is_named_after_its_component(component, name):
-    assert task_name(component) == name

@@ -102,9 +102,10 @@ def test_a_command_that_fails_hangs_or_is_not_there():
         deliver(NotifyConfig(command="/no/such program"), CONTENT)
 
 
-def test_a_command_that_does_not_read_its_input():
-    with contextlib.suppress(DeliveryError):
-        deliver(command("pass"), {"text": "x" * 1_000_000})
+def test_a_command_that_does_not_read_its_input_has_taken_the_notification(tmp_path):
+    taken = tmp_path / "taken"
+    deliver(command(f'open("{taken}", "w").close()'), {"text": "x" * 1_000_000})
+    assert taken.exists()
 
 
 def test_both_are_told_though_one_fails(hook):
