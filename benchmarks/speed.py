@@ -138,7 +138,7 @@ def show(results: dict[str, Any], works: Sequence[Work], args: argparse.Namespac
     """Prints the table, and writes the page."""
     rows = speed_table.table(works, results, args.by_processor)
     if rows:
-        lines = [speed_table.cells(row, args.by_processor) for row in rows]
+        lines = speed_table.lines(rows, args.by_processor)
         print(tables.format_table(speed_table.HEADER, lines))
         print(speed_runs.conditions(results, works))
     for line in speed_growth.memory_lines(results):

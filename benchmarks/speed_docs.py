@@ -76,7 +76,7 @@ def write(
     folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
         (folder / name).write_text(svg, encoding="utf-8")
-    lines = [speed_table.cells(row, by_processor) for row in rows]
+    lines = speed_table.lines(rows, by_processor)
     images = [f"![{text}](figures/{name})" for name, text in texts.items() if name in figures]
     parts = [conditions, speed_table.markdown(lines), *images, *speed_growth.memory_lines(results)]
     made = "\n\n".join(part.strip() for part in parts)

@@ -129,7 +129,7 @@ def memory_lines(results: dict[str, Any]) -> list[str]:
             growth = memory_growth(one["steps"], one["resident_bytes"])
             first, last = (one["resident_bytes"][index] / _MEBIBYTE for index in (0, -1))
             lines.append(
-                f"Memory of {name}: {first:.0f} MiB at the first look, {last:.0f} MiB after "
+                f"Memory of {name}: {first:.0f} MiB at first, {last:.0f} MiB after "
                 f"{one['steps'][-1]:,}; {growth:+,.1f} bytes a {unit}."
             )
     return lines

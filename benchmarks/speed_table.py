@@ -8,9 +8,7 @@ from typing import Any
 
 from benchmarks.speed_works import BEST_KERAS, Work
 
-HEADER = (
-    "", "unit", "ours", "it", "time: it / ours", "range", "processor: it / ours", "range", "aim", "",
-)  # fmt: skip
+HEADER = ("", "beside", "ours", "it", "time: it / ours", "processor: it / ours", "aim")
 LOSS_TOLERANCE = 0.15
 """Share of a loss, or of a fifth of the untrained one if that is more, by which losses may differ."""
 
@@ -58,6 +56,9 @@ class Ratios:
             )
         values = [other / own for own, other in zip(ours, its, strict=True)]
         return cls(statistics.median(values), min(values), max(values))
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f}x ({self.least:.2f}-{self.most:.2f})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,21 +138,25 @@ def table(works: Sequence[Work], results: Mapping[str, Any], by_processor: bool)
     ]
 
 
-def cells(row: Row, by_processor: bool) -> list[str]:
-    """Returns a line of the table, in the order of HEADER."""
-    met = row.is_met(by_processor)
-    return [
-        f"({row.work.letter}) {row.work.title}: {row.peer}",
-        row.work.unit,
-        " / ".join(duration(secs) for secs in row.ours),
-        " / ".join(duration(secs) for secs in row.its),
-        f"{row.time.median:.2f}x",
-        f"{row.time.least:.2f}-{row.time.most:.2f}",
-        f"{row.processor.median:.2f}x",
-        f"{row.processor.least:.2f}-{row.processor.most:.2f}",
-        "" if row.target is None else f"{row.target:g}x",
-        "" if met is None else "met" if met else "short",
-    ]
+def lines(rows: Sequence[Row], by_processor: bool) -> list[list[str]]:
+    """Returns the cells of the rows, in the order of HEADER; the first row of a work names it."""
+    made = []
+    for above, row in zip([None, *rows], rows, strict=False):
+        is_first = above is None or above.work != row.work
+        aim = "" if row.target is None else f"{row.target:g}x"
+        if (met := row.is_met(by_processor)) is not None:
+            aim += ", met" if met else ", short"
+        title = f"({row.work.letter}) {row.work.title}"
+        ours = f"{_both(row.ours)} per {row.work.unit}"
+        own = [title, row.peer, ours] if is_first else ["", row.peer, ""]
+        made.append([*own, _both(row.its), str(row.time), str(row.processor), aim])
+    return made
+
+
+def _both(secs: tuple[float, float]) -> str:
+    time, processor = map(duration, secs)
+    amount, unit = time.split()
+    return f"{amount if processor.endswith(f' {unit}') else time} / {processor}"
 
 
 def duration(secs: float) -> str:
@@ -164,8 +169,8 @@ def duration(secs: float) -> str:
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """Returns lines of cells as a table of Markdown, with HEADER."""
-    lines = [HEADER, ["---"] + ["--:"] * (len(HEADER) - 1), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    table = [HEADER, ["---"] * 2 + ["--:"] * (len(HEADER) - 2), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in table)
 
 
 def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[str]:

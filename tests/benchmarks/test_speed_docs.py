@@ -43,8 +43,8 @@ def test_the_page_and_its_figures(tmp_path, rows):
     speed_docs.write(page, rows, results, "Measured today.", by_processor=True)
     text = page.read_text()
     assert "Measured today." in text
-    assert "| (f) evaluate: tf.estimator 2.15 | row | 1 us / 2 us | 4 us / 6 us | 4.00x |" in text
-    assert "Memory of estimator_core: 512 MiB at the first look, 512 MiB after 3,000;" in text
+    assert "| (f) evaluate | tf.estimator 2.15 | 1 / 2 us per row | 4 / 6 us | 4.00x " in text
+    assert "Memory of estimator_core: 512 MiB at first, 512 MiB after 3,000;" in text
     names = ["speed-batch.svg", "speed-features.svg", "speed-memory.svg", "speed-ratios.svg"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
     assert all(f"](figures/{name})" in text for name in names)

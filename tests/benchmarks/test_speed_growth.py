@@ -70,6 +70,6 @@ def test_memory_that_grows_by_three_bytes_a_step_after_the_first_tenth():
 def test_lines_about_memory():
     one = {"steps": [10, 20, 30], "resident_bytes": [2**20, 2**21, 3 * 2**20]}
     results = {"memory": {"measured": {OURS: one}}, "memory_evaluate": {"measured": {OURS: one}}}
-    start = "Memory of estimator_core: 1 MiB at the first look, 3 MiB after 30; +104,857.6 bytes a "
+    start = "Memory of estimator_core: 1 MiB at first, 3 MiB after 30; +104,857.6 bytes a "
     assert speed_growth.memory_lines(results) == [f"{start}step.", f"{start}call of evaluate."]
     assert speed_growth.memory_lines({}) == []

@@ -1,5 +1,7 @@
 """The arithmetic of the table of speeds, with figures that can be worked out by hand."""
 
+import dataclasses
+
 import pytest
 
 from benchmarks import speed_table
@@ -63,20 +65,22 @@ def test_the_best_of_keras_depends_on_what_is_judged_by():
     assert [row.target for row in rows] == [3.0, 1.2, None]
 
 
-def test_the_cells_of_a_row():
-    (row, *_) = speed_table.rows_of(WORK, RUNS, by_processor=False)
-    assert speed_table.cells(row, by_processor=False) == [
-        "(x) a work: tf.estimator 2.15",
-        "step",
-        "2 s / 2 s",
-        "8 s / 6 s",
-        "3.00x",
-        "2.00-4.00",
-        "3.00x",
-        "2.00-4.00",
-        "3x",
-        "met",
+def test_the_first_row_of_a_work_names_it():
+    rows = speed_table.rows_of(WORK, RUNS, by_processor=False)
+    other = speed_table.rows_of(dataclasses.replace(WORK, letter="y"), RUNS[:2], False)
+    ratios = "3.00x (2.00-4.00)"
+    first, second, *_, last = speed_table.lines([*rows, *other], by_processor=False)
+    assert first == [
+        "(x) a work",
+        "tf.estimator 2.15",
+        "2 / 2 s per step",
+        "8 / 6 s",
+        ratios,
+        ratios,
+        "3x, met",
     ]
+    assert (second[0], second[2], second[6]) == ("", "", "")
+    assert last[0] == "(y) a work"
 
 
 def test_the_table_has_the_works_that_were_measured():
@@ -92,7 +96,7 @@ def test_durations_have_three_digits():
 
 
 def test_markdown_has_a_line_for_each_row():
-    text = speed_table.markdown([["a"] * len(speed_table.HEADER), ["b"] * len(speed_table.HEADER)])
+    text = speed_table.markdown([[name] * len(speed_table.HEADER) for name in "ab"])
     lines = text.splitlines()
     assert len(lines) == 4
     assert {line.count("|") for line in lines} == {len(speed_table.HEADER) + 1}
