@@ -29,7 +29,11 @@ from sklearn import (
 )
 
 from components.evaluator.gate.default_checks import DefaultChecks, run_checks
-from components.evaluator.gate.outcomes import LabelTally, ProblemType, outcomes
+from components.evaluator.gate.labelled_predictions import (
+    LabelledPredictions,
+    LabelTally,
+    ProblemType,
+)
 
 Array = npt.NDArray[np.float64]
 Data = tuple[Array, Array]
@@ -168,7 +172,7 @@ def _then(months: Months, said: Array) -> tuple[str, float, float]:
     """Returns the metric, the baseline's value and the trivial model's value when it was pushed."""
     problem_type, (_, labels) = months.problem_type, months.first_evaluated
     tally = LabelTally.of(months.first[1], np.ones(len(months.first[1])), problem_type)
-    given = outcomes(labels, {"candidate": said}, None, problem_type)
+    given = LabelledPredictions.of(labels, {"candidate": said}, None, problem_type)
     metric = run_checks(given, "candidate", None, tally, DefaultChecks()).checks[0]
     return metric.metric, metric.value or 0.0, metric.reference or 0.0
 
@@ -180,7 +184,7 @@ def stopped_by(
     labels, trained = months.evaluated[1], months.second[1]
     baseline, said_then = both
     settings = replace(settings, baseline_then=_then(months, said_then))
-    given = outcomes(
+    given = LabelledPredictions.of(
         labels, {"candidate": candidate, "baseline": baseline}, None, months.problem_type
     )
     tally = LabelTally.of(trained, np.ones(len(trained)), months.problem_type)

@@ -10,9 +10,9 @@ import tensorflow as tf
 from apache_beam.transforms.window import GlobalWindows
 
 from components.beam import record_files
-from components.beam.packs import Pack, pack, unpack
+from components.beam.compression import Compressed, compress, decompress
 
-_PACK_BYTES = 16 << 20
+_CHUNK_BYTES = 16 << 20
 
 
 class WriteRows(beam.PTransform):
@@ -49,13 +49,13 @@ class WriteRows(beam.PTransform):
         files = (
             rows.pipeline
             | "Files" >> beam.Create(numbers, reshuffle=False)
-            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Pack])
+            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Compressed])
         )
-        packs = rows | "Pack" >> beam.ParDo(_PackRows(self._num_files)).with_output_types(
-            tuple[int, Pack]
+        chunks = rows | "Compress" >> beam.ParDo(_CompressRows(self._num_files)).with_output_types(
+            tuple[int, Compressed]
         )
         return (
-            (files, packs)
+            (files, chunks)
             | beam.Flatten()
             | "ByFile" >> beam.GroupByKey()
             | "Write"
@@ -63,11 +63,11 @@ class WriteRows(beam.PTransform):
         )
 
 
-def _no_rows(number: int) -> tuple[int, Pack]:
-    return number, pack({})
+def _no_rows(number: int) -> tuple[int, Compressed]:
+    return number, compress({})
 
 
-class _PackRows(beam.DoFn):
+class _CompressRows(beam.DoFn):
     """Serialized rows -> (number of a file, some of its rows): few elements, and small ones."""
 
     def __init__(self, num_files: int) -> None:
@@ -77,25 +77,25 @@ class _PackRows(beam.DoFn):
         self._counts: dict[bytes, int] = {}
         self._num_bytes = 0
 
-    def process(self, row: bytes) -> Iterator[tuple[int, Pack]]:
+    def process(self, row: bytes) -> Iterator[tuple[int, Compressed]]:
         count = self._counts.get(row, 0)
         self._counts[row] = count + 1
         if not count:
             self._num_bytes += len(row)
-            if self._num_bytes >= _PACK_BYTES:
-                yield from self._packs()
+            if self._num_bytes >= _CHUNK_BYTES:
+                yield from self._chunks()
 
     def finish_bundle(self) -> Iterator[object]:
-        for packed in self._packs():
-            yield GlobalWindows.windowed_value_at_end_of_window(packed)
+        for chunk in self._chunks():
+            yield GlobalWindows.windowed_value_at_end_of_window(chunk)
 
-    def _packs(self) -> Iterator[tuple[int, Pack]]:
+    def _chunks(self) -> Iterator[tuple[int, Compressed]]:
         files: dict[int, dict[bytes, int]] = {}
         for row, count in self._counts.items():
             files.setdefault(_file_of(row, self._num_files), {})[row] = count
         self.start_bundle()
         for number, counts in files.items():
-            yield number, pack(counts)
+            yield number, compress(counts)
 
 
 def _file_of(row: bytes, num_files: int) -> int:
@@ -106,17 +106,17 @@ def _file_of(row: bytes, num_files: int) -> int:
 
 
 def _write(
-    file: tuple[int, Iterable[Pack]],
+    file: tuple[int, Iterable[Compressed]],
     prefixes: list[str],
     bounds: list[int],
     column: str,
     num_files: int,
 ) -> int:
     """Writes the same file of each split, and returns its number."""
-    number, packs = file
+    number, chunks = file
     counts: Counter[bytes] = Counter()
-    for packed in packs:
-        for row, count in unpack(packed).items():
+    for chunk in chunks:
+        for row, count in decompress(chunk).items():
             counts[row] += count
     splits: list[list[tuple[bytes, bytes]]] = [[] for _ in prefixes]
     while counts:

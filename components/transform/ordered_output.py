@@ -12,10 +12,10 @@ import tensorflow as tf
 from tfx_bsl.coders import example_coder
 
 from components.beam import record_files
-from components.beam.packs import Pack, pack, unpack
+from components.beam.compression import Compressed, compress, decompress
 from components.transform.ordered_source import BATCH_KEY, file_number
 
-Part = tuple[int, bytes, Pack]
+Part = tuple[int, bytes, Compressed]
 """Key of a batch, digest of its examples, and the examples."""
 
 
@@ -59,7 +59,7 @@ class WriteInOrder(beam.PTransform):
 
 
 def _no_rows(number: int) -> tuple[int, Part]:
-    return number, (-1, b"", pack([]))
+    return number, (-1, b"", compress([]))
 
 
 class _Encode(beam.DoFn):
@@ -77,7 +77,7 @@ class _Encode(beam.DoFn):
                 [column for place, column in enumerate(batch.columns) if place != index],
                 schema=batch.schema.remove(index),
             )
-        examples = pack([sort_features(example) for example in self._coder.encode(batch)])
+        examples = compress([sort_features(example) for example in self._coder.encode(batch)])
         # A large batch is split into several with the same key.
         digest = hashlib.sha256(examples[1]).digest()
         yield file_number(key), (key, digest, examples)
@@ -97,6 +97,6 @@ def sort_features(example: bytes) -> bytes:
 def _write(file: tuple[int, Iterable[Part]], prefix: str, num_files: int) -> int:
     number, parts = file
     ordered = sorted(parts, key=operator.itemgetter(0, 1))
-    examples = itertools.chain.from_iterable(unpack(part) for _, _, part in ordered)
+    examples = itertools.chain.from_iterable(decompress(part) for _, _, part in ordered)
     record_files.write_records(record_files.numbered(prefix, number, num_files), examples)
     return number

@@ -57,19 +57,19 @@ def _tree(section: str) -> Forest:
     is_left = np.where(is_zero, threshold >= 0.0, decision & _TO_LEFT != 0)
     is_leaf = order >= num_inner
 
-    def inner_or(values: Any, in_leaf: Any) -> Any:
+    def of_inner(values: Any, in_leaf: Any) -> Any:
         padded = np.concatenate([values, np.full(num_leaves, in_leaf, dtype=values.dtype)])
         return padded[order]
 
     left = place[np.concatenate([children[0], np.zeros(num_leaves, np.int64)])[order]]
     arrays = {
-        "feature": inner_or(numbers("split_feature", num_inner, np.int64), 0),
-        "threshold": inner_or(threshold, np.inf),
+        "feature": of_inner(numbers("split_feature", num_inner, np.int64), 0),
+        "threshold": of_inner(threshold, np.inf),
         "left": np.where(is_leaf, np.arange(len(order)), left),
-        "nan_is_left": inner_or(is_left, True),
-        "nan_is_zero": inner_or(is_zero, False),
+        "nan_is_left": of_inner(is_left, True),
+        "nan_is_zero": of_inner(is_zero, False),
         "value": of_nodes("internal_value", "leaf_value", np.float64)[order],
-        "gain": inner_or(numbers("split_gain", num_inner, np.float64), 0.0),
+        "gain": of_inner(numbers("split_gain", num_inner, np.float64), 0.0),
         "count": of_nodes("internal_count", "leaf_count", np.int64)[order],
         "depth": depth,
         "root": np.zeros(1),

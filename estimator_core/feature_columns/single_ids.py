@@ -35,7 +35,7 @@ class SingleIds(NamedTuple):
             tf.errors.InvalidArgumentError: When the graph runs, an id is not below the number of buckets.
         """
         if not for_training:
-            return _or_zeros(self.is_there, tf.gather(table, self.ids))
+            return _masked(self.is_there, tf.gather(table, self.ids))
         different, positions = tf.unique(self.ids)
         graph = tf1.get_default_graph()
         # Two separate maps: with replicas, the variable's lookup is a `GatherV2`, too.
@@ -43,10 +43,10 @@ class SingleIds(NamedTuple):
             rows = tf.gather(table, different)
         with graph.gradient_override_map({"GatherV2": _GRADIENT_OF_ROWS}):
             rows = tf.gather(rows, positions)
-        return _or_zeros(self.is_there, rows)
+        return _masked(self.is_there, rows)
 
 
-def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+def _masked(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     """Returns `rows`, `[batch_size, ...]`, with zeros for examples without an id."""
     # Unlike `tf.where`, it takes one condition for each row, and copies whole rows.
     return tf.raw_ops.Select(condition=is_there, x=rows, y=tf.zeros_like(rows))

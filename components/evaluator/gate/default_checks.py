@@ -15,15 +15,15 @@ import numpy as np
 from components.evaluator.gate import intervals
 from components.evaluator.gate.check import Check, describe, number
 from components.evaluator.gate.intervals import Difference
-from components.evaluator.gate.metric_intervals import metric_intervals
-from components.evaluator.gate.outcomes import (
+from components.evaluator.gate.labelled_predictions import (
+    LabelledPredictions,
     LabelTally,
-    Outcomes,
     ProblemType,
     Values,
     losses,
     trivial_answers,
 )
+from components.evaluator.gate.metric_intervals import metric_intervals
 
 METRICS: dict[ProblemType, tuple[str, str]] = {
     "binary": ("auc", "binary_crossentropy"),
@@ -118,7 +118,7 @@ class Checked:
 
 
 def run_checks(
-    given: Outcomes,
+    given: LabelledPredictions,
     candidate: str,
     baseline: str | None,
     tally: LabelTally,
@@ -167,7 +167,7 @@ class _Maker:
 
     def __init__(
         self,
-        given: Outcomes,
+        given: LabelledPredictions,
         metrics: tuple[str, ...],
         candidate: str,
         trivial: Values,

@@ -17,13 +17,12 @@ from components.evaluator.gate.default_checks import (
     DefaultChecks,
     run_checks,
 )
-from components.evaluator.gate.outcomes import (
+from components.evaluator.gate.labelled_predictions import (
+    LabelledPredictions,
     LabelTally,
-    Outcomes,
     ProblemType,
     Values,
     concatenate,
-    outcomes,
     problem_type_of,
 )
 from components.evaluator.metrics.extraction import Batch
@@ -52,13 +51,13 @@ class Gate:
         """The names of the models in a `Batch`, the candidate first."""
         return (self.candidate, *(() if self.baseline is None else (self.baseline,)))
 
-    def judge(self, batch: Batch) -> Outcomes:
+    def judge(self, batch: Batch) -> LabelledPredictions:
         """Returns the answers of the models."""
-        return self._outcomes(batch, self.models)
+        return self._labelled(batch, self.models)
 
-    def judge_candidate(self, batch: Batch) -> Outcomes:
+    def judge_candidate(self, batch: Batch) -> LabelledPredictions:
         """Returns the answers of the candidate."""
-        return self._outcomes(batch, (self.candidate,))
+        return self._labelled(batch, (self.candidate,))
 
     def weights(self, batch: Batch) -> Values:
         """Returns the weights of the examples, 1 without a weight feature: `[batch_size]`."""
@@ -79,10 +78,10 @@ class Gate:
         settings = self.settings
         return settings.problem_type or problem_type_of(prediction) or settings.fallback
 
-    def _outcomes(self, batch: Batch, names: tuple[str, ...]) -> Outcomes:
+    def _labelled(self, batch: Batch, names: tuple[str, ...]) -> LabelledPredictions:
         weights = self.weights(batch) if self.example_weight else None
         predictions = {name: batch.predictions[name] for name in names}
-        return outcomes(batch.labels, predictions, weights, self.problem_type(batch))
+        return LabelledPredictions.of(batch.labels, predictions, weights, self.problem_type(batch))
 
 
 def write_checks(
@@ -93,7 +92,7 @@ def write_checks(
 ) -> None:
     """Adds the default checks to a pipeline.
 
-    The few numbers of each example (`Outcomes`, 8 bytes each) are collected on one worker.
+    The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker.
 
     Args:
         batches: `Batch`es of the examples to evaluate on.
@@ -130,7 +129,7 @@ def read_checks(evaluation_uri: str) -> Checked:
     )
 
 
-def _write(given: Outcomes, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
+def _write(given: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
     checked = run_checks(given, gate.candidate, gate.baseline, tally, gate.settings)
     io_utils.write_string_file(
         os.path.join(evaluation_uri, _FILE), json.dumps(asdict(checked), allow_nan=False) + "\n"

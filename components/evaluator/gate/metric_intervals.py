@@ -8,20 +8,20 @@ import numpy.typing as npt
 
 from components.evaluator.gate import intervals
 from components.evaluator.gate.intervals import Difference
-from components.evaluator.gate.outcomes import Outcomes, Values, losses
+from components.evaluator.gate.labelled_predictions import LabelledPredictions, Values, losses
 
 Interval = tuple[float | None, float | None]
 """Low and high; None for an infinite end."""
 
 
 def metric_intervals(
-    given: Outcomes, answers: Values, confidence: float, *, all_metrics: bool = False
+    given: LabelledPredictions, answers: Values, confidence: float, *, all_metrics: bool = False
 ) -> dict[str, Interval]:
     """Returns the intervals of a model's metrics, by the names in TFMA and Keras.
 
     Args:
         given: Examples with a known problem type.
-        answers: Answers of the model, as in `Outcomes.answers`.
+        answers: Answers of the model, as in `LabelledPredictions.answers`.
         confidence: Confidence level of the two-sided intervals.
         all_metrics: True to include further metrics; False for the metric and the loss of the
             default checks only.
@@ -33,7 +33,7 @@ def metric_intervals(
 
 
 def _of_checks(
-    given: Outcomes, answers: Values, confidence: float
+    given: LabelledPredictions, answers: Values, confidence: float
 ) -> Iterator[tuple[str, Difference]]:
     weights, of_each = given.weights, losses(given, answers)
     nothing = np.zeros_like(of_each)
@@ -57,7 +57,7 @@ def _of_checks(
 
 
 def _others(
-    given: Outcomes, answers: Values, confidence: float
+    given: LabelledPredictions, answers: Values, confidence: float
 ) -> Iterator[tuple[str, Difference]]:
     if given.problem_type == "multi-class":
         return

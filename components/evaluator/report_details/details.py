@@ -16,8 +16,8 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 from components.evaluator.gate.gate import Gate
+from components.evaluator.gate.labelled_predictions import LabelledPredictions, concatenate
 from components.evaluator.gate.metric_intervals import metric_intervals
-from components.evaluator.gate.outcomes import Outcomes, concatenate
 from components.evaluator.metrics.extraction import Batch
 from components.evaluator.metrics.slices import SliceKey, Slices
 from components.evaluator.report_details.plot_points import plot_points
@@ -32,17 +32,17 @@ MAX_SLICES = 500
 
 @dataclass(frozen=True)
 class _Part:
-    """Sums and outcomes of some examples.
+    """Sums, labels and answers of some examples.
 
     Attributes:
         by_model: Sums for the plots, by model.
         classes: Names of the classes.
-        by_slice: Outcomes of the candidate, by slice.
+        by_slice: Labels and answers of the candidate, by slice.
     """
 
     by_model: dict[str, PredictionSums]
     classes: tuple[str, ...]
-    by_slice: dict[SliceKey, Outcomes]
+    by_slice: dict[SliceKey, LabelledPredictions]
 
 
 def write_details(
@@ -139,7 +139,7 @@ def _write_plots(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
     _write(values, evaluation_uri, _PLOTS)
 
 
-def _intervals(given: Outcomes, candidate: str, confidence: float) -> dict[str, Any]:
+def _intervals(given: LabelledPredictions, candidate: str, confidence: float) -> dict[str, Any]:
     answers = given.answers.get(candidate)
     found: dict[str, Any] = {}
     if given.problem_type is not None and answers is not None and np.isfinite(answers).all():

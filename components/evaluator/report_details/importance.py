@@ -18,7 +18,7 @@ from apache_beam.utils import shared
 
 from components.evaluator.gate import intervals
 from components.evaluator.gate.gate import Gate
-from components.evaluator.gate.outcomes import losses, outcomes
+from components.evaluator.gate.labelled_predictions import LabelledPredictions, losses
 from components.evaluator.metrics.eval_model import EvalModel
 from components.evaluator.metrics.extraction import ModelToEvaluate, load_models
 
@@ -120,7 +120,7 @@ class Importance(beam.DoFn):
         kind = self._gate.problem_type_of(model.prediction)
 
         def loss(predictions: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-            found = outcomes(evaluated.labels, {"": predictions}, None, kind)
+            found = LabelledPredictions.of(evaluated.labels, {"": predictions}, None, kind)
             return losses(found, found.answers[""]) if "" in found.answers else None
 
         usual = loss(evaluated.predictions)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from components.evaluator.gate.outcomes import ProblemType
+from components.evaluator.gate.labelled_predictions import ProblemType
 
 Values: TypeAlias = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from sklearn import metrics
 
 from components.evaluator.gate.check import Check, checks_from
 from components.evaluator.gate.default_checks import Checked, DefaultChecks, run_checks
-from components.evaluator.gate.outcomes import LabelTally, outcomes
+from components.evaluator.gate.labelled_predictions import LabelledPredictions, LabelTally
 
 NO_TALLY = LabelTally()
 
@@ -28,7 +28,7 @@ def check(
     predictions = {"candidate": candidate}
     if baseline is not None:
         predictions["baseline"] = baseline
-    given = outcomes(labels, predictions, None, problem_type)
+    given = LabelledPredictions.of(labels, predictions, None, problem_type)
     name = None if baseline is None else "baseline"
     return run_checks(given, "candidate", name, tally, DefaultChecks(**settings))
 

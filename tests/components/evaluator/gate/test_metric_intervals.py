@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from components.evaluator.gate.labelled_predictions import LabelledPredictions
 from components.evaluator.gate.metric_intervals import metric_intervals
-from components.evaluator.gate.outcomes import outcomes
 
 
 def given(labels, predictions, kind, weights=None):
-    found = outcomes(np.asarray(labels), {"": np.asarray(predictions, float)}, weights, kind)
+    found = LabelledPredictions.of(
+        np.asarray(labels), {"": np.asarray(predictions, float)}, weights, kind
+    )
     return found, found.answers[""]
 
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from components.evaluator.gate.outcomes import (
+from components.evaluator.gate.labelled_predictions import (
+    LabelledPredictions,
     LabelTally,
     concatenate,
     losses,
-    outcomes,
     problem_type_of,
     trivial_answers,
 )
@@ -18,17 +18,23 @@ def test_the_predictions_of_a_canned_head_tell_the_problem_type() -> None:
 
 
 def test_binary_answers_and_losses() -> None:
-    given = outcomes(np.array([1, 0, 1]), {"m": np.array([0.75, 0.5, 0.0])}, None, "binary")
+    given = LabelledPredictions.of(
+        np.array([1, 0, 1]), {"m": np.array([0.75, 0.5, 0.0])}, None, "binary"
+    )
     assert given.answers["m"].tolist() == [[0.75], [0.5], [0.0]]
     # -ln 0.75, -ln 0.5, and -ln of the smallest probability, 1e-7.
     assert losses(given, given.answers["m"]) == pytest.approx([0.287682, 0.693147, 16.118096])
-    two = outcomes(np.array([1, 0]), {"m": np.array([[0.25, 0.75], [0.5, 0.5]])}, None, "binary")
+    two = LabelledPredictions.of(
+        np.array([1, 0]), {"m": np.array([[0.25, 0.75], [0.5, 0.5]])}, None, "binary"
+    )
     assert two.answers["m"].tolist() == [[0.75], [0.5]]
 
 
 def test_multi_class_answers() -> None:
     probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.4, 0.3, 0.3]])
-    given = outcomes(np.array([1, 2, 3]), {"m": probabilities}, np.array([1, 2, 3]), "multi-class")
+    given = LabelledPredictions.of(
+        np.array([1, 2, 3]), {"m": probabilities}, np.array([1, 2, 3]), "multi-class"
+    )
     # The third label is a class that the model does not have.
     assert given.answers["m"].tolist() == [[0.5, 1], [0.1, 0], [0, 0]]
     assert given.weights.tolist() == [1, 2, 3]
@@ -37,17 +43,17 @@ def test_multi_class_answers() -> None:
 
 def test_a_trivial_model_predicts_the_label_shares_or_the_mean() -> None:
     labels = np.array([1, 1, 0, 2])
-    multi = outcomes(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
+    multi = LabelledPredictions.of(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
     first = LabelTally.of(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
     tally = first + LabelTally.of(np.array([0, 3]), np.array([2.0, 1]), "multi-class")
     assert tally.by_class == {0: 5, 1: 4, 3: 1}
     answers = trivial_answers(tally, multi)
     assert answers.tolist() == [[0.4, 0], [0.4, 0], [0.5, 1], [0, 0]]
-    numbers = outcomes(np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression")
+    numbers = LabelledPredictions.of(np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression")
     mean = LabelTally.of(np.array([2.0, 6]), np.array([3.0, 1]), "regression")
     assert trivial_answers(mean, numbers).tolist() == [[3], [3]]
     prior = LabelTally.of(np.array([0, 1]), np.array([3.0, 1]), "binary")
-    binary = outcomes(np.array([1]), {"m": np.zeros(1)}, None, "binary")
+    binary = LabelledPredictions.of(np.array([1]), {"m": np.zeros(1)}, None, "binary")
     assert trivial_answers(prior, binary).tolist() == [[0.25]]
 
 
@@ -55,7 +61,7 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
     def part(labels: list[int], baseline: list[float]):
         size = len(labels)
         predictions = {"c": np.full(size, 0.5), "b": np.array(baseline)}
-        return outcomes(np.array(labels), predictions, None, "binary")
+        return LabelledPredictions.of(np.array(labels), predictions, None, "binary")
 
     good = concatenate([part([0, 1], [0.2, 0.3]), concatenate([]), part([1], [0.4])])
     assert good.labels.tolist() == [0, 1, 1]
@@ -86,14 +92,16 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
 def test_what_does_not_fit_the_problem_has_a_reason(
     problem_type: str, labels: list, predictions: list, reason: str
 ) -> None:
-    given = outcomes(np.array(labels), {"m": np.array(predictions)}, None, problem_type)
+    given = LabelledPredictions.of(
+        np.array(labels), {"m": np.array(predictions)}, None, problem_type
+    )
     assert given.answers == {}
     with pytest.raises(ValueError, match=reason):
         raise ValueError(given.unusable["m"])
 
 
 def test_some_of_the_examples():
-    given = outcomes(
+    given = LabelledPredictions.of(
         np.array([0, 1, 1]), {"m": np.array([0.25, 0.5, 0.75])}, np.arange(3.0), "binary"
     )
     some = given.take(np.array([0, 2]))

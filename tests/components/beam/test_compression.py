@@ -1,14 +1,14 @@
-from components.beam import packs
+from components.beam import compression
 
 
 def test_a_value_comes_back_and_is_small_in_between() -> None:
     value = {b"row %d" % (number % 5) * 20: number for number in range(1000)}
     value["more"] = [b"the same row"] * 5_000
-    packed = packs.pack(value)
-    assert packs.unpack(packed) == value
+    packed = compression.compress(value)
+    assert compression.decompress(packed) == value
     num_bytes, content = packed
     assert num_bytes > 10 * len(content)
 
 
 def test_nothing_is_a_value() -> None:
-    assert packs.unpack(packs.pack([])) == []
+    assert compression.decompress(compression.compress([])) == []

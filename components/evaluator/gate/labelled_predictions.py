@@ -29,7 +29,7 @@ NEXT_STEP = (
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class LabelledPredictions:
     """Labels and answers of some examples.
 
     Attributes:
@@ -48,13 +48,52 @@ class Outcomes:
     answers: Mapping[str, Values]
     unusable: Mapping[str, str] = field(default_factory=dict)
 
-    def take(self, index: npt.NDArray[np.int64]) -> "Outcomes":
+    @classmethod
+    def of(
+        cls,
+        labels: npt.NDArray[Any],
+        predictions: Mapping[str, npt.NDArray[Any]],
+        weights: npt.NDArray[Any] | None,
+        problem_type: ProblemType | None,
+    ) -> "LabelledPredictions":
+        """Returns the labels and reduced predictions of a batch.
+
+        Args:
+            labels: `[n]` or `[n, 1]`.
+            predictions: Predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
+            weights: `[n]`; None for equal weights.
+            problem_type: None if it is not known.
+        """
+        size = len(labels)
+        weighted = (
+            np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
+        )
+        candidate = next(iter(predictions))
+        if problem_type is None:
+            reason = f"its predictions have no known problem type. {NEXT_STEP}"
+            return _none(weighted, {candidate: reason})
+        flat = labels.reshape(-1)
+        reason = _why_not_labels(flat, size, problem_type)
+        if reason:
+            return _none(weighted, {candidate: reason})
+        numbers = flat.astype(np.float64)
+        answers: dict[str, Values] = {}
+        unusable: dict[str, str] = {}
+        for name, values in predictions.items():
+            answer = _answer(numbers, values, problem_type)
+            if isinstance(answer, str):
+                unusable[name] = answer
+            else:
+                answers[name] = answer
+        return cls(problem_type, numbers, weighted, answers, unusable)
+
+    def take(self, index: npt.NDArray[np.int64]) -> "LabelledPredictions":
         """Returns some of the examples.
 
         Args:
             index: Indices of the examples.
         """
-        return Outcomes(
+        return LabelledPredictions(
             self.problem_type,
             self.labels[index],
             self.weights[index],
@@ -68,44 +107,8 @@ def problem_type_of(prediction_key: str) -> ProblemType | None:
     return _PROBLEM_TYPES.get(prediction_key.rpartition("/")[-1])
 
 
-def outcomes(
-    labels: npt.NDArray[Any],
-    predictions: Mapping[str, npt.NDArray[Any]],
-    weights: npt.NDArray[Any] | None,
-    problem_type: ProblemType | None,
-) -> Outcomes:
-    """Returns the outcomes of a batch.
-
-    Args:
-        labels: `[n]` or `[n, 1]`.
-        predictions: Predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
-        weights: `[n]`; None for equal weights.
-        problem_type: None if it is not known.
-    """
-    size = len(labels)
-    weighted = np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
-    candidate = next(iter(predictions))
-    if problem_type is None:
-        reason = f"its predictions have no known problem type. {NEXT_STEP}"
-        return _none(weighted, {candidate: reason})
-    flat = labels.reshape(-1)
-    reason = _why_not_labels(flat, size, problem_type)
-    if reason:
-        return _none(weighted, {candidate: reason})
-    numbers = flat.astype(np.float64)
-    answers: dict[str, Values] = {}
-    unusable: dict[str, str] = {}
-    for name, values in predictions.items():
-        answer = _answer(numbers, values, problem_type)
-        if isinstance(answer, str):
-            unusable[name] = answer
-        else:
-            answers[name] = answer
-    return Outcomes(problem_type, numbers, weighted, answers, unusable)
-
-
-def concatenate(parts: Iterable[Outcomes]) -> Outcomes:
-    """Returns the outcomes of all examples; a model that is unusable in a part is unusable in the whole."""
+def concatenate(parts: Iterable[LabelledPredictions]) -> LabelledPredictions:
+    """Returns those of all examples; a model that is unusable in a part is unusable in the whole."""
     some = [part for part in parts if len(part.weights) or part.unusable]
     if not some:
         return _none(np.zeros(0), {})
@@ -114,7 +117,7 @@ def concatenate(parts: Iterable[Outcomes]) -> Outcomes:
         unusable = {**part.unusable, **unusable}
     known = next((part.problem_type for part in some if part.problem_type), None)
     names = [name for name in some[0].answers if name not in unusable]
-    return Outcomes(
+    return LabelledPredictions(
         known,
         np.concatenate([part.labels for part in some]),
         np.concatenate([part.weights for part in some]),
@@ -159,7 +162,7 @@ class LabelTally:
         return LabelTally(by_class, self.weight + other.weight, self.total + other.total)
 
 
-def trivial_answers(tally: LabelTally, given: Outcomes) -> Values:
+def trivial_answers(tally: LabelTally, given: LabelledPredictions) -> Values:
     """Returns the answers of a model without features: the prior, the majority class, or the mean.
 
     Args:
@@ -167,7 +170,7 @@ def trivial_answers(tally: LabelTally, given: Outcomes) -> Values:
         given: Examples with a known problem type.
 
     Returns:
-        Answers as in `Outcomes.answers`.
+        Answers as in `LabelledPredictions.answers`.
     """
     size = len(given.labels)
     if given.problem_type != "multi-class":
@@ -180,7 +183,7 @@ def trivial_answers(tally: LabelTally, given: Outcomes) -> Values:
     return np.stack([shares[ids], (ids == majority).astype(np.float64)], axis=1)
 
 
-def losses(given: Outcomes, answers: Values) -> Values:
+def losses(given: LabelledPredictions, answers: Values) -> Values:
     """Returns the log loss, or the squared error, of each example: `[n]`."""
     answer = answers[:, 0]
     if given.problem_type == "regression":
@@ -193,8 +196,8 @@ def losses(given: Outcomes, answers: Values) -> Values:
     return logs
 
 
-def _none(weights: Values, unusable: Mapping[str, str]) -> Outcomes:
-    return Outcomes(None, np.zeros(len(weights)), weights, {}, unusable)
+def _none(weights: Values, unusable: Mapping[str, str]) -> LabelledPredictions:
+    return LabelledPredictions(None, np.zeros(len(weights)), weights, {}, unusable)
 
 
 def _why_not_labels(labels: npt.NDArray[Any], size: int, problem_type: ProblemType) -> str:

@@ -7,17 +7,17 @@ import pyarrow as pa
 
 _CODEC = "zstd"
 
-Pack = tuple[int, bytes]
+Compressed = tuple[int, bytes]
 """Number of bytes without compression, and the compressed bytes."""
 
 
-def pack(value: Any) -> Pack:
+def compress(value: Any) -> Compressed:
     """Returns a value in compressed form; it works best for several thousand rows at once."""
     content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return len(content), pa.compress(content, _CODEC, asbytes=True)
 
 
-def unpack(packed: Pack) -> Any:
-    """Returns the value that `pack` was given."""
+def decompress(packed: Compressed) -> Any:
+    """Returns the value that `compress` was given."""
     num_bytes, content = packed
     return pickle.loads(pa.decompress(content, num_bytes, _CODEC, asbytes=True))
