@@ -13,15 +13,14 @@ from estimator_core.heads.class_predictions import (
     all_class_ids,
     all_class_names,
     class_names,
-    classification_output,
-    wanted,
+    classification_outputs,
+    computed,
 )
 from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
 from estimator_core.heads.weighted import WeightedHead
-from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
-from estimator_core.spec.export_outputs import ExportOutput, PredictOutput, RegressionOutput
+from estimator_core.spec.export_outputs import ExportOutput, RegressionOutput
 from estimator_core.spec.keys import MetricKeys, PredictionKeys, SignatureKeys
 
 _N_CLASSES = 2
@@ -101,7 +100,7 @@ class BinaryClassHead(WeightedHead):
             logits = checked_logits(logits, self.logits_dimension)
             two_class_logits = tf.concat([tf.zeros_like(logits), logits], axis=-1)
             class_ids = tf.argmax(two_class_logits, axis=-1)[..., tf.newaxis]
-            compute: dict[str, Callable[[], Any]] = {
+            compute = {
                 PredictionKeys.LOGITS: lambda: logits,
                 PredictionKeys.LOGISTIC: lambda: tf.sigmoid(logits, name="logistic"),
                 PredictionKeys.PROBABILITIES: lambda: _probabilities(two_class_logits),
@@ -112,7 +111,7 @@ class BinaryClassHead(WeightedHead):
                     logits, _N_CLASSES, self._vocabulary
                 ),
             }
-            return {key: compute[key]() for key in wanted(keys, tuple(compute))}
+            return computed(compute, keys)
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
@@ -146,15 +145,9 @@ class BinaryClassHead(WeightedHead):
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the classification (the default), regression and predict signatures."""
-        classification = classification_output(
-            predictions[PredictionKeys.PROBABILITIES], _N_CLASSES, self._vocabulary
-        )
-        return {
-            DEFAULT_SERVING_SIGNATURE: classification,
-            SignatureKeys.CLASSIFICATION: classification,
-            SignatureKeys.REGRESSION: RegressionOutput(predictions[PredictionKeys.LOGISTIC]),
-            SignatureKeys.PREDICT: PredictOutput(predictions),
-        }
+        found = classification_outputs(predictions, _N_CLASSES, self._vocabulary)
+        found[SignatureKeys.REGRESSION] = RegressionOutput(predictions[PredictionKeys.LOGISTIC])
+        return found
 
 
 def _probabilities(logits: tf.Tensor) -> tf.Tensor:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core.heads.label_vocabulary import LabelVocabulary
-from estimator_core.spec.export_outputs import ClassificationOutput
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
+from estimator_core.spec.export_outputs import ClassificationOutput, ExportOutput, PredictOutput
+from estimator_core.spec.keys import PredictionKeys, SignatureKeys
 
 
 def class_names(class_ids: tf.Tensor, vocabulary: LabelVocabulary | None) -> tf.Tensor:
@@ -30,13 +33,26 @@ def all_class_names(
     return tf.tile(names[tf.newaxis, :], [tf.shape(logits)[0], 1])
 
 
-def classification_output(
-    probabilities: Any, n_classes: int, vocabulary: LabelVocabulary | None
-) -> ClassificationOutput:
-    """Returns the classify signature: the scores of all classes, and their names in the same order."""
-    return ClassificationOutput(
-        scores=probabilities, classes=all_class_names(probabilities, n_classes, vocabulary)
-    )
+def classification_outputs(
+    predictions: Mapping[str, Any], n_classes: int, vocabulary: LabelVocabulary | None
+) -> dict[str, ExportOutput]:
+    """Returns the classification (the default) and predict signatures.
+
+    A classification has the scores of all classes, and their names in the same order.
+    """
+    scores = predictions[PredictionKeys.PROBABILITIES]
+    classes = all_class_names(scores, n_classes, vocabulary)
+    classification = ClassificationOutput(scores=scores, classes=classes)
+    return {
+        DEFAULT_SERVING_SIGNATURE: classification,
+        SignatureKeys.CLASSIFICATION: classification,
+        SignatureKeys.PREDICT: PredictOutput(predictions),
+    }
+
+
+def computed(compute: Mapping[str, Callable[[], Any]], keys: Any) -> dict[str, Any]:
+    """Returns the predictions of `keys`, or all when None; see `wanted`."""
+    return {key: compute[key]() for key in wanted(keys, tuple(compute))}
 
 
 def wanted(keys: Any, valid_keys: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,16 +12,15 @@ from estimator_core.heads.assertions import assertion
 from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
     all_class_names,
-    classification_output,
-    wanted,
+    classification_outputs,
+    computed,
 )
 from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
 from estimator_core.heads.weighted import WeightedHead
-from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
-from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
-from estimator_core.spec.keys import MetricKeys, PredictionKeys, SignatureKeys
+from estimator_core.spec.export_outputs import ExportOutput
+from estimator_core.spec.keys import MetricKeys, PredictionKeys
 
 
 class MultiLabelHead(WeightedHead):
@@ -129,14 +128,14 @@ class MultiLabelHead(WeightedHead):
         """
         with tf.name_scope("predictions"):
             logits = checked_logits(logits, self.logits_dimension)
-            compute: dict[str, Callable[[], Any]] = {
+            compute = {
                 PredictionKeys.LOGITS: lambda: logits,
                 PredictionKeys.PROBABILITIES: lambda: tf.sigmoid(logits, name="probabilities"),
                 PredictionKeys.CLASSES: lambda: all_class_names(
                     logits, self._n_classes, self._vocabulary
                 ),
             }
-            return {key: compute[key]() for key in wanted(keys, tuple(compute))}
+            return computed(compute, keys)
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
@@ -169,14 +168,7 @@ class MultiLabelHead(WeightedHead):
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the classification (the default) and predict signatures."""
-        classification = classification_output(
-            predictions[PredictionKeys.PROBABILITIES], self._n_classes, self._vocabulary
-        )
-        return {
-            DEFAULT_SERVING_SIGNATURE: classification,
-            SignatureKeys.CLASSIFICATION: classification,
-            SignatureKeys.PREDICT: PredictOutput(predictions),
-        }
+        return classification_outputs(predictions, self._n_classes, self._vocabulary)
 
 
 def _metric_classes(

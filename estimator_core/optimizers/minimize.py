@@ -46,10 +46,7 @@ def get_optimizer(
         TypeError: `optimizer` is not an optimizer.
     """
     if isinstance(optimizer, str):
-        optimizer_class = optimizer_named(optimizer, NAMED_OPTIMIZERS)
-        if learning_rate is None:
-            return optimizer_class(iterations=iterations)
-        return optimizer_class(learning_rate, iterations=iterations)
+        return optimizer_named(optimizer, NAMED_OPTIMIZERS)(learning_rate, iterations)
     if isinstance(optimizer, tf1.train.Optimizer):
         return optimizer
     if isinstance(optimizer, type):

@@ -28,23 +28,26 @@ class NamedOptimizer(tf1.train.Optimizer):
     serves one graph.
 
     Args:
-        name: First part of the variable names, after "training/".
-        hyperparameters: Initial values by name.
-        slots: Initial values of the slots, variables of the shape of the trained one, by name.
+        learning_rate: Learning rate; None is the default.
         iterations: int64 variable that counts steps, incremented elsewhere; None creates
-            `training/<name>/iter` and counts there.
+            `training/<keras_name>/iter` and counts there.
+
+    Attributes:
+        keras_name: First part of the variable names, after "training/".
+        hyperparameters: Initial values by name, besides a learning rate of 0.001 and a decay of 0.
+        slots: Initial values of the slots, variables of the shape of the trained one, by name.
     """
 
-    def __init__(
-        self,
-        name: str,
-        hyperparameters: Mapping[str, float],
-        slots: Mapping[str, float] | None = None,
-        iterations: Any = None,
-    ):
-        super().__init__(use_locking=False, name=name)
-        self._initial_hyperparameters = dict(hyperparameters)
-        self._initial_slots = dict(slots or {})
+    keras_name: str
+    hyperparameters: Mapping[str, float] = {}
+    slots: Mapping[str, float] = {}
+
+    def __init__(self, learning_rate: float | None = None, iterations: Any = None):
+        super().__init__(use_locking=False, name=self.keras_name)
+        values = {"learning_rate": 0.001, "decay": 0.0, **self.hyperparameters}
+        if learning_rate is not None:
+            values["learning_rate"] = learning_rate
+        self._initial_hyperparameters = values
         self._iterations = iterations
         self._own_iterations: Any = None
         self._hyperparameters: dict[str, Any] = {}
@@ -58,7 +61,7 @@ class NamedOptimizer(tf1.train.Optimizer):
             for name, value in sorted(self._initial_hyperparameters.items()):
                 self._hyperparameters[name] = _untrained(name, value, tf.float32)
             for var in var_list:
-                for slot, value in self._initial_slots.items():
+                for slot, value in self.slots.items():
                     self._get_or_make_slot_with_initializer(
                         var,
                         tf1.initializers.constant(value),
@@ -133,31 +136,23 @@ def _untrained(name: str, value: float, dtype: Any) -> Any:
 class Adagrad(NamedOptimizer):
     """Adagrad. Source: Duchi et al. 2011, Adaptive Subgradient Methods."""
 
-    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
-        super().__init__(
-            "Adagrad",
-            {"learning_rate": learning_rate, "decay": 0.0},
-            {"accumulator": 0.1},
-            iterations,
-        )
+    keras_name = "Adagrad"
+    slots = {"accumulator": 0.1}
+
+    def _kernel_arguments(self, handle: Any) -> dict[str, Any]:
+        return {
+            "var": handle.handle,
+            "accum": self.get_slot(handle, "accumulator").handle,
+            "lr": self._value("learning_rate", handle),
+            "epsilon": tf.constant(_EPSILON, handle.dtype.base_dtype),
+        }
 
     def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
-        return tf.raw_ops.ResourceApplyAdagradV2(
-            var=handle.handle,
-            accum=self.get_slot(handle, "accumulator").handle,
-            lr=self._value("learning_rate", handle),
-            epsilon=tf.constant(_EPSILON, handle.dtype.base_dtype),
-            grad=grad,
-        )
+        return tf.raw_ops.ResourceApplyAdagradV2(grad=grad, **self._kernel_arguments(handle))
 
     def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
         return tf.raw_ops.ResourceSparseApplyAdagradV2(
-            var=handle.handle,
-            accum=self.get_slot(handle, "accumulator").handle,
-            lr=self._value("learning_rate", handle),
-            epsilon=tf.constant(_EPSILON, handle.dtype.base_dtype),
-            grad=grad,
-            indices=indices,
+            grad=grad, indices=indices, **self._kernel_arguments(handle)
         )
 
 
@@ -167,15 +162,10 @@ class Adam(NamedOptimizer):
     Source: Kingma and Ba 2014, Adam: A Method for Stochastic Optimization.
     """
 
+    keras_name = "Adam"
+    hyperparameters = {"beta_1": 0.9, "beta_2": 0.999}
+    slots = {"m": 0.0, "v": 0.0}
     _used_hyperparameters = ("learning_rate", "beta_1", "beta_2")
-
-    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
-        super().__init__(
-            "Adam",
-            {"learning_rate": learning_rate, "decay": 0.0, "beta_1": 0.9, "beta_2": 0.999},
-            {"m": 0.0, "v": 0.0},
-            iterations,
-        )
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -211,20 +201,14 @@ class Adam(NamedOptimizer):
 class Ftrl(NamedOptimizer):
     """FTRL-proximal without regularization. Source: McMahan et al. 2013, Ad Click Prediction."""
 
-    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
-        super().__init__(
-            "Ftrl",
-            {
-                "learning_rate": learning_rate,
-                "decay": 0.0,
-                "learning_rate_power": -0.5,
-                "l1_regularization_strength": 0.0,
-                "l2_regularization_strength": 0.0,
-                "beta": 0.0,
-            },
-            {"accumulator": 0.1, "linear": 0.0},
-            iterations,
-        )
+    keras_name = "Ftrl"
+    hyperparameters = {
+        "learning_rate_power": -0.5,
+        "l1_regularization_strength": 0.0,
+        "l2_regularization_strength": 0.0,
+        "beta": 0.0,
+    }
+    slots = {"accumulator": 0.1, "linear": 0.0}
 
     def _kernel_arguments(self, handle: Any) -> dict[str, Any]:
         zero = tf.constant(0.0, handle.dtype.base_dtype)
@@ -250,15 +234,10 @@ class Ftrl(NamedOptimizer):
 class RMSProp(NamedOptimizer):
     """RMSProp without momentum. Source: Hinton 2012, Neural Networks for Machine Learning, 6e."""
 
+    keras_name = "RMSprop"
+    hyperparameters = {"rho": 0.9, "momentum": 0.0}
+    slots = {"rms": 0.0}
     _used_hyperparameters = ("learning_rate", "rho")
-
-    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
-        super().__init__(
-            "RMSprop",
-            {"learning_rate": learning_rate, "decay": 0.0, "rho": 0.9, "momentum": 0.0},
-            {"rms": 0.0},
-            iterations,
-        )
 
     def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
         slot = self.get_slot(handle, "rms")
@@ -278,10 +257,8 @@ class RMSProp(NamedOptimizer):
 class SGD(NamedOptimizer):
     """Gradient descent."""
 
-    def __init__(self, learning_rate: float = 0.01, iterations: Any = None):
-        super().__init__(
-            "SGD", {"learning_rate": learning_rate, "decay": 0.0, "momentum": 0.0}, {}, iterations
-        )
+    keras_name = "SGD"
+    hyperparameters = {"learning_rate": 0.01, "momentum": 0.0}
 
     def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
         return tf.raw_ops.ResourceApplyGradientDescent(

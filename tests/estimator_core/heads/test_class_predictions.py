@@ -29,7 +29,9 @@ def test_every_example_has_all_classes():
 )
 def test_the_classify_signature_has_a_score_and_a_name_for_each_class(vocabulary, names):
     scores = tf.constant([[0.25, 0.75]])
-    output = class_predictions.classification_output(scores, 2, vocabulary)
+    outputs = class_predictions.classification_outputs({"probabilities": scores}, 2, vocabulary)
+    assert list(outputs) == ["serving_default", "classification", "predict"]
+    output = outputs["serving_default"]
     assert output.scores is scores
     assert output.classes.numpy().tolist() == [names]
 
