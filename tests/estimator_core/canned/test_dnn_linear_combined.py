@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core import v1
 
 FEATURES, LABELS = np.array([[1.0], [2.0], [3.0]]), np.array([[0.0], [1.0], [1.0]])
 
@@ -13,17 +14,27 @@ def input_fn():
     return tf.data.Dataset.from_tensors(({"x": np.float32(FEATURES)}, np.float32(LABELS)))
 
 
-def test_one_step_of_both_parts(tmp_path):
+@pytest.mark.parametrize(
+    ("regressor", "settings"),
+    [
+        (
+            est.DNNLinearCombinedRegressor,
+            {"dnn_optimizer": tf.keras.optimizers.SGD(0.001), "loss_reduction": "sum"},
+        ),
+        # The learning rate of a network that is given by name is 0.001 in v1, and the loss a sum.
+        (v1.DNNLinearCombinedRegressor, {"dnn_optimizer": "SGD"}),
+    ],
+)
+def test_one_step_of_both_parts(tmp_path, regressor, settings):
     """Both see the slopes of the sum of their logits, 2 (prediction - label); the linear one is 0."""
     column = tf.feature_column.numeric_column("x")
-    estimator = est.DNNLinearCombinedRegressor(
+    estimator = regressor(
         str(tmp_path),
         linear_feature_columns=[column],
         linear_optimizer=tf.compat.v1.train.GradientDescentOptimizer(0.5),
         dnn_feature_columns=[column],
-        dnn_optimizer=tf.keras.optimizers.SGD(0.001),
         dnn_hidden_units=[4],
-        loss_reduction="sum",
+        **settings,
     ).train(input_fn)
 
     def before(name):

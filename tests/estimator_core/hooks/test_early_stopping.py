@@ -46,91 +46,43 @@ def test_a_stopped_model_can_be_trained_further(make_estimator, input_fn):
 
 
 _CASES = [
-    # hook, its argument, evaluations by step, whether training stops at once
-    ("stop_if_higher_hook", {"threshold": 0.75}, {10: 0.7, 20: 0.76}, True),
-    ("stop_if_higher_hook", {"threshold": 0.75}, {10: 0.7, 20: 0.75}, False),
-    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 15}, {10: 0.9, 20: 0.7}, False),
-    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 19}, {10: 0.9, 20: 0.9}, True),
-    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 20}, {10: 0.7, 20: 0.9}, True),
-    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 21}, {10: 0.9, 20: 0.9}, False),
-    ("stop_if_lower_hook", {"threshold": 0.25}, {10: 0.24}, True),
-    ("stop_if_lower_hook", {"threshold": 0.25, "min_steps": 10}, {10: 0.24}, True),
-    ("stop_if_lower_hook", {"threshold": 0.25, "min_steps": 11}, {10: 0.24}, False),
-    ("stop_if_lower_hook", {"threshold": 0.25}, {10: 0.25}, False),
-    (
-        "stop_if_no_increase_hook",
-        {"max_steps_without_increase": 20},
-        {10: 0.5, 20: 0.5, 30: 0.5},
-        True,
-    ),
-    (
-        "stop_if_no_increase_hook",
-        {"max_steps_without_increase": 20},
-        {10: 0.5, 20: 0.6, 30: 0.6},
-        False,
-    ),
+    # hook, its limit, min_steps, evaluations by step, whether training stops at once
+    ("higher", 0.75, 0, {10: 0.7, 20: 0.76}, True),
+    ("higher", 0.75, 0, {10: 0.7, 20: 0.75}, False),
+    ("higher", 0.8, 15, {10: 0.9, 20: 0.7}, False),
+    ("higher", 0.8, 19, {10: 0.9, 20: 0.9}, True),
+    ("higher", 0.8, 20, {10: 0.7, 20: 0.9}, True),
+    ("higher", 0.8, 21, {10: 0.9, 20: 0.9}, False),
+    ("lower", 0.25, 0, {10: 0.24}, True),
+    ("lower", 0.25, 10, {10: 0.24}, True),
+    ("lower", 0.25, 11, {10: 0.24}, False),
+    ("lower", 0.25, 0, {10: 0.25}, False),
+    ("no_increase", 20, 0, {10: 0.5, 20: 0.5, 30: 0.5}, True),
+    ("no_increase", 20, 0, {10: 0.5, 20: 0.6, 30: 0.6}, False),
     # The best, at 10, is 19 steps before 29 and 20 before 30, whatever lies in between.
-    ("stop_if_no_increase_hook", {"max_steps_without_increase": 20}, {10: 0.5, 29: 0.1}, False),
-    (
-        "stop_if_no_increase_hook",
-        {"max_steps_without_increase": 20},
-        {10: 0.5, 20: 0.1, 25: 0.4, 30: 0.3},
-        True,
-    ),
+    ("no_increase", 20, 0, {10: 0.5, 29: 0.1}, False),
+    ("no_increase", 20, 0, {10: 0.5, 20: 0.1, 25: 0.4, 30: 0.3}, True),
     # It stays a reason to stop when better values come after it.
-    (
-        "stop_if_no_increase_hook",
-        {"max_steps_without_increase": 20},
-        {10: 0.5, 30: 0.4, 40: 0.9},
-        True,
-    ),
+    ("no_increase", 20, 0, {10: 0.5, 30: 0.4, 40: 0.9}, True),
     # Evaluations before min_steps are no best values.
-    (
-        "stop_if_no_increase_hook",
-        {"max_steps_without_increase": 20, "min_steps": 10},
-        {10: 0.5, 30: 0.4},
-        True,
-    ),
-    (
-        "stop_if_no_increase_hook",
-        {"max_steps_without_increase": 20, "min_steps": 11},
-        {10: 0.5, 20: 0.3, 30: 0.3},
-        False,
-    ),
-    (
-        "stop_if_no_decrease_hook",
-        {"max_steps_without_decrease": 20, "min_steps": 10},
-        {10: 0.5, 30: 0.6},
-        True,
-    ),
-    (
-        "stop_if_no_decrease_hook",
-        {"max_steps_without_decrease": 20, "min_steps": 11},
-        {10: 0.5, 20: 0.6, 30: 0.6},
-        False,
-    ),
-    (
-        "stop_if_no_decrease_hook",
-        {"max_steps_without_decrease": 20},
-        {10: 0.5, 20: 0.6, 30: 0.7},
-        True,
-    ),
-    (
-        "stop_if_no_decrease_hook",
-        {"max_steps_without_decrease": 20},
-        {10: 0.5, 20: 0.4, 30: 0.4},
-        False,
-    ),
-    ("stop_if_no_decrease_hook", {"max_steps_without_decrease": 20}, {}, False),
+    ("no_increase", 20, 10, {10: 0.5, 30: 0.4}, True),
+    ("no_increase", 20, 11, {10: 0.5, 20: 0.3, 30: 0.3}, False),
+    ("no_decrease", 20, 10, {10: 0.5, 30: 0.6}, True),
+    ("no_decrease", 20, 11, {10: 0.5, 20: 0.6, 30: 0.6}, False),
+    ("no_decrease", 20, 0, {10: 0.5, 20: 0.6, 30: 0.7}, True),
+    ("no_decrease", 20, 0, {10: 0.5, 20: 0.4, 30: 0.4}, False),
+    ("no_decrease", 20, 0, {}, False),
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "evaluations", "stops"), _CASES)
-def test_hooks_read_the_evaluations(make_estimator, input_fn, name, arguments, evaluations, stops):
+@pytest.mark.parametrize(("name", "limit", "min_steps", "evaluations", "stops"), _CASES)
+def test_hooks_read_the_evaluations(
+    make_estimator, input_fn, name, limit, min_steps, evaluations, stops
+):
     estimator = make_estimator()
     _write(estimator, evaluations)
-    hook = getattr(early_stopping, name)(
-        estimator, "accuracy", **arguments, run_every_secs=None, run_every_steps=20
+    hook = getattr(early_stopping, f"stop_if_{name}_hook")(
+        estimator, "accuracy", limit, None, min_steps, run_every_secs=None, run_every_steps=20
     )
     assert _steps_trained(estimator, input_fn, hook) == (1 if stops else 10)
 

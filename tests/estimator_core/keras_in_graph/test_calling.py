@@ -4,39 +4,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.keras_in_graph.dense import dense, eager_kernel, input_fn
 
 tf1 = tf.compat.v1
-
-
-_X = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
-
-
-_Y = np.array([[1.0], [-1.0]], np.float32)
-
-
-_KERNEL = np.array([[0.5], [-0.25]], np.float32)
-
-
-def _input_fn():
-    return tf.data.Dataset.from_tensors(({"x": _X}, _Y)).repeat()
-
-
-def _dense():
-    return keras.layers.Dense(
-        1, kernel_initializer=lambda shape, dtype: tf.constant(_KERNEL), name="dense"
-    )
-
-
-def _eager_kernel(make_optimizer, steps):
-    """The kernel after `steps` steps of the same model, in eager Keras."""
-    layer, optimizer = _dense(), make_optimizer()
-    layer.build((None, 2))
-    for _ in range(steps):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(_X) - _Y))
-        gradients = tape.gradient(loss, layer.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-    return layer.kernel.numpy()
 
 
 def test_moving_statistics_are_updated_in_training_only(tmp_path):
@@ -48,17 +18,17 @@ def test_moving_statistics_are_updated_in_training_only(tmp_path):
         return est.EstimatorSpec(mode, {"y": output}, loss, step)
 
     estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(_input_fn, steps=2)
+    estimator.train(input_fn, steps=2)
     (name,) = (n for n in estimator.get_variable_names() if n.endswith("moving_mean"))
     # The batch mean is (2, 3.5): after two steps 0.75 of it.
     expected = [1.5, 2.625]
     np.testing.assert_allclose(estimator.get_variable_value(name), expected)
-    estimator.evaluate(_input_fn, steps=3)
+    estimator.evaluate(input_fn, steps=3)
     np.testing.assert_allclose(estimator.get_variable_value(name), expected)
 
 
 def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
-    def input_fn():
+    def batches():
         features = {"x": [[1.0], [2.0], [6.0]]}
         return tf.data.Dataset.from_tensor_slices((features, tf.zeros([3, 1]))).batch(2)
 
@@ -71,9 +41,9 @@ def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
         return est.EstimatorSpec(mode, loss=loss, train_op=step, eval_metric_ops=metrics)
 
     estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(input_fn, steps=1)
+    estimator.train(batches, steps=1)
     for _ in range(2):
-        assert estimator.evaluate(input_fn)["mae"] == pytest.approx(3.0)
+        assert estimator.evaluate(batches)["mae"] == pytest.approx(3.0)
 
 
 def test_a_keras_metric_that_was_not_updated_is_refused(tmp_path):
@@ -82,12 +52,12 @@ def test_a_keras_metric_that_was_not_updated_is_refused(tmp_path):
         return est.EstimatorSpec(mode, loss=tf.constant(0.0), eval_metric_ops={"mae": metric})
 
     with pytest.raises(ValueError, match="update_state"):
-        est.Estimator(model_fn, tmp_path).evaluate(_input_fn, steps=1)
+        est.Estimator(model_fn, tmp_path).evaluate(input_fn, steps=1)
 
 
 def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
     def model_fn(features, labels, mode):
-        layer, optimizer = _dense(), keras.optimizers.Adam(0.1)
+        layer, optimizer = dense(), keras.optimizers.Adam(0.1)
         step = tf1.train.get_global_step()
         checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
         with tf.GradientTape() as tape:
@@ -101,8 +71,8 @@ def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
             scaffold=tf1.train.Scaffold(saver=checkpoint),
         )
 
-    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=4)
-    layer, optimizer = _dense(), keras.optimizers.Adam(0.1)
+    est.Estimator(model_fn, tmp_path).train(input_fn, steps=4)
+    layer, optimizer = dense(), keras.optimizers.Adam(0.1)
     layer.build((None, 2))
     optimizer.build(layer.trainable_variables)
     step = tf.Variable(0, dtype=tf.int64)
@@ -110,13 +80,13 @@ def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
     checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
     assert step.numpy() == 4
     assert optimizer.iterations.numpy() == 4
-    expected = _eager_kernel(lambda: keras.optimizers.Adam(0.1), 4)
+    expected = eager_kernel(lambda: keras.optimizers.Adam(0.1), 4)
     np.testing.assert_allclose(layer.kernel.numpy(), expected, rtol=1e-5)
 
 
 def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path):
     def model_fn(features, labels, mode):
-        layer = _dense()
+        layer = dense()
         step = tf1.train.get_global_step()
         predictions = layer(features["x"])
         checkpoint = tf.train.Checkpoint(step=step, layer=layer)

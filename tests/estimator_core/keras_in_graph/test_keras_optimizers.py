@@ -5,44 +5,14 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.optimizers.minimize import minimize
+from tests.estimator_core.keras_in_graph.dense import KERNEL, X, Y, dense, eager_kernel, input_fn
 
 tf1 = tf.compat.v1
 
 
-_X = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
-
-
-_Y = np.array([[1.0], [-1.0]], np.float32)
-
-
-_KERNEL = np.array([[0.5], [-0.25]], np.float32)
-
-
-def _input_fn():
-    return tf.data.Dataset.from_tensors(({"x": _X}, _Y)).repeat()
-
-
-def _dense():
-    return keras.layers.Dense(
-        1, kernel_initializer=lambda shape, dtype: tf.constant(_KERNEL), name="dense"
-    )
-
-
-def _eager_kernel(make_optimizer, steps):
-    """The kernel after `steps` steps of the same model, in eager Keras."""
-    layer, optimizer = _dense(), make_optimizer()
-    layer.build((None, 2))
-    for _ in range(steps):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(_X) - _Y))
-        gradients = tape.gradient(loss, layer.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-    return layer.kernel.numpy()
-
-
 def _model_fn(make_optimizer, use_returned_op):
     def model_fn(features, labels, mode):
-        layer, optimizer = _dense(), make_optimizer()
+        layer, optimizer = dense(), make_optimizer()
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
         gradients = tape.gradient(loss, layer.trainable_variables)
@@ -69,11 +39,11 @@ _OPTIMIZERS = {
 def test_keras_optimizers_train_as_they_do_eagerly(tmp_path, name, use_returned_op):
     model_fn = _model_fn(_OPTIMIZERS[name], use_returned_op)
     estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(_input_fn, steps=3)
-    estimator.train(_input_fn, steps=2)  # slots and step count come from the checkpoint
+    estimator.train(input_fn, steps=3)
+    estimator.train(input_fn, steps=2)  # slots and step count come from the checkpoint
     (kernel,) = (n for n in estimator.get_variable_names() if n.endswith("dense/kernel"))
     np.testing.assert_allclose(
-        estimator.get_variable_value(kernel), _eager_kernel(_OPTIMIZERS[name], 5), rtol=1e-5
+        estimator.get_variable_value(kernel), eager_kernel(_OPTIMIZERS[name], 5), rtol=1e-5
     )
 
 
@@ -83,8 +53,8 @@ def test_a_learning_rate_may_be_calculated_in_the_graph(tmp_path):
         return keras.optimizers.Adam(tf1.train.exponential_decay(0.1, step, 2, 0.5))
 
     estimator = est.Estimator(_model_fn(decayed, True), str(tmp_path))
-    estimator.train(_input_fn, steps=5)
-    expected = _eager_kernel(_OPTIMIZERS["schedule"], 5)
+    estimator.train(input_fn, steps=5)
+    expected = eager_kernel(_OPTIMIZERS["schedule"], 5)
     np.testing.assert_allclose(estimator.get_variable_value("dense/kernel"), expected, rtol=1e-5)
 
 
@@ -99,7 +69,7 @@ def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_r
     for name, make_optimizer in make.items():
 
         def model_fn(features, labels, mode, make_optimizer=make_optimizer):
-            kernel = tf1.get_variable("kernel", initializer=_KERNEL, use_resource=True)
+            kernel = tf1.get_variable("kernel", initializer=KERNEL, use_resource=True)
             loss = tf.reduce_mean(tf.square(tf.matmul(features["x"], kernel) - labels))
             gradients = tf.gradients(loss, [kernel])
             update = make_optimizer().apply_gradients(zip(gradients, [kernel], strict=True))
@@ -107,9 +77,9 @@ def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_r
             train_op = tf.group(update, count) if use_returned_op else count
             return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
-        estimator = est.Estimator(model_fn, str(tmp_path / name)).train(_input_fn, steps=3)
+        estimator = est.Estimator(model_fn, str(tmp_path / name)).train(input_fn, steps=3)
         kernels.append(estimator.get_variable_value("kernel"))
-    assert not np.allclose(kernels[0], _KERNEL)
+    assert not np.allclose(kernels[0], KERNEL)
     np.testing.assert_allclose(*kernels, rtol=1e-6)
 
 
@@ -119,7 +89,7 @@ def _tf_keras_model(tf_keras):
         [
             layers.BatchNormalization(momentum=0.5, name="norm"),
             layers.Dense(
-                1, kernel_initializer=tf_keras.initializers.Constant(_KERNEL), name="dense"
+                1, kernel_initializer=tf_keras.initializers.Constant(KERNEL), name="dense"
             ),
         ]
     )
@@ -162,22 +132,22 @@ def test_tf_keras_layers_and_get_updates_train_as_they_do_eagerly(tmp_path, upda
         return tf_keras.optimizers.legacy.Adam(schedule)
 
     estimator = est.Estimator(_tf_keras_model_fn(tf_keras, make_optimizer, updates_of), tmp_path)
-    estimator.train(_input_fn, steps=3)
-    estimator.train(_input_fn, steps=2)  # slots and step count come from the checkpoint
-    results = estimator.evaluate(_input_fn, steps=3)
-    predicted = next(estimator.predict(_input_fn, yield_single_examples=False))["y"]
+    estimator.train(input_fn, steps=3)
+    estimator.train(input_fn, steps=2)  # slots and step count come from the checkpoint
+    results = estimator.evaluate(input_fn, steps=3)
+    predicted = next(estimator.predict(input_fn, yield_single_examples=False))["y"]
 
     model, optimizer = _tf_keras_model(tf_keras), make_optimizer()
     for _ in range(5):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(_X, training=True) - _Y))
+            loss = tf.reduce_mean(tf.square(model(X, training=True) - Y))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    expected = model(_X).numpy()
+    expected = model(X).numpy()
     np.testing.assert_allclose(predicted, expected, rtol=1e-5)
     assert results["global_step"] == 5
-    assert results["mae"] == pytest.approx(np.abs(expected - _Y).mean(), rel=1e-5)
-    assert results["loss"] == pytest.approx(np.square(expected - _Y).mean(), rel=1e-5)
+    assert results["mae"] == pytest.approx(np.abs(expected - Y).mean(), rel=1e-5)
+    assert results["loss"] == pytest.approx(np.square(expected - Y).mean(), rel=1e-5)
     # The names of 2.15's Keras: nothing is counted on from other graphs.
     trained = [
         f"sequential/{name}" for name in ("norm/gamma", "norm/beta", "dense/kernel", "dense/bias")
@@ -203,7 +173,7 @@ _MADE_OUTSIDE = keras.optimizers.SGD(0.1)
 
 def _sum_model_fn(make_optimizer, times=1):
     def model_fn(features, labels, mode):
-        kernel = tf1.get_variable("kernel", initializer=_KERNEL, use_resource=True)
+        kernel = tf1.get_variable("kernel", initializer=KERNEL, use_resource=True)
         optimizer = make_optimizer()
         loss = tf.reduce_sum(kernel)
         (slope,) = tf.gradients(loss, [kernel])
@@ -232,10 +202,8 @@ def test_an_update_by_a_subclass_or_an_optimizer_from_outside(
 ):
     estimator = est.Estimator(_sum_model_fn(make_optimizer, times), tmp_path)
     for _ in range(2):
-        estimator.train(_input_fn, steps=1)
-    np.testing.assert_allclose(
-        estimator.get_variable_value("kernel"), _KERNEL - 2 * step, rtol=1e-5
-    )
+        estimator.train(input_fn, steps=1)
+    np.testing.assert_allclose(estimator.get_variable_value("kernel"), KERNEL - 2 * step, rtol=1e-5)
     (count,) = (n for n in estimator.get_variable_names() if n.endswith("iteration"))
     assert estimator.get_variable_value(count) == 2 * times
     assert _MADE_OUTSIDE.iterations.numpy() == 0
@@ -246,8 +214,8 @@ def test_a_loss_scale_optimizer_divides_the_gradients(tmp_path):
         inner = keras.optimizers.SGD(0.1)
         return keras.optimizers.LossScaleOptimizer(inner, initial_scale=4.0)
 
-    estimator = est.Estimator(_sum_model_fn(make_optimizer), tmp_path).train(_input_fn, steps=1)
-    np.testing.assert_allclose(estimator.get_variable_value("kernel"), _KERNEL - 0.1 / 4)
+    estimator = est.Estimator(_sum_model_fn(make_optimizer), tmp_path).train(input_fn, steps=1)
+    np.testing.assert_allclose(estimator.get_variable_value("kernel"), KERNEL - 0.1 / 4)
 
 
 def test_a_function_may_make_an_optimizer_with_a_calculated_learning_rate(tmp_path):
@@ -256,9 +224,9 @@ def test_a_function_may_make_an_optimizer_with_a_calculated_learning_rate(tmp_pa
         return keras.optimizers.SGD(tf.where(step < 1, 0.5, 0.25))
 
     def model_fn(features, labels, mode):
-        kernel = tf1.get_variable("kernel", initializer=_KERNEL, use_resource=True)
+        kernel = tf1.get_variable("kernel", initializer=KERNEL, use_resource=True)
         loss = tf.reduce_sum(kernel)
         return est.EstimatorSpec(mode, loss=loss, train_op=minimize(make_optimizer, loss))
 
-    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=2)
-    np.testing.assert_allclose(estimator.get_variable_value("kernel"), _KERNEL - 0.75)
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
+    np.testing.assert_allclose(estimator.get_variable_value("kernel"), KERNEL - 0.75)

@@ -9,27 +9,9 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.keras_in_graph.eager_tracing import eager_unless_replicated
+from tests.estimator_core.keras_in_graph.dense import KERNEL, X, Y, dense, input_fn
 
 tf1 = tf.compat.v1
-
-
-_X = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
-
-
-_Y = np.array([[1.0], [-1.0]], np.float32)
-
-
-_KERNEL = np.array([[0.5], [-0.25]], np.float32)
-
-
-def _input_fn():
-    return tf.data.Dataset.from_tensors(({"x": _X}, _Y)).repeat()
-
-
-def _dense():
-    return keras.layers.Dense(
-        1, kernel_initializer=lambda shape, dtype: tf.constant(_KERNEL), name="dense"
-    )
 
 
 class _Losses(est.SessionRunHook):
@@ -56,7 +38,7 @@ def test_dropout_draws_anew_in_each_step(tmp_path):
             mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
         )
 
-    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=100, hooks=[losses])
+    est.Estimator(model_fn, tmp_path).train(input_fn, steps=100, hooks=[losses])
     # Without an order between reading the random state and updating it, some steps draw alike.
     assert len(losses.losses) == 100
     assert [a for a, b in itertools.pairwise(losses.losses) if a == b] == []
@@ -68,7 +50,7 @@ def test_dropout_may_be_added_to_a_trained_model(tmp_path):
         hidden = features["x"]
         if params["dropout"]:
             hidden = keras.layers.Dropout(0.5)(hidden, training=mode == "train")
-        loss = tf.reduce_mean(tf.square(_dense()(hidden) - labels))
+        loss = tf.reduce_mean(tf.square(dense()(hidden) - labels))
         train_op = tf1.train.get_global_step().assign_add(1)
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
@@ -76,9 +58,9 @@ def test_dropout_may_be_added_to_a_trained_model(tmp_path):
         est.Estimator(model_fn, str(tmp_path), params={"dropout": dropout})
         for dropout in (False, True)
     )
-    without.train(_input_fn, steps=1)
-    assert with_dropout.evaluate(_input_fn, steps=1) == without.evaluate(_input_fn, steps=1)
-    with_dropout.train(_input_fn, steps=1)
+    without.train(input_fn, steps=1)
+    assert with_dropout.evaluate(input_fn, steps=1) == without.evaluate(input_fn, steps=1)
+    with_dropout.train(input_fn, steps=1)
     assert without.get_variable_names() == ["dense/bias", "dense/kernel", "global_step"]
 
 
@@ -86,13 +68,13 @@ def test_a_saver_of_model_fns_own_restores_nothing_by_training(tmp_path):
     def model_fn(features, labels, mode):
         hidden = keras.layers.BatchNormalization()(features["x"], training=mode == "train")
         hidden = keras.layers.Dropout(0.5)(hidden, training=True)
-        loss = tf.reduce_mean(tf.square(_dense()(hidden) - labels))
+        loss = tf.reduce_mean(tf.square(dense()(hidden) - labels))
         scaffold = tf1.train.Scaffold(saver=tf1.train.Saver())
         train_op = tf1.train.get_global_step().assign_add(1)
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
 
-    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=2)
-    assert estimator.evaluate(_input_fn, steps=2)["global_step"] == 2
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
+    assert estimator.evaluate(input_fn, steps=2)["global_step"] == 2
 
 
 def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
@@ -106,7 +88,7 @@ def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
             mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
         )
 
-    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=20, hooks=[losses])
+    est.Estimator(model_fn, tmp_path).train(input_fn, steps=20, hooks=[losses])
     assert len(set(losses.losses)) == 20
 
 
@@ -127,7 +109,7 @@ def _attributes():
 
 def _uses_keras(features, labels, mode):
     hidden = keras.layers.BatchNormalization()(features["x"], training=mode == "train")
-    outputs = _dense()(hidden)
+    outputs = dense()(hidden)
     if mode == est.ModeKeys.PREDICT:
         return est.EstimatorSpec(mode, {"y": outputs})
     loss = tf.reduce_mean(tf.square(outputs - labels))
@@ -142,10 +124,10 @@ def test_keras_is_the_very_same_before_and_after(tmp_path):
     before = _attributes()
     estimator = est.Estimator(_uses_keras, tmp_path)
     assert _attributes() == before
-    estimator.train(_input_fn, steps=2)
+    estimator.train(input_fn, steps=2)
     assert _attributes() == before
-    estimator.evaluate(_input_fn, steps=1)
-    next(estimator.predict(_input_fn))
+    estimator.evaluate(input_fn, steps=1)
+    next(estimator.predict(input_fn))
     assert _attributes() == before
 
 
@@ -158,9 +140,9 @@ def test_keras_is_the_very_same_after_an_error_in_model_fn(tmp_path, error):
         raise error("stop")
 
     with pytest.raises(error, match="stop"):
-        est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+        est.Estimator(model_fn, tmp_path).train(input_fn, steps=1)
     assert _attributes() == before
-    estimator = est.Estimator(_uses_keras, tmp_path).train(_input_fn, steps=1)
+    estimator = est.Estimator(_uses_keras, tmp_path).train(input_fn, steps=1)
     assert estimator.get_variable_value("global_step") == 1
 
 
@@ -172,7 +154,7 @@ def test_keras_is_its_own_again_while_the_graph_runs(tmp_path):
             seen.append(_attributes())
 
     before = _attributes()
-    est.Estimator(_uses_keras, tmp_path).train(_input_fn, steps=2, hooks=[Look()])
+    est.Estimator(_uses_keras, tmp_path).train(input_fn, steps=2, hooks=[Look()])
     assert seen == [before, before]
 
 
@@ -189,7 +171,7 @@ def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):
 
     def train(name):
         try:
-            est.Estimator(model_fn, str(tmp_path / name)).train(_input_fn, steps=3)
+            est.Estimator(model_fn, str(tmp_path / name)).train(input_fn, steps=3)
         except BaseException as error:
             errors.append(error)
 
@@ -203,15 +185,15 @@ def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):
     names = [est.Estimator(_uses_keras, str(tmp_path / name)) for name in ("a", "b")]
     kernels = [estimator.get_variable_value("dense/kernel") for estimator in names]
     np.testing.assert_array_equal(*kernels)
-    assert not np.allclose(kernels[0], _KERNEL)
+    assert not np.allclose(kernels[0], KERNEL)
 
 
 def _fit():
     keras.utils.set_random_seed(5)
-    layers = [keras.layers.Dropout(0.5, seed=1), keras.layers.BatchNormalization(), _dense()]
+    layers = [keras.layers.Dropout(0.5, seed=1), keras.layers.BatchNormalization(), dense()]
     model = keras.Sequential([keras.Input((2,)), *layers])
     model.compile(keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
-    history = model.fit(_X, _Y, epochs=3, verbose=0).history
+    history = model.fit(X, Y, epochs=3, verbose=0).history
     return history, model.get_weights()
 
 
@@ -226,7 +208,7 @@ def test_keras_trains_in_another_thread_as_ever(tmp_path):
         thread.join()  # all of its training has been while model_fn was called
         return spec
 
-    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=1)
     ((history, weights),) = results
     assert history == expected
     for weight, other in zip(weights, expected_weights, strict=True):
@@ -252,7 +234,7 @@ def test_a_graph_within_model_fn_and_eager_code_are_left_alone(tmp_path):
             keras.optimizers.SGD(None)
         return _uses_keras(features, labels, mode)
 
-    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=1)
     assert not [name for name in estimator.get_variable_names() if name.startswith("variable")]
 
 
@@ -265,7 +247,7 @@ def test_what_a_user_has_replaced_himself_is_called_and_kept(tmp_path, monkeypat
         return assign(self, value)
 
     monkeypatch.setattr(keras.Variable, "assign", counted)
-    est.Estimator(_uses_keras, tmp_path).train(_input_fn, steps=1)
+    est.Estimator(_uses_keras, tmp_path).train(input_fn, steps=1)
     assert {"moving_mean", "moving_variance"} <= set(calls)
     assert vars(keras.Variable)["assign"] is counted
 
@@ -277,7 +259,7 @@ def test_a_replacement_of_the_users_that_is_made_in_model_fn_stays_harmless(tmp_
         return _uses_keras(features, labels, mode)
 
     try:
-        est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+        est.Estimator(model_fn, tmp_path).train(input_fn, steps=1)
         variable = keras.Variable(1.0)
         variable.assign(4.0)
         assert variable.numpy() == 4.0
@@ -292,15 +274,15 @@ def test_a_keras_that_model_fn_imports_is_followed_from_then_on(tmp_path, monkey
 
     def model_fn(features, labels, mode):
         sys.modules["tf_keras"] = tf_keras  # as an import does
-        kernel = tf1.get_variable("kernel", initializer=_KERNEL)
+        kernel = tf1.get_variable("kernel", initializer=KERNEL)
         loss = tf.reduce_sum(kernel)
         tf_keras.optimizers.SGD(0.5).apply_gradients([(tf.gradients(loss, [kernel])[0], kernel)])
         count = tf1.train.get_global_step().assign_add(1)
         return est.EstimatorSpec(mode, loss=loss, train_op=count)
 
-    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=2)
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
     # The slope is 1: two steps of 0.5.
-    np.testing.assert_allclose(estimator.get_variable_value("kernel"), _KERNEL - 1.0)
+    np.testing.assert_allclose(estimator.get_variable_value("kernel"), KERNEL - 1.0)
     assert dict(vars(tf_keras.optimizers.Optimizer)) == before
 
 
@@ -312,14 +294,14 @@ def test_keras_3_that_model_fn_imports_is_refused(tmp_path, monkeypatch):
         return _uses_keras(features, labels, mode)
 
     with pytest.raises(RuntimeError, match="import keras at the top of the module"):
-        est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+        est.Estimator(model_fn, tmp_path).train(input_fn, steps=1)
 
 
 def test_a_model_fn_may_train_another_model(tmp_path):
     """As one that learns from a teacher; the teacher's updates are not those of this graph."""
 
     def teacher_fn(features, labels, mode):
-        layer = _dense()
+        layer = dense()
         prediction = layer(features["x"])
         if mode == est.ModeKeys.PREDICT:
             return est.EstimatorSpec(mode, {"y": prediction})
@@ -336,21 +318,21 @@ def test_a_model_fn_may_train_another_model(tmp_path):
 
     def model_fn(features, labels, mode):
         teacher = est.Estimator(teacher_fn, tmp_path / "teacher")
-        teacher.train(_input_fn, steps=2)
-        taught = next(teacher.predict(_input_fn))["y"]
+        teacher.train(input_fn, steps=2)
+        taught = next(teacher.predict(input_fn))["y"]
         return teacher_fn({"x": features["x"]}, np.stack([taught, taught]), mode)
 
     student = est.Estimator(model_fn, tmp_path / "student")
-    student.train(_input_fn, steps=3)
+    student.train(input_fn, steps=3)
     assert student.get_variable_value("global_step") == 3
     assert est.Estimator(teacher_fn, tmp_path / "teacher").get_variable_value("global_step") == 2
     # From the teacher's prediction for the first example, three steps by hand.
-    bias, kernel = np.zeros(1), _KERNEL.astype(float)
-    for target, steps in ((_Y.astype(float), 2), (None, 3)):
+    bias, kernel = np.zeros(1), KERNEL.astype(float)
+    for target, steps in ((Y.astype(float), 2), (None, 3)):
         if target is None:
-            target = np.repeat((_X @ kernel + bias)[:1], 2, axis=0)
-            bias, kernel = np.zeros(1), _KERNEL.astype(float)
+            target = np.repeat((X @ kernel + bias)[:1], 2, axis=0)
+            bias, kernel = np.zeros(1), KERNEL.astype(float)
         for _ in range(steps):
-            error = 2 * (_X @ kernel + bias - target) / 2
-            bias, kernel = bias - 0.01 * error.sum(0), kernel - 0.01 * _X.T @ error
+            error = 2 * (X @ kernel + bias - target) / 2
+            bias, kernel = bias - 0.01 * error.sum(0), kernel - 0.01 * X.T @ error
     np.testing.assert_allclose(student.get_variable_value("dense/kernel"), kernel, rtol=1e-5)

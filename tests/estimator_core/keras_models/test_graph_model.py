@@ -1,56 +1,12 @@
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.keras_models.graph_model import Conversion, KeepCheckpoints
+from tests.estimator_core.keras_models.models import TWO_FEATURES, TWO_LABELS, batches, two_by_two
 
 tf1 = tf.compat.v1
-
-
-_RANDOM = np.random.RandomState(0)
-
-
-_X = _RANDOM.randn(48, 4).astype(np.float32)
-
-
-_Y = (_X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
-
-
-def _batches(x=_X, y=_Y):
-    return tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
-
-
-def _two_by_two():
-    wide, deep = keras.Input((2,), name="wide"), keras.Input((2,), name="deep")
-    joined = keras.layers.Concatenate()([wide, deep])
-    value = keras.layers.Dense(1, name="value")(joined)
-    kind = keras.layers.Dense(2, "softmax", name="kind")(joined)
-    model = keras.Model([wide, deep], [value, kind])
-    model.compile(
-        "adam",
-        {"value": "mse", "kind": "sparse_categorical_crossentropy"},
-        loss_weights={"value": 0.3, "kind": 2.0},
-        metrics={"value": ["mae"], "kind": ["accuracy"]},
-        weighted_metrics={"value": ["mse"]},
-    )
-    return model
-
-
-_WIDE, _DEEP = _X[:, :2], _X[:, 2:]
-
-
-_TWO_FEATURES = {
-    "by name": {"deep": _DEEP, "wide": _WIDE},
-    "in order": (_WIDE, _DEEP),
-}
-
-
-_TWO_LABELS = {
-    "by name": {"kind": _Y, "value": _X[:, :1]},
-    "in order": (_X[:, :1], _Y),
-}
 
 
 def _signatures(estimator, tmp_path, shapes):
@@ -82,11 +38,11 @@ _PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
     ("make", "export_outputs", "signatures"),
     [
         (
-            _two_by_two,
+            two_by_two,
             {"kind": _PREDICT},
             {"serving_default": ("predict", ["kind", "value"]), "kind": ("predict", ["output"])},
         ),
-        (_two_by_two, {}, {"serving_default": ("predict", ["kind", "value"])}),
+        (two_by_two, {}, {"serving_default": ("predict", ["kind", "value"])}),
         (
             _plain,
             {"out": _REGRESS},
@@ -118,7 +74,7 @@ def test_signatures_of_what_is_no_output_are_refused(tmp_path):
 def test_metrics_and_signatures_by_other_names(tmp_path):
     names = {"value_mae": "error", "kind_accuracy": "hits", "value_mse": "mse"}
     estimator = est.model_to_estimator(
-        _two_by_two(),
+        two_by_two(),
         model_dir=tmp_path / "model",
         metric_names_map={**names, "value_mean_squared_error": "mse"},
         export_outputs={
@@ -131,12 +87,12 @@ def test_metrics_and_signatures_by_other_names(tmp_path):
         "value": ("regress", ["outputs"]),
         "kind": ("predict", ["output"]),
     }
-    features, labels = _TWO_FEATURES["by name"], _TWO_LABELS["by name"]
-    results = estimator.evaluate(lambda: _batches(features, labels))
+    features, labels = TWO_FEATURES["by name"], TWO_LABELS["by name"]
+    results = estimator.evaluate(lambda: batches(features, labels))
     assert set(results) == {"error", "hits", "mse", "loss", "global_step"}
-    incomplete = est.model_to_estimator(_two_by_two(), metric_names_map={"value_mae": "error"})
+    incomplete = est.model_to_estimator(two_by_two(), metric_names_map={"value_mae": "error"})
     with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
-        incomplete.evaluate(lambda: _batches(features, labels))
+        incomplete.evaluate(lambda: batches(features, labels))
 
 
 def test_an_object_based_saver_keeps_as_many_checkpoints_as_the_config_says():

@@ -4,44 +4,19 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-
-_RANDOM = np.random.RandomState(0)
-
-
-_X = _RANDOM.randn(48, 4).astype(np.float32)
-
-
-_Y = (_X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
-
-
-_WEIGHTS = _RANDOM.uniform(0.1, 2.0, 48).astype(np.float32)
-
-
-class Tower(keras.Model):
-    """A subclassed model with a configuration."""
-
-    def __init__(self, units, **kwargs):
-        super().__init__(**kwargs)
-        self.units = units
-        self.hidden = keras.layers.Dense(units, activation="relu")
-        self.norm = keras.layers.BatchNormalization()
-        self.out = keras.layers.Dense(1)
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units}
-
-    def call(self, inputs, training=False):
-        return self.out(self.norm(self.hidden(inputs), training=training))
-
-
-def _functional(optimizer="adam", **compile_args):
-    inputs = keras.Input((4,), name="x")
-    hidden = keras.layers.Dense(6, "relu", name="hidden", kernel_regularizer="l2")(inputs)
-    hidden = keras.layers.BatchNormalization(name="norm")(hidden)
-    hidden = keras.layers.Dropout(0.4, seed=7)(hidden)
-    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid", name="out")(hidden))
-    model.compile(optimizer, "binary_crossentropy", **(compile_args or {"metrics": ["accuracy"]}))
-    return model
+from tests.estimator_core.keras_models.models import (
+    DEEP,
+    TWO_FEATURES,
+    TWO_LABELS,
+    WEIGHTS,
+    WIDE,
+    Scaled,
+    Tower,
+    X,
+    batches,
+    functional,
+    two_by_two,
+)
 
 
 def _sequential():
@@ -55,7 +30,7 @@ def _sequential():
 
 def _subclassed():
     model = Tower(3)
-    model(_X[:1])
+    model(X[:1])
     model.compile("adam", "mse", metrics=["mae", keras.metrics.R2Score()])
     return model
 
@@ -98,21 +73,6 @@ def _own_functions():
     return model
 
 
-class Scaled(keras.metrics.Metric):
-    """The sum of predictions by a factor, in several places; its configuration is left out."""
-
-    def __init__(self, factor=2.0, places=2, name="scaled", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self.factor = factor
-        self.total = self.add_weight(shape=(places,), initializer="zeros", name="total")
-
-    def update_state(self, labels, predictions, sample_weight=None):
-        self.total.assign_add(self.factor * keras.ops.ones_like(self.total))
-
-    def result(self):
-        return keras.ops.sum(self.total)
-
-
 def _twice(x):
     return tf.multiply(x, 2.0)
 
@@ -139,7 +99,7 @@ def _tripled_error(labels, predictions):
 
 _MODELS = {
     "lambdas": _lambdas,
-    "wrapped metrics": lambda: _functional(
+    "wrapped metrics": lambda: functional(
         metrics=[
             keras.metrics.MeanMetricWrapper(_tripled_error, name="own"),
             keras.metrics.MeanMetricWrapper(_error, name="other"),
@@ -147,31 +107,29 @@ _MODELS = {
             keras.metrics.AUC(multi_label=True, num_labels=1),
         ]
     ),
-    "functional": _functional,
+    "functional": functional,
     "sequential": _sequential,
     "subclassed": _subclassed,
     "recurrent": _recurrent,
     "frozen inside": _frozen_inside,
     "own functions": _own_functions,
-    "schedule": lambda: _functional(
+    "schedule": lambda: functional(
         keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5))
     ),
-    "clipnorm": lambda: _functional(keras.optimizers.SGD(0.5, clipnorm=0.01)),
-    "clipvalue": lambda: _functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
-    "global clipnorm": lambda: _functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
-    "accumulated": lambda: _functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
-    "moving average": lambda: _functional(
+    "clipnorm": lambda: functional(keras.optimizers.SGD(0.5, clipnorm=0.01)),
+    "clipvalue": lambda: functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
+    "global clipnorm": lambda: functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
+    "accumulated": lambda: functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
+    "moving average": lambda: functional(
         keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)
     ),
-    "loss scale": lambda: _functional(
+    "loss scale": lambda: functional(
         keras.optimizers.LossScaleOptimizer(
             keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
         )
     ),
-    "weight decay": lambda: _functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
-    **{
-        name: lambda name=name: _functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")
-    },
+    "weight decay": lambda: functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
+    **{name: lambda name=name: functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")},
 }
 
 # Other settings of an optimizer, and other optimizers, go the way that "functional" goes.
@@ -184,10 +142,6 @@ def _named_models():
         yield pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ())
 
 
-def _batches(x=_X, y=_Y):
-    return tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
-
-
 def _assert_same_metrics(results, expected):
     results = {name: value for name, value in results.items() if name != "global_step"}
     assert results.keys() == expected.keys()
@@ -198,23 +152,23 @@ def _assert_same_metrics(results, expected):
 @pytest.mark.parametrize("name", _named_models())
 def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     model = _MODELS[name]()
-    untrained = model.evaluate(_batches(), verbose=0, return_dict=True)
+    untrained = model.evaluate(batches(), verbose=0, return_dict=True)
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
     before = [variable.numpy() for variable in model.variables]
-    _assert_same_metrics(estimator.evaluate(_batches), untrained)
-    estimator.train(_batches, steps=2)
-    estimator.train(lambda: _batches().skip(2))  # continues from the checkpoint
+    _assert_same_metrics(estimator.evaluate(batches), untrained)
+    estimator.train(batches, steps=2)
+    estimator.train(lambda: batches().skip(2))  # continues from the checkpoint
     for variable, value in zip(model.variables, before, strict=True):
         np.testing.assert_array_equal(variable.numpy(), value)
-    results = estimator.evaluate(_batches)
-    rows = list(estimator.predict(_batches))
+    results = estimator.evaluate(batches)
+    rows = list(estimator.predict(batches))
     assert len(rows[0]) == 1
     predictions = [next(iter(row.values())) for row in rows]
 
-    model.fit(_batches(), verbose=0, shuffle=False)
+    model.fit(batches(), verbose=0, shuffle=False)
     fitted = [variable.numpy() for variable in model.variables]
-    _assert_same_metrics(results, model.evaluate(_batches(), verbose=0, return_dict=True))
-    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    _assert_same_metrics(results, model.evaluate(batches(), verbose=0, return_dict=True))
+    np.testing.assert_allclose(predictions, model.predict(X, verbose=0), rtol=1e-5, atol=1e-6)
     assert est.to_keras(estimator) is model
     for variable, value in zip(model.variables, fitted, strict=True):
         np.testing.assert_allclose(
@@ -222,46 +176,15 @@ def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
         )
 
 
-def _two_by_two():
-    wide, deep = keras.Input((2,), name="wide"), keras.Input((2,), name="deep")
-    joined = keras.layers.Concatenate()([wide, deep])
-    value = keras.layers.Dense(1, name="value")(joined)
-    kind = keras.layers.Dense(2, "softmax", name="kind")(joined)
-    model = keras.Model([wide, deep], [value, kind])
-    model.compile(
-        "adam",
-        {"value": "mse", "kind": "sparse_categorical_crossentropy"},
-        loss_weights={"value": 0.3, "kind": 2.0},
-        metrics={"value": ["mae"], "kind": ["accuracy"]},
-        weighted_metrics={"value": ["mse"]},
-    )
-    return model
-
-
-_WIDE, _DEEP = _X[:, :2], _X[:, 2:]
-
-
-_TWO_FEATURES = {
-    "by name": {"deep": _DEEP, "wide": _WIDE},
-    "in order": (_WIDE, _DEEP),
-}
-
-
-_TWO_LABELS = {
-    "by name": {"kind": _Y, "value": _X[:, :1]},
-    "in order": (_X[:, :1], _Y),
-}
-
-
 _TWO_WEIGHTS = {
     "none": None,
-    "one for all": _WEIGHTS,
-    "by name": {"kind": _WEIGHTS, "value": _WEIGHTS[::-1].copy()},
+    "one for all": WEIGHTS,
+    "by name": {"kind": WEIGHTS, "value": WEIGHTS[::-1].copy()},
 }
 
 
 def _structures_and_weights():
-    for structure in _TWO_FEATURES:
+    for structure in TWO_FEATURES:
         for weights in _TWO_WEIGHTS:
             fast = (structure, weights) in (("by name", "by name"), ("in order", "one for all"))
             yield pytest.param(structure, weights, marks=() if fast else pytest.mark.slow)
@@ -269,31 +192,29 @@ def _structures_and_weights():
 
 @pytest.mark.parametrize(("structure", "weights"), _structures_and_weights())
 def test_two_inputs_and_outputs(tmp_path, structure, weights):
-    model = _two_by_two()
-    features, labels = _TWO_FEATURES[structure], _TWO_LABELS[structure]
+    model = two_by_two()
+    features, labels = TWO_FEATURES[structure], TWO_LABELS[structure]
     if weights != "none":
         features = {"features": features, "sample_weights": _TWO_WEIGHTS[weights]}
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    estimator.train(lambda: _batches(features, labels))
-    results = estimator.evaluate(lambda: _batches(features, labels))
-    predictions = list(estimator.predict(lambda: _batches(_TWO_FEATURES[structure], labels)))
+    estimator.train(lambda: batches(features, labels))
+    results = estimator.evaluate(lambda: batches(features, labels))
+    predictions = list(estimator.predict(lambda: batches(TWO_FEATURES[structure], labels)))
 
-    for_keras = [_TWO_FEATURES["in order"], _TWO_LABELS["in order"]]
+    for_keras = [TWO_FEATURES["in order"], TWO_LABELS["in order"]]
     if weights == "by name":
         for_keras.append((_TWO_WEIGHTS[weights]["value"], _TWO_WEIGHTS[weights]["kind"]))
     elif weights != "none":
-        for_keras.append((_WEIGHTS, _WEIGHTS))
-    batches = tf.data.Dataset.from_tensor_slices(tuple(for_keras)).batch(8)
-    model.fit(batches, verbose=0, shuffle=False)
-    expected = model.evaluate(batches, verbose=0, return_dict=True)
+        for_keras.append((WEIGHTS, WEIGHTS))
+    dataset = tf.data.Dataset.from_tensor_slices(tuple(for_keras)).batch(8)
+    model.fit(dataset, verbose=0, shuffle=False)
+    expected = model.evaluate(dataset, verbose=0, return_dict=True)
     _assert_same_metrics(
         results,
         {name: expected[name] for name in expected if name not in ("value_loss", "kind_loss")},
     )
     assert set(predictions[0]) == {"value", "kind"}
-    for name, output in zip(
-        ("value", "kind"), model.predict([_WIDE, _DEEP], verbose=0), strict=True
-    ):
+    for name, output in zip(("value", "kind"), model.predict([WIDE, DEEP], verbose=0), strict=True):
         np.testing.assert_allclose([p[name] for p in predictions], output, rtol=1e-5, atol=1e-6)
 
 
@@ -302,18 +223,18 @@ def test_a_loss_scale_grows_as_in_keras(tmp_path):
         keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
     )
     estimator = est.model_to_estimator(
-        _functional(scaled), model_dir=tmp_path, checkpoint_format="saver"
+        functional(scaled), model_dir=tmp_path, checkpoint_format="saver"
     )
-    estimator.train(_batches, steps=4)
+    estimator.train(batches, steps=4)
     names = [name for name in estimator.get_variable_names() if "dynamic_scale" in name]
     # Doubled after the third step.
     assert [estimator.get_variable_value(name) for name in names] == [8.0]
 
 
 def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
-    model = _functional()
+    model = functional()
     estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
-    estimator.train(_batches, steps=1)
+    estimator.train(batches, steps=1)
     trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
     slots = [
         f"adam/{name.replace('/', '_')}_{slot}"
@@ -333,9 +254,9 @@ def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
 
 
 def test_predictions_go_by_the_names_of_outputs():
-    rows = est.model_to_estimator(_sequential()).predict(_batches)
+    rows = est.model_to_estimator(_sequential()).predict(batches)
     assert list(next(rows)) == ["b"]
-    rows = est.model_to_estimator(_subclassed()).predict(_batches)
+    rows = est.model_to_estimator(_subclassed()).predict(batches)
     assert list(next(rows)) == ["output_1"]
 
 
@@ -344,16 +265,16 @@ def test_a_class_of_a_package_named_like_keras_is_not_keras_own(tmp_path):
     doubled.__module__ = "keras_project.layers"
     model = keras.Sequential([keras.Input((4,)), doubled(), keras.layers.Dense(1, name="out")])
     model.compile("sgd", "mse")
-    rows = est.model_to_estimator(model, model_dir=tmp_path).predict(_batches)
-    expected = model.predict(_X, verbose=0)
+    rows = est.model_to_estimator(model, model_dir=tmp_path).predict(batches)
+    expected = model.predict(X, verbose=0)
     np.testing.assert_allclose([row["out"] for row in rows], expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("do", ["train", "evaluate"])
 def test_missing_labels_are_named(tmp_path, do):
-    estimator = est.model_to_estimator(_functional(), model_dir=tmp_path)
+    estimator = est.model_to_estimator(functional(), model_dir=tmp_path)
     with pytest.raises(ValueError, match=r"needs labels.*Received: labels=None, loss='binary_"):
-        getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(_X))
+        getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(X))
 
 
 class AddsItsLoss(keras.layers.Layer):
@@ -366,8 +287,8 @@ def test_a_model_that_adds_its_losses_needs_no_labels(tmp_path):
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1), AddsItsLoss()])
     model.compile("sgd")
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    expected = np.mean(model.predict(_X, verbose=0) ** 2)
-    results = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(_X))
+    expected = np.mean(model.predict(X, verbose=0) ** 2)
+    results = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(X))
     assert results["loss"] == pytest.approx(expected, rel=1e-5)
 
 
