@@ -33,7 +33,7 @@ def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: 
 
 def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int) -> tf.Tensor:
     """Returns the sums over trees, float64 `[batch_size, logits_dimension]`, by blocks of rows."""
-    table = _table(nodes, num_columns=matrix.shape[1])
+    table = _table(nodes)
     depth = tf.reduce_max(nodes["depth"])
     num_rows = tf.shape(matrix)[0]
     num_blocks = (num_rows + _ROWS_AT_A_TIME - 1) // _ROWS_AT_A_TIME
@@ -58,7 +58,7 @@ def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int)
     return tf.cond(num_blocks > 0, sums.concat, lambda: tf.zeros([0, logits_dimension], tf.float64))
 
 
-def _table(nodes: dict[str, tf.Tensor], num_columns: int) -> tf.Tensor:
+def _table(nodes: dict[str, tf.Tensor]) -> tf.Tensor:
     """Returns the data of a node for a step down a tree, int32 `[nodes, 3]`.
 
     A row has the column of `_without_nan`'s result to compare, the left child, and the bits of the

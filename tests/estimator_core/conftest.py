@@ -44,6 +44,20 @@ def make_estimator(tmp_path):
 
 
 @pytest.fixture
+def graph():
+    """A fresh graph, the current one."""
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def session(graph):
+    """A session of the fresh graph."""
+    with tf1.Session() as session:
+        yield session
+
+
+@pytest.fixture
 def input_fn():
     """One batch for ever: x = [1, 1], labels = [2, 2].
 

@@ -23,6 +23,21 @@ MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 Train = Callable[..., tuple[Path, Path]]
 
 
+TRAINER_FN = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+
+
+def killed_training(train: Train, folder: Path) -> dict[str, Any]:
+    """Returns the custom_config of a training that died; its `record` gets the steps of the next one."""
+    record, die = folder / "steps", folder / "die"
+    config = {"record": str(record)}
+    die.touch()
+    with pytest.raises(KeyboardInterrupt):
+        train(TRAINER_FN, custom_config=config)
+    die.unlink()
+    record.unlink()
+    return config
+
+
 def serve(model: Path, x: float) -> float:
     example = tf.train.Example()
     example.features.feature["x"].float_list.value.append(x)
@@ -31,7 +46,7 @@ def serve(model: Path, x: float) -> float:
 
 
 def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Train) -> None:
-    model, model_run = train({"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"})
+    model, model_run = train(TRAINER_FN)
     assert serve(model, 2.0) == pytest.approx(6.0, abs=0.1)
     eval_model = tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"])
     assert {"labels", "predictions/predictions"} <= set(
@@ -45,17 +60,10 @@ def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Tr
 
 
 def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_path: Path) -> None:
-    record, die = tmp_path / "steps", tmp_path / "die"
-    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
-    config = {"record": str(record)}
-    die.touch()
-    with pytest.raises(KeyboardInterrupt):
-        train(properties, custom_config=config)
-    die.unlink()
-    record.unlink()
-    model, model_run = train(properties, custom_config=config)
+    config = killed_training(train, tmp_path)
+    model, model_run = train(TRAINER_FN, custom_config=config)
     # It died at step 60; checkpoints are written each 25 steps.
-    assert int(record.read_text().split()[0]) in (50, 51)
+    assert int(Path(config["record"]).read_text().split()[0]) in (50, 51)
     assert (model_run / "Format-Serving" / "model.ckpt-100.index").exists()
     assert serve(model, 1.0) == pytest.approx(3.0, abs=0.1)
     assert not (model_run.parent / "unfinished").exists()
@@ -65,19 +73,18 @@ def test_a_signal_ends_the_training_behind_a_checkpoint(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record, signal = tmp_path / "steps", tmp_path / "signal"
-    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
     config = {"record": str(record)}
     signal.touch()
     monkeypatch.setattr(interruption, "reason", None)
     with pytest.raises(RunInterruptedError):
-        train(properties, custom_config=config)
+        train(TRAINER_FN, custom_config=config)
     assert not interruption.is_held
     steps = [int(step) for step in record.read_text().split()]
     assert steps[-1] < 70
     signal.unlink()
     record.unlink()
     monkeypatch.setattr(interruption, "reason", None)  # as in another process
-    model, _ = train(properties, custom_config=config)
+    model, _ = train(TRAINER_FN, custom_config=config)
     # Checkpoints are written each 25 steps, and where the signal came.
     assert steps[-1] <= int(record.read_text().split()[0]) <= steps[-1] + 1
     assert serve(model, 1.0) == pytest.approx(3.0, abs=0.1)
@@ -87,28 +94,20 @@ def test_a_signal_ends_the_training_behind_a_checkpoint(
 def test_another_run_or_other_settings_start_anew(
     train: Train, tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    record, die = tmp_path / "steps", tmp_path / "die"
-    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
-    config = {"record": str(record)}
-    die.touch()
-    with pytest.raises(KeyboardInterrupt):
-        train(properties, custom_config=config)
-    die.unlink()
-    record.unlink()
-    train(properties, custom_config=config, **change)
-    assert int(record.read_text().split()[0]) <= 1
+    config = killed_training(train, tmp_path)
+    train(TRAINER_FN, custom_config=config, **change)
+    assert int(Path(config["record"]).read_text().split()[0]) <= 1
 
 
 def test_a_trainer_fn_starts_from_a_base_model(
     train: Train, make_artifact: Callable[..., Artifact]
 ) -> None:
-    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
-    first, _ = train(properties)
+    first, _ = train(TRAINER_FN)
     base = make_artifact(standard_artifacts.Model, "model/1")
     assert base.uri == str(first)
     # One step from zero gets to 0.44 at most: 2 * 0.1 * mean(x * 3 x) = 0.6 * 0.3984 = 0.239.
-    cold, _ = train(properties, steps=1)
-    warm, _ = train(properties, steps=1, base_model=base)
+    cold, _ = train(TRAINER_FN, steps=1)
+    warm, _ = train(TRAINER_FN, steps=1, base_model=base)
     assert serve(cold, 1.0) == pytest.approx(0.239, abs=0.001)
     assert serve(warm, 1.0) == pytest.approx(3.0, abs=0.1)
 
@@ -237,9 +236,8 @@ def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(
     train: Train, launched: list[dict[str, Any]], evaluator: bool
 ) -> None:
     cluster = LocalCluster(workers=2, ps=1, evaluator=evaluator)
-    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
     custom_config = {"no_delay": True}
-    model, model_run = train({**properties, "cluster": cluster.to_json()}, 100, custom_config)
+    model, model_run = train({**TRAINER_FN, "cluster": cluster.to_json()}, 100, custom_config)
     ((given),) = launched
     assert (given["num_workers"], given["num_ps"], given["evaluator"]) == (3, 1, evaluator)
     # Beside the checkpoints, where a failed training has them, too, until it is finished.

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from estimator_core.clustering import updates
@@ -10,12 +9,6 @@ tf1 = tf.compat.v1
 # Three centers; the last one is far from all points.
 CENTERS = [[0.0, 0.0], [10.0, 0.0], [0.0, 99.0]]
 POINTS = [[1.0, 0.0], [3.0, 2.0], [9.0, 0.0]]
-
-
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        yield session
 
 
 def variable(name, value, dtype=tf.float32):

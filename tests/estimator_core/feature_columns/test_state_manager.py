@@ -3,16 +3,12 @@ import tensorflow as tf
 
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 tf1 = tf.compat.v1
 
 fc = tf.feature_column
 COLUMN = fc.numeric_column("age")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_it_knows_what_it_made():

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.export import ClassificationOutput, PredictOutput, RegressionOutput
+from tests.estimator_core.heads.fresh_graph import run
 
 tf1 = tf.compat.v1
 
@@ -14,21 +15,6 @@ LABELS = np.array([[1], [0], [0]])
 # Cross entropy by hand: log(1 + e^-0.3), log(1 + e^-1), log(1 + e^2).
 LOSSES = [math.log(1 + math.exp(-0.3)), math.log(1 + math.exp(-1)), math.log(1 + math.exp(2))]
 WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
-
-
-def run(build):
-    """Returns the values of the tensors that `build` returns, from a fresh graph."""
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            session.run(
-                [
-                    tf1.global_variables_initializer(),
-                    tf1.local_variables_initializer(),
-                    tf1.tables_initializer(),
-                ]
-            )
-            return session.run(fetches)
 
 
 def run_loss(head, labels=LABELS, logits=LOGITS, features=None):

@@ -3,17 +3,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-
-tf1 = tf.compat.v1
+from tests.estimator_core.heads.fresh_graph import run
 
 LOGITS = np.array([[0.0], [np.log(3.0)]], np.float32)  # probabilities 1/2 and 3/4
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            return session.run(fetches)
 
 
 def test_loss_of_labels_between_0_and_1():

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.heads.fresh_graph import run
 
 tf1 = tf.compat.v1
 
@@ -12,14 +13,6 @@ _SHIFTED = LOGITS - LOGITS.max(axis=1, keepdims=True)
 LOG_PROBABILITIES = _SHIFTED - np.log(np.exp(_SHIFTED).sum(axis=1, keepdims=True))
 LOSSES = -LOG_PROBABILITIES[np.arange(3), LABELS[:, 0]]
 WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
-            return session.run(fetches)
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS[:, 0], LABELS.astype(np.int32)])

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.heads.fresh_graph import run
 
 tf1 = tf.compat.v1
 
@@ -18,14 +19,6 @@ def make_head(head_weights=None):
     return est.MultiHead(
         [est.RegressionHead(name="price"), est.BinaryClassHead(name="sold")], head_weights
     )
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            session.run(tf1.local_variables_initializer())
-            return session.run(fetches)
 
 
 def by_head():

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.heads.fresh_graph import run
 
 tf1 = tf.compat.v1
 
@@ -13,14 +14,6 @@ LABELS = np.array([[1, 0, 1], [0, 0, 1]])
 # Cross entropies: -log of [3/4, 1/2, 1/4] and of [1/2, 3/4, 3/4], = log [4/3, 2, 4], [2, 4/3, 4/3].
 LOSSES = [(0.287682 + 0.693147 + 1.386294) / 3, (0.693147 + 2 * 0.287682) / 3]
 WORDS = ["a", "b", "c"]
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            session.run(tf1.tables_initializer())
-            return session.run(fetches)
 
 
 def evaluate(head, features=None):

@@ -3,18 +3,10 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-
-tf1 = tf.compat.v1
+from tests.estimator_core.heads.fresh_graph import run
 
 LOGITS = np.array([[0.0], [np.log(2.0)]], np.float32)  # expected counts 1 and 2
 LABELS = np.array([[1.0], [3.0]], np.float32)
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            return session.run(fetches)
 
 
 def test_loss_without_the_constant_term():

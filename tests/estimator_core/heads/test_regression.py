@@ -3,20 +3,13 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.heads.fresh_graph import run
 
 tf1 = tf.compat.v1
 
 LOGITS = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], np.float32)
 LABELS = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 4.0]], np.float32)
 # Squared errors: [1, 1], [4, 4], [16, 1].
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            session.run(tf1.local_variables_initializer())
-            return session.run(fetches)
 
 
 def test_loss_is_the_mean_over_all_numbers():

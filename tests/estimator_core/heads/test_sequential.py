@@ -4,6 +4,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.heads import SequentialHeadWrapper
+from tests.estimator_core.heads.fresh_graph import run
 
 tf1 = tf.compat.v1
 
@@ -12,14 +13,6 @@ LOGITS = np.array([[[1.0], [3.0]], [[5.0], [99.0]]], np.float32)
 LABELS = np.array([[[0.0], [1.0]], [[2.0], [-99.0]]], np.float32)
 # Squared errors of the three steps that are no padding: 1, 4, 9.
 FEATURES = {"sequence_length_mask": MASK}
-
-
-def run(build):
-    with tf.Graph().as_default():
-        fetches = build()
-        with tf1.Session() as session:
-            session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
-            return session.run(fetches)
 
 
 def sparse(values, shape=(2, 2)):

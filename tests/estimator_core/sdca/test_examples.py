@@ -10,12 +10,6 @@ tf1 = tf.compat.v1
 fc = tf.feature_column
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        yield session
-
-
 def features_with_weights(features, columns, batch_size):
     """The features beside the variables of a linear model that was built over them."""
     columns = sorted(columns, key=lambda column: column.name)

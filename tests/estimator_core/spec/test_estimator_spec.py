@@ -4,13 +4,9 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.export import PredictOutput
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 tf1 = tf.compat.v1
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def _output():

@@ -4,14 +4,10 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import tpu
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 tf1 = tf.compat.v1
 TRAIN, EVAL, PREDICT = est.ModeKeys.TRAIN, est.ModeKeys.EVAL, est.ModeKeys.PREDICT
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def spec(mode=TRAIN, **arguments):

@@ -8,12 +8,6 @@ from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
 tf1 = tf.compat.v1
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        yield session
-
-
 def built(session, in_a_loop, batches=20, change=lambda batch: batch):
     """An update that adds up the values of the input: 0, 1, 2, ..."""
     iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(batches))

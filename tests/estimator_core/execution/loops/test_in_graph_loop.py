@@ -34,12 +34,6 @@ def built(loss_of, batches=20):
 with_and_without_a_loop = pytest.mark.parametrize("in_a_loop", [True, False])
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        yield session
-
-
 def repeated(spec, in_a_loop):
     step = RepeatedStep(spec)
     if in_a_loop:

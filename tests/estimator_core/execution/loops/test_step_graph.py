@@ -5,13 +5,9 @@ import tensorflow as tf
 
 from estimator_core.execution.loops.step_graph import StepGraph
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 tf1 = tf.compat.v1
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def names(operations):
