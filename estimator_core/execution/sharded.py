@@ -176,9 +176,17 @@ class Sharded(RepeatsSteps):
                 f"Received: no sum over the {self.num_replicas} shards"
             )
 
-    def session_creator(self, scaffold: Any, **checkpoint: Any) -> Any:
+    def session_creator(
+        self,
+        scaffold: Any,
+        *,
+        checkpoint_dir: str | None = None,
+        checkpoint_path: str | None = None,
+    ) -> Any:
         """Returns the creator of a session in this process, with a CPU device for each shard."""
-        return self._in_process.session_creator(scaffold, **checkpoint)
+        return self._in_process.session_creator(
+            scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
+        )
 
     def _combined(self, spec: EstimatorSpec, shards: Shards, inputs: Inputs) -> EstimatorSpec:
         is_same = self._sharding.kind is ShardInput.SAME

@@ -92,9 +92,17 @@ class ReplicasInSync(RepeatsSteps):
         self.strategy.extended.call_for_each_replica(in_replica)
         return self.step_of(_combined([specs[replica] for replica in sorted(specs)]), mode)
 
-    def session_creator(self, scaffold: Any, **checkpoint: Any) -> Any:
+    def session_creator(
+        self,
+        scaffold: Any,
+        *,
+        checkpoint_dir: str | None = None,
+        checkpoint_path: str | None = None,
+    ) -> Any:
         """Returns the creator of a session in this process, with all devices."""
-        return self._in_process.session_creator(scaffold, **checkpoint)
+        return self._in_process.session_creator(
+            scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
+        )
 
     # For code that builds a model
 
