@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.root import Root
 from pipelines.scheduling.receivers import is_of_notify
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
@@ -58,7 +59,7 @@ class Process(Protocol):
         ...
 
 
-def run_command(schedule: Schedule, tick: Tick, root: Path, resume: bool) -> tuple[str, ...]:
+def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tuple[str, ...]:
     """Returns the command of a scheduled run."""
     spans = (f"data.spans={tick.spans}",) if tick.spans is not None else ()
     # Settings for the scheduler alone may be secret, and everybody sees the arguments of a process.

@@ -65,7 +65,7 @@ def _give_to_everyone(container: Container) -> None:
     if "--root" in container.arguments:
         root = Path(container.arguments[container.arguments.index("--root") + 1])
         # Otherwise this process makes it with the first log, and the steps could not write theirs.
-        (root / "logs").mkdir(parents=True, exist_ok=True)
-        for path in (root, *(path for path in root.glob("*") if path.is_dir())):
+        root.logs.mkdir(parents=True, exist_ok=True)
+        for path in (root, *(path for path in root.path.glob("*") if path.is_dir())):
             if path.stat().st_uid == 0:
                 path.chmod(folder_mode)
