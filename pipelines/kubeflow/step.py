@@ -185,7 +185,7 @@ def _write(file: str, text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m pipelines.kubeflow.step", description=__doc__)
     parser.add_argument("component")
-    parser.add_argument("--root", type=Root, required=True)
+    parser.add_argument("--root", type=lambda text: Root(Path(text)), required=True)
     parser.add_argument("--run", default="")
     parser.add_argument("--executor-input", default="")
     parser.add_argument("--plan", default="")

@@ -201,7 +201,7 @@ class RunRecords:
 
     def __init__(self, folder: Path):
         self._root = folder.parent
-        self._folder = folder
+        self.folder = folder
 
     def write(self, record: RunRecord) -> None:
         """Stores a record, so that a reader sees either the old or the new one."""
@@ -219,11 +219,11 @@ class RunRecords:
 
     def ids(self) -> list[str]:
         """Returns the ids of all runs that have a record, readable or not, oldest first."""
-        return sorted((file.stem for file in self._folder.glob("*.json")), key=_order)
+        return sorted((file.stem for file in self.folder.glob("*.json")), key=_order)
 
     def file(self, run_id: str) -> Path:
         """Returns the path of a record."""
-        return self._folder / f"{run_id}.json"
+        return self.folder / f"{run_id}.json"
 
     def _read_or_warn(self, file: Path) -> RunRecord | None:
         try:

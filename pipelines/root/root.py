@@ -45,7 +45,7 @@ class Root:
     artifacts = _Place("artifacts")  # of TFX
     data = _Place("data")  # copies of the user's files, where CsvExampleGen needs them
     schedules = _Place("schedules")
-    beam = _Place("beam")  # what engines write
+    beam = _Place("beam")  # what Beam's engines write
     kept = _Place("kept")  # models and statistics of pushed runs on Kubeflow
     plans = _Place("plans")  # of the steps on Kubeflow
     findings = _Place("findings")  # of their checks
@@ -54,7 +54,7 @@ class Root:
     local_kubeflow = _Place("kubeflow_local")  # of `run --runner kubeflow --local`
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path).absolute())
+        object.__setattr__(self, "path", self.path.absolute())
 
     def __str__(self) -> str:
         return str(self.path)

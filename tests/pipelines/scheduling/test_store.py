@@ -6,6 +6,7 @@ import pytest
 from pipelines.atomic_files import write_json
 from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.memory import read_memory
 from pipelines.scheduling.store import ScheduleStore
@@ -15,7 +16,7 @@ from tests.pipelines.scheduling.conftest import START
 
 @pytest.fixture
 def store(root):
-    return ScheduleStore(root)
+    return ScheduleStore(Root(root))
 
 
 def test_schedules_are_kept_as_readable_files(store, make_schedule):

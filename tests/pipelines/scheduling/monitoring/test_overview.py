@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
+from pipelines.root import Root
 from pipelines.scheduling.locks import scheduler_lock, take_run_lock
 from pipelines.scheduling.memory import remember
 from pipelines.scheduling.monitoring.overview import problems, standings, table
@@ -20,7 +21,7 @@ def at(minutes):
 
 @pytest.fixture
 def store(root, make_schedule):
-    store = ScheduleStore(root)
+    store = ScheduleStore(Root(root))
     store.write(make_schedule())
     return store
 
