@@ -5,8 +5,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pipelines.root import Root
-
 MAX_POINTS = 300
 """Maximal number of points of a curve; evenly spaced, including the first and the last one."""
 
@@ -43,7 +41,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
     return {"curves": curves[:MAX_CURVES], "num_curves": len(curves)}
 
 
-def _base_of(folders: list[Path], root: Root) -> Path:
+def _base_of(folders: list[Path], root: Path) -> Path:
     """Returns the folder that the training wrote to, which contains all others."""
     if not folders:
         return root

@@ -36,7 +36,7 @@ def systemd_unit(
     variables = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
     )
-    folders = {root, working_dir, *(Path(one.config).parent for one in schedules)}
+    folders = {root.path, working_dir, *(Path(one.config).parent for one in schedules)}
     mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
     secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
     names = ", ".join(sorted(name for name in secrets if name))

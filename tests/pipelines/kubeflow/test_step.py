@@ -33,7 +33,7 @@ def test_plan_hands_the_names_of_the_plans_on(tmp_path, config_of, monkeypatch):
 
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
     assert step.main(plan_arguments(tmp_path, config_of)) == 0
-    assert asked == [(tmp_path, 70, "run-1")]
+    assert asked == [(Root(tmp_path), 70, "run-1")]
     assert (tmp_path / "out" / "trainer").read_text() == "abc"
 
 
