@@ -111,22 +111,20 @@ def record_unchanged(
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:
             return None
-        records = root.records
-        record = unchanged_record(
-            root, new_run_id(records.read_all(), root_id=root.metadata.root_id()), *found
-        ).changed(scheduled_by=scheduled_by)
+        run_id = new_run_id(root.records.read_all(), root_id=root.metadata.root_id())
+        record = unchanged_record(root, run_id, *found).changed(scheduled_by=scheduled_by)
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
         stop_raising()  # only the record is left to write
-        records.write(record)
+        root.records.write(record)
         prune_after_run(
             root, inputs.config.retention, progress.display.line, inputs.config.metadata
         )
         report = root.report(record.run_id)
         write_pages(root, record, report)
         record = record.changed(report=str(report))
-        records.write(record)
+        root.records.write(record)
     return record
