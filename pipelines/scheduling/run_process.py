@@ -18,7 +18,7 @@ from pipelines.scheduling.receivers import is_of_notify
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
 
-Command = Callable[[Schedule, Tick, Path, bool], Sequence[str]]
+Command = Callable[[Schedule, Tick, Root, bool], Sequence[str]]
 """Function that returns the command of a run, from schedule, tick, root, and True to resume."""
 
 
