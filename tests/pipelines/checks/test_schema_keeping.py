@@ -29,7 +29,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
     inferred.mkdir()
     (inferred / "schema.pbtxt").write_text(SCHEMA)
     SchemaKeeping.from_json(json.loads(json.dumps(asdict(keeping)))).prepare(
-        str(inferred), root, "run-1"
+        str(inferred), Root(root), "run-1"
     )
     text = (root / ".schema-run-1" / "schema.pbtxt").read_text()
     assert "is_categorical: true" in text  # the label's domain
@@ -38,7 +38,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
     Root(root).schema.adopt()  # nothing was pushed
     (root / "schema").mkdir()
     (root / "schema" / "schema.pbtxt").write_text(SCHEMA)
-    keeping.prepare(str(inferred), root, "run-2")
+    keeping.prepare(str(inferred), Root(root), "run-2")
     assert not (root / ".schema-run-2").exists()
 
 

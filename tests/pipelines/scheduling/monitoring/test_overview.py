@@ -27,7 +27,7 @@ def store(root, make_schedule):
 
 
 def outbox_of(root):
-    return Outbox(root / "schedules" / "outbox", FakeClock(), lambda *_: None)
+    return Outbox(root.schedules / "outbox", FakeClock(), lambda *_: None)
 
 
 def standing(store, minutes):
