@@ -26,7 +26,7 @@ def said(root, *notes):
     findings = KeptFindings()
     for note in notes:
         findings.note(note)
-    return findings.write(root)
+    return findings.write(Root(root))
 
 
 def test_the_record_has_all_that_the_steps_have_found(begun):
