@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from pipelines.scheduling.run_process import Launch
 
 _COMPONENTS_BEFORE_KILL = 4
@@ -53,7 +53,7 @@ class ForkedRun:
     def _has_got_far(self) -> bool:
         words = self._launch.command
         root, tick = words[words.index("--root") + 1], words[words.index("--scheduled-by") + 1]
-        newest = next(reversed(RunRecords(Path(root)).read_all()), None)
+        newest = next(reversed(Root(Path(root)).records.read_all()), None)
         return (
             newest is not None
             and newest.scheduled_by == tick

@@ -32,7 +32,8 @@ from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.campaigns.retraining_spans import rows_of_span, write_rows
 from benchmarks.tables import format_table
 from pipelines.atomic_files import read_json, write_json
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.backfill import plan_backfill
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.ledger import Ledger
@@ -142,7 +143,7 @@ def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
         number = round((tick.due_time - START).total_seconds() / 60) if tick else 0
         return ForkedRun(launch, kills.get(number) if tick and tick.starts == 1 else None)
 
-    scheduler = Scheduler(root, clock, stop, start=start)
+    scheduler = Scheduler(Root(root), clock, stop, start=start)
     while len(ledger.keys()) < ticks or ledger.unfinished() or scheduler.outbox.pending():
         for tick in scheduler.run_due():
             print(f"  {tick.due[11:16]} {tick.status}, starts: {tick.starts}", flush=True)
@@ -152,7 +153,7 @@ def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
 
 def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     """Runs the schedule with its kills, and prints the outcome of each tick."""
-    ScheduleStore(folder / "root").write(make_schedule(folder))
+    ScheduleStore(Root(folder / "root")).write(make_schedule(folder))
     schedulers = 0
     while True:
         words = [
@@ -173,7 +174,7 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
         sys.exit(f"the scheduler ended with exit code {code}")
     root = folder / "root"
     done = list(Ledger(root / "schedules" / NAME, NAME).ticks())
-    records = {record.run_id: record for record in RunRecords(root).read_all()}
+    records = {record.run_id: record for record in Root(root).records.read_all()}
     print(_table(done, records, kills))
     runs = [tick.run_id for tick in done]
     pushed = [record for record in records.values() if record.status == "pushed"]
@@ -251,7 +252,7 @@ def show_real_clock(folder: Path, ticks: int = 3) -> None:
     finally:
         scheduler.terminate()
         scheduler.wait()
-    records = {record.run_id: record for record in RunRecords(root).read_all()}
+    records = {record.run_id: record for record in Root(root).records.read_all()}
     rows = []
     for tick in ledger.ticks():
         record = records[tick.run_id or ""]
@@ -287,7 +288,7 @@ def show_sleep(folder: Path, first_span: int) -> None:
         clock = InjectedClock(folder)
         begin = START + timedelta(minutes=first_span + 10 * number)
         clock.set(begin)
-        store = ScheduleStore(folder / "root")
+        store = ScheduleStore(Root(folder / "root"))
         for name in store.names():
             store.delete(name)
         name = f"sleep-{missed}"
@@ -296,7 +297,7 @@ def show_sleep(folder: Path, first_span: int) -> None:
         # Four ticks pass, and the last one is 40 of its 60 seconds ago, so it is late, too.
         clock.set(begin + timedelta(minutes=4, seconds=40))
         scheduler = Scheduler(
-            folder / "root", clock, Stop(), start=lambda launch: ForkedRun(launch)
+            Root(folder / "root"), clock, Stop(), start=lambda launch: ForkedRun(launch)
         )
         done = scheduler.run_due()
         skipped = sum(one.count for one in store.ledger(name).ticks() if one.state == "skipped")
@@ -324,7 +325,7 @@ def show_backfill(folder: Path) -> None:
     for number in range(1, 9):
         write_span(folder, number)
     schedule = make_schedule(folder)
-    ScheduleStore(root).write(schedule)
+    ScheduleStore(Root(root)).write(schedule)
     clock, stop = InjectedClock(folder), Stop()
     starts: list[int] = []
 
@@ -332,12 +333,12 @@ def show_backfill(folder: Path) -> None:
         starts.append(len(starts) + 1)
         return ForkedRun(launch, "run" if len(starts) == 3 else None)
 
-    scheduler = Scheduler(root, clock, stop, start=start)
+    scheduler = Scheduler(Root(root), clock, stop, start=start)
     place = scheduler.store.folder / NAME
-    runner = TickRunner(root, clock, stop, scheduler, run_command, start)
+    runner = TickRunner(Root(root), clock, stop, scheduler, run_command, start)
     backfill = plan_backfill(schedule, place, "3", "7", clock.now(), False)
     done = list(backfill.run(runner, keep_going=False))
-    records = {record.run_id: record for record in RunRecords(root).read_all()}
+    records = {record.run_id: record for record in Root(root).records.read_all()}
     rows = [
         (
             str(tick.spans),

@@ -31,8 +31,8 @@ from pathlib import Path
 
 from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.tables import format_table
-from pipelines.root.records import RunRecord, RunRecords
-from pipelines.root.versions import serving_versions
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.run_process import Launch, Process, last_line, start_process
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -136,7 +136,7 @@ class Campaign:
             shutil.rmtree(root)
             return None
         row = Row(_running(root), is_plain, number, at_secs)
-        versions = serving_versions(root)
+        versions = Root(root).versions.served()
         sent = time.monotonic(), time.time()
         os.kill(process.pid, number)
         row.code = _wait(process, 4 * LIMIT_SECS)
@@ -144,7 +144,7 @@ class Campaign:
         # A version may have appeared between the look and the signal; a rename changes the folder's ctime.
         row.pushed = bool(versions) or any(
             (root / "serving" / str(version)).stat().st_ctime <= sent[1]
-            for version in serving_versions(root)
+            for version in Root(root).versions.served()
         )
         row.wrong = list(self._faults(root, row, process.pid))
         if not row.pushed:
@@ -181,7 +181,7 @@ class Campaign:
         expected = (0, "pushed") if row.pushed else (130, "interrupted")
         if (row.code, line["status"]) != expected:
             yield f"exit code {row.code} and {line['status']}, not {expected}"
-        versions = [str(version) for version in serving_versions(root)]
+        versions = [str(version) for version in Root(root).versions.served()]
         if versions != ([line["version"]] if row.pushed else []):
             yield f"version {line['version']} in the last line, {versions} serve"
         if (record.run_id if record else None) != line["run_id"]:
@@ -194,7 +194,7 @@ class Campaign:
         before = _record(root)
         process = self._start(root, False, *(("--resume",) if before else ()))
         code = process.wait(_LONGEST_RUN_SECS)
-        after, versions = _record(root), serving_versions(root)
+        after, versions = _record(root), Root(root).versions.served()
         if code != 0 or after is None or after.status != "pushed" or len(versions) != 1:
             row.wrong.append(f"then exit code {code}, versions {versions}")
             return "no"
@@ -232,7 +232,7 @@ def _in_order(graph: dict[str, list[str]]) -> list[str]:
 
 
 def _record(root: Path) -> RunRecord | None:
-    return next(reversed(RunRecords(root).read_all()), None)
+    return next(reversed(Root(root).records.read_all()), None)
 
 
 def _wait(process: Process, secs: float) -> int | None:

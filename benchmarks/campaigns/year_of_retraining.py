@@ -27,9 +27,8 @@ from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.campaigns.retraining_spans import Row, rows_of_span, write_rows
 from benchmarks.tables import format_table
 from components.pusher.provenance import read_provenance
+from pipelines.root import Root
 from pipelines.root.history import run_of_version
-from pipelines.root.records import RunRecords
-from pipelines.root.versions import serving_versions
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
@@ -114,14 +113,14 @@ def run_year(folder: Path, weeks: int) -> list[Week]:
     root, clock = folder / "root", YearClock()
     ledger = Ledger(root / "schedules" / NAME, NAME)
     done = read_lines(folder / "weeks.jsonl")
-    scheduler = Scheduler(root, clock, Stop(), start=ForkedRun)
+    scheduler = Scheduler(Root(root), clock, Stop(), start=ForkedRun)
     for week in range(len(done) + 1, weeks + 1):
         begun = time.monotonic()
         data, rows = data_of_week(week)
         write_rows(folder / "spans" / f"span-{week}.csv", rows)
         clock.time = FIRST_WEEK + timedelta(weeks=week - 1, minutes=1)
         if week in OUTAGE:
-            scheduler = Scheduler(root, clock, Stop(), start=ForkedRun)  # as in a new process
+            scheduler = Scheduler(Root(root), clock, Stop(), start=ForkedRun)  # as in a new process
             clock.time += timedelta(days=3)
         tick = None
         if week not in OUTAGE[:-1]:
@@ -139,8 +138,8 @@ def run_year(folder: Path, weeks: int) -> list[Week]:
 
 
 def _outcome(root: Path, week: int, data: str, run_id: str | None) -> Week:
-    record = RunRecords(root).read(run_id) if run_id else None
-    served = serving_versions(root)
+    record = Root(root).records.read(run_id) if run_id else None
+    served = Root(root).versions.served()
     return {
         "week": week,
         "data": data,
@@ -160,7 +159,7 @@ def is_whole(root: Path, version: int) -> bool:
         provenance is not None
         and (root / "serving" / str(version) / "saved_model.pb").is_file()
         and Path(provenance.model_uri).is_dir()
-        and run_of_version(root, str(version)) is not None
+        and run_of_version(Root(root), str(version)) is not None
     )
 
 
@@ -190,8 +189,8 @@ def show_disk(root: Path) -> None:
     trainings = list((root / "artifacts" / "Trainer" / "model_run").iterdir())
     print(
         f"records: {len(list((root / 'runs').glob('*.json')))}, reports: "
-        f"{len(list((root / 'runs').glob('[0-9]*.html')))}, versions: {len(serving_versions(root))}, models: "
-        f"{len(models)}, training directories: {len(trainings)}"
+        f"{len(list((root / 'runs').glob('[0-9]*.html')))}, versions: "
+        f"{len(Root(root).versions.served())}, models: {len(models)}, training directories: {len(trainings)}"
     )
 
 
@@ -219,9 +218,12 @@ def checks(folder: Path, weeks: list[Week]) -> list[tuple[str, bool]]:
             "no notification was sent twice",
             max(Counter(one["id"] for one in told).values(), default=1) == 1,
         ),
-        (f"at most {KEPT_VERSIONS} versions", len(serving_versions(root)) <= KEPT_VERSIONS),
+        (f"at most {KEPT_VERSIONS} versions", len(Root(root).versions.served()) <= KEPT_VERSIONS),
         # The records of the runs of the versions, and of the newest run that pushed, stay as well.
-        ("old records are gone", len(RunRecords(root).read_all()) <= KEPT_RUNS + KEPT_VERSIONS + 1),
+        (
+            "old records are gone",
+            len(Root(root).records.read_all()) <= KEPT_RUNS + KEPT_VERSIONS + 1,
+        ),
     ]
     if len(down) == len(OUTAGE):
         found += [
@@ -278,7 +280,7 @@ def main() -> None:
             "since": FIRST_WEEK - timedelta(days=1),
             "created": FIRST_WEEK - timedelta(days=1),
         }
-        ScheduleStore(folder / "root").write(Schedule.model_validate(fields))
+        ScheduleStore(Root(folder / "root")).write(Schedule.model_validate(fields))
         weeks = run_year(folder, arguments.weeks)
         told = read_lines(folder / "told.jsonl")
         rows = [table_row(week, {one["id"]: one for one in told}) for week in weeks]

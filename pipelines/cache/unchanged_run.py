@@ -15,10 +15,10 @@ from typing import Any
 from components.user import source as user_source
 from pipelines.cache.fingerprints import library_versions, package_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.root import Root
 from pipelines.root.history import unconfirmed_pushes
-from pipelines.root.records import RunRecord, RunRecords, utc_now
-from pipelines.root.schema.root_schema import RootSchema, schema_origin
-from pipelines.root.versions import serving_versions
+from pipelines.root.records import RunRecord, utc_now
+from pipelines.root.schema.root_schema import RootSchema
 
 _NO_PART = {"beam", "kubeflow", "retention", "metadata"}
 """Parts of the configuration that do not affect the result."""
@@ -64,7 +64,7 @@ def run_identity(
 
 
 def find_unchanged(
-    root: Path,
+    root: Root,
     config: PipelineConfig,
     data_fingerprint: str,
     spans: Sequence[dict[str, Any]],
@@ -75,7 +75,7 @@ def find_unchanged(
     None if there is none, or if the result is only known by running.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       config: Configuration of the requested run.
       data_fingerprint: Fingerprint of its data.
       spans: Spans that it reads.
@@ -83,15 +83,15 @@ def find_unchanged(
     """
     if unconfirmed_pushes(root):
         return None
-    served = _served(root)
+    served = root.versions.newest()
     fingerprint = schema.fingerprint if schema else ""
-    accepted = schema.run_to_compare_with(root) if schema else ""
+    accepted = root.schema.run_to_compare_with(schema)
     given = (config, data_fingerprint, spans)
     identity = run_identity(*given, fingerprint, accepted)
-    origin = schema_origin(root)
+    origin = root.schema.origin()
     keeps_own = schema and not schema.is_edited and not accepted
     before_first_push = run_identity(*given, "", "") if keeps_own else ""
-    for record in reversed(RunRecords(root).read_all()):
+    for record in reversed(root.records.read_all()):
         if not record.identity or record.kubeflow_run:
             continue
         served_then = record.version if record.status == "pushed" else record.serving_version
@@ -106,11 +106,11 @@ def find_unchanged(
     return None
 
 
-def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) -> RunRecord:
+def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) -> RunRecord:
     """Returns the record of a run that repeats the result of a former one.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       run_id: Id of the new run.
       former: Record that `find_unchanged` returned.
       identity: Identity that `find_unchanged` returned.
@@ -122,7 +122,7 @@ def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) 
         run_id=run_id,
         started=now,
         finished=now,
-        log=str(root / "logs" / f"{run_id}.log"),
+        log=str(root.log(run_id)),
         report=None,
         version=None,
         mended=None,
@@ -132,7 +132,7 @@ def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) 
             replace(component, status="cached", elapsed_secs=0.0, reason=why)
             for component in former.components
         ),
-        serving_version=_served(root),
+        serving_version=root.versions.newest(),
     )
     if former.status != "pushed":
         return record
@@ -144,11 +144,6 @@ def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) 
         baseline_metrics=former.metrics,
         checks=tuple(check for check in former.checks if check["against"] not in _AGAINST_BASELINE),
     )
-
-
-def _served(root: Path) -> str | None:
-    versions = serving_versions(root)
-    return str(versions[-1]) if versions else None
 
 
 def _source_of(config: PipelineConfig) -> dict[str, str | None]:

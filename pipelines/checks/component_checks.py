@@ -7,7 +7,6 @@ process: on Kubeflow each step runs its own check.
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
@@ -19,6 +18,7 @@ from pipelines.checks.label_comparison import compare_labels, read_labels
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.definitions.evaluation import merge_thresholds
 from pipelines.errors import RunFailedError
+from pipelines.root import Root
 from pipelines.root.changed_data import Interval, changed_data_note
 from pipelines.root.check_records import CheckRecord, check_records
 from pipelines.root.details import Details
@@ -67,13 +67,13 @@ class Findings(Protocol):
 class ComponentCheck(Protocol):
     """Checks the outputs of one component."""
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports its findings.
 
         Args:
           outputs: Output artifacts of the component.
           findings: Receiver of the findings.
-          root: Root folder of the pipeline.
+          root: Root of the runs.
 
         Raises:
           RunFailedError: The run must not continue.
@@ -98,7 +98,7 @@ class LabelCheck:
     split_by: str
     stops: bool
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports the comparison."""
         found = compare_labels(read_labels(outputs["examples"][0], self.label, self.decimal))
         if found is None:
@@ -128,7 +128,7 @@ class SplitCheck:
 
     component: str
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports the statistics; an empty split ends the run."""
         _add_details(findings, "statistics", lambda: describe_statistics(outputs["statistics"][0]))
         for split, num_examples in count_examples(outputs["statistics"][0]).items():
@@ -155,7 +155,7 @@ class AnomalyCheck:
     on_anomalies: str
     has_own_schema: bool
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports each anomaly."""
         found = read_anomalies(outputs["anomalies"][0])
         _add_details(
@@ -199,7 +199,7 @@ class ModelCheck:
 
     compares_models: bool = True
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports the curves and the signatures; for several models, the choice among them."""
         _add_details(findings, "training", lambda: read_curves(outputs["model_run"][0].uri))
         _add_details(findings, "signatures", lambda: describe_model(outputs["model"][0]))
@@ -228,7 +228,7 @@ class VerdictCheck:
     thresholds: tuple[dict[str, Any], ...]
     baseline_version: str | None
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports the verdict, and compares the baseline's metrics with those at its push."""
         import components
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.root import Root
 from pipelines.root.schema.inference import schema_to_keep
-from pipelines.root.schema.root_schema import prepare_root_schema, schema_file
 from pipelines.root.schema.text import parse_schema, read_bytes
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ class SchemaKeeping:
         lists = {key: tuple(fields[key]) for key in ("columns", "classes", "moving")}
         return cls(label=fields["label"], **lists)
 
-    def prepare(self, schema_uri: str, root: Path, run_id: str) -> None:
+    def prepare(self, schema_uri: str, root: Root, run_id: str) -> None:
         """Writes the schema beside the root's, unless the root has one.
 
         Args:
           schema_uri: URI of the inferred `Schema` artifact.
-          root: Root folder of the pipeline.
+          root: Root of the runs.
           run_id: Id of the run.
         """
-        if schema_file(root).exists():
+        if root.schema.file.exists():
             return
         (file,) = Path(schema_uri).glob("*.pbtxt")
         kinds = {column["name"]: column["kind"] for column in self.columns}
@@ -67,4 +67,4 @@ class SchemaKeeping:
             self.classes,
             self.moving,
         )
-        prepare_root_schema(root, run_id, schema, self.columns)
+        root.schema.prepare(run_id, schema, self.columns)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, Root, existing
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
 
 
 def lineage_command(
@@ -19,7 +19,7 @@ def lineage_command(
         str | None,
         typer.Option("--span", metavar="N|DATE", help="Every run that has read this span."),
     ] = None,
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """Show the origin of a version: run, data, code and parameters; or the uses of a span."""

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.kubeflow.server.submission import Server
@@ -18,7 +20,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_NOT_BLESSED = 3
 
-DEFAULT_ROOT = Path("pipeline_root")
+DEFAULT_ROOT: Any = "pipeline_root"  # a Root once Typer has parsed it
 
 
 def given_path(text: str | Path) -> Path:
@@ -28,16 +30,16 @@ def given_path(text: str | Path) -> Path:
     return Path(text)
 
 
-def _absolute(text: str | Path) -> Path:
-    return Path(os.path.realpath(given_path(text)))
+def _root(text: str) -> Root:
+    return Root(Path(os.path.realpath(given_path(text))))
 
 
-Root = Annotated[
-    Path,
+RootOption = Annotated[
+    Root,
     typer.Option(
         "--root",
         metavar="DIR",
-        parser=_absolute,
+        parser=_root,
         help="Folder for everything that the pipeline keeps.",
     ),
 ]
@@ -105,15 +107,15 @@ class HostOptions:
         return Server(self.host or "", self.namespace, token)
 
 
-def existing(root: Path, exit_code: int = EXIT_BAD_INPUT) -> Path:
+def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
     """Returns a root, or ends the command if the folder does not exist.
 
     Args:
-      root: Absolute path.
+      root: Root of the command.
       exit_code: Exit code of the command if it does not exist.
     """
-    if not root.is_dir():
-        file = " (it is a file)" if root.exists() else ""
+    if not root.path.is_dir():
+        file = " (it is a file)" if root.path.exists() else ""
         refuse(
             f"There is no folder {root}{file}: give the --root of `run` or `schedule create`, or mount its "
             "volume.",

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, EXIT_FAILED, Root, existing, refuse
+from pipelines.cli.options import DEFAULT_ROOT, EXIT_FAILED, RootOption, existing, refuse
 
 _Number = typer.Option(metavar="N", min=1, help="Overrides the configuration of the newest run.")
 
 
 def prune_command(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     runs: Annotated[int | None, _Number] = None,
     days: Annotated[int | None, _Number] = None,
     artifacts: Annotated[int | None, _Number] = None,

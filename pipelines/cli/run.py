@@ -20,7 +20,7 @@ from pipelines.cli.options import (
     Config,
     Data,
     Label,
-    Root,
+    RootOption,
     Settings,
 )
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
@@ -65,7 +65,7 @@ def run_command(
     config: Config = None,
     data: Data = None,
     label: Label = None,
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     runner: Annotated[
         str,
         typer.Option(

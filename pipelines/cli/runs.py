@@ -9,17 +9,18 @@ import typer
 
 from pipelines.cli.options import (
     DEFAULT_ROOT,
-    Root,
+    RootOption,
     existing,
     given_path,
 )
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.root.records import RunRecord
 
 
 def runs_command(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
     compare: Annotated[
         tuple[str, str] | None,
@@ -33,11 +34,10 @@ def runs_command(
     """List past runs, their verdicts, the versions they pushed, and which one serves."""
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
     from pipelines.root.history import read_runs
-    from pipelines.root.versions import serving_warnings
 
     place = existing(root)
     records = read_runs(place)
-    for line in serving_warnings(place):
+    for line in place.versions.warnings():
         print(f"! {line}", file=sys.stderr)
     if compare is not None:
         _compare(records, compare, root, as_json)
@@ -56,7 +56,7 @@ def runs_command(
         print(f"! {line}")
 
 
-def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:
+def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Root, as_json: bool) -> None:
     from pipelines.root.comparison import comparison_json, comparison_table
     from pipelines.root.lineage import find_run
 
@@ -75,7 +75,7 @@ def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_
 
 def report_command(
     run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     output: Annotated[
         Path | None,
         typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report."),
@@ -106,7 +106,7 @@ def report_command(
 
 
 def rollback_command(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     to: Annotated[
         int | None,
         typer.Option(
@@ -121,7 +121,6 @@ def rollback_command(
     from pipelines.report.files import write_index
     from pipelines.root.rollback import Rollback
     from pipelines.root.rollback import rollback as roll_back
-    from pipelines.root.versions import serving_warnings
 
     place = existing(root)
 
@@ -134,5 +133,5 @@ def rollback_command(
             print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 
     roll_back(place, to, say)
-    for line in serving_warnings(place):
+    for line in place.versions.warnings():
         print(f"! {line}", file=sys.stderr)

@@ -1,13 +1,12 @@
 """Shows runs: one when it ends, all of them by `runs`."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.data.spans import describe_spans
+from pipelines.root import Root
 from pipelines.root.check_records import check_line, shown
 from pipelines.root.records import RunRecord
-from pipelines.root.versions import version_state
 
 _MAX_REASONS, _MAX_LENGTH = 5, 100
 
@@ -31,7 +30,7 @@ def evaluation_lines(record: RunRecord) -> Iterator[str]:
         yield f"! not checked: {reason}"
 
 
-def runs_json(root: Path, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+def runs_json(root: Root, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """Returns the runs as `runs --json` prints them.
 
     The status of a run whose version was withdrawn is `withdrawn`.
@@ -47,11 +46,11 @@ def runs_json(root: Path, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
             "version_state": state,
         }
         for record in records
-        for state in [version_state(root, record.version)]
+        for state in [root.versions.state(record.version)]
     ]
 
 
-def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
+def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
     """Returns the runs as a `rich.table.Table`."""
     from rich.table import Table
 
@@ -59,7 +58,7 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
     names = ("run", "started", "status", "version", "metric", "model", "baseline")
     table = Table(*names, *(("spans",) if has_spans else ()), box=None)
     for record in records:
-        state = version_state(root, record.version)
+        state = root.versions.state(record.version)
         name, value = next(iter(record.metrics.items()), ("", None))
         baseline = record.baseline_metrics.get(name)
         of_baseline = "" if baseline is None else f"{baseline:.4f} ({record.baseline_version})"

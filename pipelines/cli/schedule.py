@@ -14,7 +14,7 @@ from pipelines.cli.options import (
     Host,
     HostOptions,
     Namespace,
-    Root,
+    RootOption,
     TokenFile,
     existing,
     given_path,
@@ -26,6 +26,7 @@ from pipelines.cli.schedule_run import (
     metrics_command,
     run_command,
 )
+from pipelines.root import Root
 
 app = typer.Typer(
     help="Runs at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True
@@ -56,7 +57,7 @@ def create(
             help="Configuration file of the runs.",
         ),
     ],
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     cron: Annotated[
         str | None,
         typer.Option(
@@ -167,7 +168,7 @@ def create(
 
 @app.command("list")
 def list_command(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
     host: Host = None,
     namespace: Namespace = None,
@@ -197,7 +198,7 @@ def list_command(
     Console(width=None if sys.stdout.isatty() else 140).print(table(found, now))
     for line in (*problems(found, now), *about_notifications):
         print(f"! {line}")
-    if not is_scheduled(root / "schedules"):
+    if not is_scheduled(root.schedules):
         print(
             f"No scheduler works in {root}: `schedule run --root {root}` is one.", file=sys.stderr
         )
@@ -206,7 +207,7 @@ def list_command(
 @app.command()
 def enable(
     name: Annotated[str, typer.Argument(help="Name of the schedule.")],
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
@@ -218,7 +219,7 @@ def enable(
 @app.command()
 def disable(
     name: Annotated[str, typer.Argument(help="Name of the schedule.")],
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
@@ -230,7 +231,7 @@ def disable(
 @app.command()
 def delete(
     name: Annotated[str, typer.Argument(help="Name of the schedule.")],
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
@@ -247,7 +248,7 @@ def delete(
     print(f"deleted: {name}", file=sys.stderr)
 
 
-def _switch(name: str, root: Path, options: HostOptions, on: bool) -> None:
+def _switch(name: str, root: Root, options: HostOptions, on: bool) -> None:
     if options.host is not None:
         server = options.server()
         for recurring in server.recurring_runs(name):

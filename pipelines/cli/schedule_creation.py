@@ -12,6 +12,7 @@ from pipelines.config.load import explain, load_config
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import check_root
+from pipelines.root import Root
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.schedule import Schedule
@@ -28,7 +29,7 @@ class CreateRequest:
     """Options of `schedule create`, as written."""
 
     config: Path
-    root: Path
+    root: Root
     cron: str | None
     every: str | None
     on_new_span: bool
@@ -97,7 +98,7 @@ def _create(request: CreateRequest, config: PipelineConfig, store: ScheduleStore
     return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 
 
-def switch_local(name: str, root: Path, on: bool) -> None:
+def switch_local(name: str, root: Root, on: bool) -> None:
     """Enables or disables a schedule.
 
     Raises:

@@ -17,11 +17,12 @@ import typer
 from pipelines.cli.options import (
     DEFAULT_ROOT,
     EXIT_FAILED,
-    Root,
+    RootOption,
     ScheduleName,
     existing,
     given_path,
 )
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.scheduling.clock import Clock, Stop
@@ -50,7 +51,7 @@ class ManifestKind(str, Enum):
 
 
 def run_command(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     once: Annotated[
         bool,
         typer.Option(
@@ -82,7 +83,7 @@ def run_command(
     stop = Stop()
     clock = SystemClock(stop)
     with (
-        scheduler_lock(place / "schedules", "schedule run"),
+        scheduler_lock(place.schedules, "schedule run"),
         _signals_to(stop),
         _log_to_stderr(),
     ):
@@ -110,7 +111,7 @@ def run_command(
 def backfill_command(
     first: Annotated[str, typer.Option("--from", metavar="SPAN", help="A number, or a date.")],
     last: Annotated[str, typer.Option("--to", metavar="SPAN", help="Included.")],
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     name: ScheduleName = None,
     keep_going: Annotated[
         bool,
@@ -158,7 +159,7 @@ def backfill_command(
         raise typer.Exit(EXIT_FAILED)
 
 
-def check_command(root: Root = DEFAULT_ROOT) -> None:
+def check_command(root: RootOption = DEFAULT_ROOT) -> None:
     """Exit with 1 if a schedule is late or was stopped, or its due runs are unknown; for monitoring."""
     from pipelines.scheduling.monitoring.overview import problems
 
@@ -171,7 +172,7 @@ def check_command(root: Root = DEFAULT_ROOT) -> None:
 
 
 def metrics_command(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     metrics_file: MetricsFile = None,
 ) -> None:
     """Print the metrics of a root in Prometheus' text format, or write them to a file."""
@@ -194,7 +195,7 @@ def manifest_command(
     kind: Annotated[
         ManifestKind, typer.Option("--kind", help="Service manager that keeps the scheduler alive.")
     ],
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     image: Annotated[
         str | None, typer.Option("--image", help="Image of the CronJob. Default: kubeflow.image.")
     ] = None,
@@ -232,7 +233,7 @@ def manifest_command(
     print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")
 
 
-def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":
+def found_in(root: Root) -> "tuple[list[Standing], datetime, Outbox]":
     """Returns the state of a root's schedules, the time of that, and the notifications."""
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.overview import standings

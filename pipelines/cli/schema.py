@@ -1,12 +1,12 @@
 """`schema show` and `schema accept`. Heavy imports happen inside the commands."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, Root, existing
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.root.schema.root_schema import RootSchema
@@ -18,18 +18,17 @@ app = typer.Typer(
 
 @app.command()
 def show(
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Print the root's schema: its columns, its origin, and whether it was edited."""
     from pipelines.errors import BadInputError
-    from pipelines.root.schema.root_schema import read_root_schema, schema_file
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
 
-    found = read_root_schema(existing(root))
+    found = existing(root).schema.read()
     if found is None:
         raise BadInputError(
-            f"There is no schema in {root}: the first run that is pushed writes {schema_file(root)}."
+            f"There is no schema in {root}: the first run that is pushed writes {root.schema.file}."
         )
     columns = schema_columns(found.schema)
     facts = _facts(root, found)
@@ -45,7 +44,7 @@ def accept(
         str | None,
         typer.Argument(metavar="[RUN]", help="Default: the newest run whose data were validated."),
     ] = None,
-    root: Root = DEFAULT_ROOT,
+    root: RootOption = DEFAULT_ROOT,
 ) -> None:
     """Make the schema and the statistics of a run the reference for new data.
 
@@ -57,21 +56,18 @@ def accept(
     print("\n".join([f"accepted: run {accepted.run_id}", *accepted.lines]))
 
 
-def _facts(root: Path, found: "RootSchema") -> dict[str, Any]:
-    from pipelines.root.records import RunRecords
-    from pipelines.root.schema.root_schema import schema_file, serving_version
-
+def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
     origin = found.origin
-    newest = RunRecords(root).read_all()[-1:]
+    newest = root.records.read_all()[-1:]
     own = newest[0].validated_config().schema_.path if newest else None
     return {
-        "file": str(schema_file(root)),
+        "file": str(root.schema.file),
         "run_id": origin.run_id if origin else None,
         "written": origin.written if origin else None,
         "accepted": bool(origin and origin.accepted_for is not None),
         "edited": found.is_edited,
-        "compared_with_run": found.run_to_compare_with(root) or None,
-        "serving_version": serving_version(root) or None,
+        "compared_with_run": root.schema.run_to_compare_with(found) or None,
+        "serving_version": root.versions.newest(),
         "path_of_newest_run": own,
     }
 

@@ -10,8 +10,6 @@ from pipelines.definitions.evaluation import build_eval_config
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.changed_data import baseline_when_pushed
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
-from pipelines.root.metadata.place import connection_config, root_id
-from pipelines.root.schema.root_schema import schema_file
 
 # Beam would otherwise download and start a runner of its own.
 IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -114,9 +112,9 @@ def csv_to_serving(
     if root_schema:
         roles["root_schema"] = root_schema
     pipeline = components.Pipeline(
-        pipeline_name=".".join(filter(None, (plan.config.name, root_id(plan.root)))),
-        pipeline_root=str(plan.root / "artifacts"),
-        metadata_connection_config=connection_config(plan.root, plan.config.metadata),
+        pipeline_name=".".join(filter(None, (plan.config.name, plan.root.metadata.root_id()))),
+        pipeline_root=str(plan.root.artifacts),
+        metadata_connection_config=plan.root.metadata.connection_config(plan.config.metadata),
         components=list(roles.values()),
         enable_cache=plan.enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE, *beam_args, BEAM_PLUGIN_ARG],
@@ -179,15 +177,15 @@ def _schema_gen(
 def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
     if not plan.root_schema:
         return None
-    file, fingerprint = str(schema_file(plan.root)), plan.root_schema.fingerprint
+    file, fingerprint = str(plan.root.schema.file), plan.root_schema.fingerprint
     return components.ImportSchemaGen(file, fingerprint).with_id("RootSchema")
 
 
 def _served_statistics(plan: RunPlan) -> components.Resolver:
-    accepted_run = plan.root_schema.run_to_compare_with(plan.root) if plan.root_schema else ""
+    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
     return components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
-        config={"base_directory": str(plan.root / "serving"), "accepted_run": accepted_run},
+        config={"base_directory": str(plan.root.serving), "accepted_run": accepted_run},
         statistics=components.Channel(type=components.ExampleStatistics),
     ).with_id("ServedStatistics")
 
@@ -206,7 +204,7 @@ def _served_model(plan: RunPlan) -> components.Resolver:
     )
     return components.Resolver(
         strategy_class=components.ServedModelStrategy,
-        config={"base_directory": str(plan.root / "serving"), "required": is_required},
+        config={"base_directory": str(plan.root.serving), "required": is_required},
         model=components.Channel(type=components.Model),
     ).with_id("ServedModel")
 
@@ -219,7 +217,7 @@ def _pusher(
     The new version is above all former ones, including those out of service. The Pusher pushes neither a
     model that serves already nor one that the same run pushed before it was killed.
     """
-    serving = components.PushDestination.Filesystem(base_directory=str(plan.root / "serving"))
+    serving = components.PushDestination.Filesystem(base_directory=str(plan.root.serving))
     return components.Pusher(
         model=trainer.outputs["model"],
         model_blessing=evaluator.outputs["blessing"],
@@ -230,6 +228,6 @@ def _pusher(
             "taken_over": list(unconfirmed_pushes(plan.root)),
             "skip_unchanged": True,
             "model_fingerprint": plan.model_fingerprint,
-            "withdrawn": str(plan.root / "withdrawn"),
+            "withdrawn": str(plan.root.withdrawn),
         },
     )

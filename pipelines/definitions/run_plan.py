@@ -1,7 +1,6 @@
 """Plan of a run: all decisions made before anything is written."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.config.pipeline_config import PipelineConfig
@@ -9,6 +8,7 @@ from pipelines.data.profile import CsvProfile
 from pipelines.data.spans import ResolvedSpans
 from pipelines.data.splits import ROW_BY_ROW, Splits
 from pipelines.definitions.model_code import ModelCode
+from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.curated import CuratedSchema
 from pipelines.root.schema.root_schema import RootSchema
@@ -27,7 +27,7 @@ class RunPlan:
     """The plan of a run.
 
     Attributes:
-      root: Absolute path of the folder that holds everything of the pipeline.
+      root: Root of the runs.
       config: Configuration.
       profile: Profile of the CSV files.
       code: Code that is trained, and how its model is judged.
@@ -47,7 +47,7 @@ class RunPlan:
       model_fingerprint: Hash of everything that determines the model; empty if it is not known.
     """
 
-    root: Path
+    root: Root
     config: PipelineConfig
     profile: CsvProfile
     code: ModelCode

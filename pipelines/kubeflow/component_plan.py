@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import atomic_files
-
-_FOLDER = "plans"
+from pipelines.root import Root
 
 
 @dataclass(frozen=True)
@@ -48,24 +47,24 @@ class ComponentPlan:
     findings_id: str = ""
 
 
-def write_component_plan(root: Path, plan: ComponentPlan) -> str:
+def write_component_plan(root: Root, plan: ComponentPlan) -> str:
     """Writes a plan and returns its name.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       plan: Plan to write.
     """
     content = json.dumps(asdict(plan), sort_keys=True, indent=1, allow_nan=False).encode()
-    return write_named_by_content(root / _FOLDER, content)
+    return write_named_by_content(root.plans, content)
 
 
-def read_component_plan(root: Path, name: str) -> ComponentPlan:
+def read_component_plan(root: Root, name: str) -> ComponentPlan:
     """Returns a plan.
 
     Raises:
       FileNotFoundError: No such plan: the step does not see the folder that `Plan` wrote to.
     """
-    file = root / _FOLDER / f"{name}.json"
+    file = root.plans / f"{name}.json"
     if not file.is_file():
         raise FileNotFoundError(
             f"There is no plan {name} in {file.parent}: this step does not see the folder that the step "

@@ -16,14 +16,15 @@ from typing import Any
 
 from pipelines import atomic_files
 from pipelines.errors import RunFailedError
-from pipelines.root.lock import RootBusyError, locked
+from pipelines.root import Root
+from pipelines.root.lock import RootBusyError
 
 LOCK_WAIT_SECS = 600
 
 RUN_ID_VARIABLE = "KFP_RUN_ID"
 """Environment variable with the id of the run, from the label of the pod."""
 
-_FOLDER, _RUN = "kubeflow", "run.json"
+_RUN = "run.json"
 _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 
@@ -49,11 +50,11 @@ class StepEnd:
 
 
 @contextmanager
-def locked_for_step(root: Path, component: str, run: str) -> Iterator[None]:
+def locked_for_step(root: Root, component: str, run: str) -> Iterator[None]:
     """Holds the lock of a root for a step, which waits for the steps of other runs.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       component: Id of the step.
       run: Id of its run, for the message to steps that wait.
 
@@ -63,7 +64,7 @@ def locked_for_step(root: Path, component: str, run: str) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(
-                locked(root, LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow")
+                root.lock.own.held(LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow")
             )
         except RootBusyError as error:
             raise RunFailedError(
@@ -76,12 +77,12 @@ class RunFolder:
     """The folder of one run.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       kubeflow_run: Id of the run on Kubeflow.
     """
 
-    def __init__(self, root: Path, kubeflow_run: str):
-        self.path = root / _FOLDER / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
+    def __init__(self, root: Root, kubeflow_run: str):
+        self.path = root.kubeflow / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
         self.kubeflow_run = kubeflow_run
 
     def write_run(
@@ -162,9 +163,9 @@ class RunFolder:
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
-def run_folders(root: Path) -> list[Path]:
+def run_folders(root: Root) -> list[Path]:
     """Returns the folders of all runs in a root."""
-    return sorted(path for path in (root / _FOLDER).glob("*") if path.is_dir())
+    return sorted(path for path in root.kubeflow.glob("*") if path.is_dir())
 
 
 def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:

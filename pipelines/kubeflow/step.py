@@ -17,6 +17,7 @@ from typing import Any
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+from pipelines.root import Root
 from pipelines.terminal.signals import (
     ignore_signals,
     raise_at_signals,
@@ -184,7 +185,7 @@ def _write(file: str, text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m pipelines.kubeflow.step", description=__doc__)
     parser.add_argument("component")
-    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--root", type=lambda text: Root(Path(text)), required=True)
     parser.add_argument("--run", default="")
     parser.add_argument("--executor-input", default="")
     parser.add_argument("--plan", default="")

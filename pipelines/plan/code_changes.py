@@ -1,23 +1,22 @@
 """Decides whether a run can be resumed although the code of the model has changed."""
 
-from pathlib import Path
-
 from components.user import source as user_source
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint
 from pipelines.definitions.model_code import ModelCode
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.records import RunRecord
 
 _SHOWN = 3
 
 
 def touches_training(
-    root: Path, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
+    root: Root, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
 ) -> bool:
     """Returns whether the changed code is used by the run that is to be resumed.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       records: Record of the run, and records of the runs whose training it continued.
       code: Present code.
       where: Name of the code, for the error.
@@ -46,12 +45,12 @@ def touches_training(
     )
 
 
-def trained_step(root: Path, records: tuple[RunRecord, ...]) -> int | None:
+def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
     """Returns the last step of an unfinished training of these runs, None without one."""
     from components.trainer import unfinished
 
     for record in records:
-        folder = unfinished.unfinished_training(root / "artifacts", record.run_id)
+        folder = unfinished.unfinished_training(root.artifacts, record.run_id)
         step = unfinished.trained_step(folder) if folder else None
         if step:
             return step

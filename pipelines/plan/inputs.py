@@ -12,9 +12,10 @@ from pipelines.data.spans import SpanRecord
 from pipelines.data.staging import PATTERN_MARKS
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import CsvData, read_data
+from pipelines.root import Root
 from pipelines.root.history import unfinished_run
-from pipelines.root.records import RunRecord, RunRecords
-from pipelines.root.schema.root_schema import RootSchema, read_root_schema
+from pipelines.root.records import RunRecord
+from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.served_run import named_as_in_root
 from pipelines.runners import find_runner
 from pipelines.terminal.progress import Display
@@ -25,7 +26,7 @@ class RunRequest:
     """Request of the command line.
 
     Attributes:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       config_file: TOML file.
       data: Value of `--data`.
       label: Value of `--label`.
@@ -38,7 +39,7 @@ class RunRequest:
       scheduled_by: Tick of the schedule that started the run.
     """
 
-    root: Path
+    root: Root
     config_file: Path | None = None
     data: str | None = None
     label: str | None = None
@@ -61,14 +62,14 @@ class RunInputs:
     """Inputs of a run: the request, resolved, and its data.
 
     Attributes:
-      root: Absolute path.
+      root: Root, without symbolic links.
       config: Configuration, with the name of the root's pipeline.
       data: Files that were read.
       root_schema: Schema of the root; None without one, or with the user's own.
       unfinished: Run to resume.
     """
 
-    root: Path
+    root: Root
     config: PipelineConfig
     data: CsvData
     root_schema: RootSchema | None
@@ -91,7 +92,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
       BadInputError: The data, the configuration or the root cannot be used.
     """
     with readable(request.root, "--root"):
-        root = request.root.resolve()
+        root = Root(request.root.path.resolve())
         check_root(root)
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
@@ -100,14 +101,14 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
     display.activity(f"checking {config.data.path}")
-    root_schema = read_root_schema(root) if config.schema_.path is None else None
+    root_schema = root.schema.read() if config.schema_.path is None else None
     data = read_data(config, root_schema, _spans_of(unfinished, config))
     return RunInputs(root, config, data, root_schema, unfinished)
 
 
-def _nothing_to_resume(root: Path) -> str:
+def _nothing_to_resume(root: Root) -> str:
     """Returns the reason why no run can be resumed, and advice."""
-    newest = next(reversed(RunRecords(root).read_all()), None)
+    newest = next(reversed(root.records.read_all()), None)
     if newest is None:
         why = "it has no runs"
     elif newest.kubeflow_run:
@@ -120,13 +121,13 @@ def _nothing_to_resume(root: Path) -> str:
     )
 
 
-def check_root(root: Path) -> None:
+def check_root(root: Root) -> None:
     """Checks that a root can be used.
 
     Raises:
       BadInputError: The folder is not writable, or TFX would misread its name.
     """
-    place = root
+    place = root.path
     while not place.exists():
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):

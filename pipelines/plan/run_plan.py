@@ -12,7 +12,7 @@ from pipelines.plan.data_plan import DataPlan, plan_data
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
-from pipelines.root.schema.root_schema import RootSchema, read_root_schema
+from pipelines.root.schema.root_schema import RootSchema
 from pipelines.terminal.progress import Display
 
 
@@ -93,7 +93,7 @@ def check_same_root_schema(plan: RunPlan) -> None:
     """
     if plan.schema is not None:
         return
-    found = read_root_schema(plan.root)
+    found = plan.root.schema.read()
     if found != plan.root_schema:
         raise BadInputError(
             f"The schema of {plan.root} was changed while the data were read. Run again, to check "

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from pipelines.root import Root
 from pipelines.root.records import RunRecord
 
 NOT_RECORDED = "Not recorded by the version that made this run."
@@ -18,11 +18,11 @@ class Context:
       record: Record of the run.
       details: Details by section, see `RunDetails`; without those that were not recorded.
       records: All runs of the root, oldest first, this one among them.
-      root: Root folder of the pipeline.
+      root: Root of the runs.
     """
 
     record: RunRecord
-    root: Path
+    root: Root
     details: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     records: Sequence[RunRecord] = ()
 

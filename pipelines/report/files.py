@@ -12,80 +12,74 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipelines import atomic_files
-from pipelines.root.details import RunDetails
+from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.records import RunRecord, RunRecords
-from pipelines.root.versions import serving_versions, withdrawn_versions
+from pipelines.root.records import RunRecord
 
-INDEX = "index.html"
 _HEAD_BYTES = 2_000
 _PLOTS = "plots.json.gz"
 
 
-def write_pages(root: Path, record: RunRecord, target: Path) -> None:
+def write_pages(root: Root, record: RunRecord, target: Path) -> None:
     """Writes the report of a run and the index, and updates the report of the version that served before.
 
     Args:
-      root: Root folder of the pipeline, after retention was applied: pages link to no removed run.
+      root: Root of the runs, after retention was applied: pages link to no removed run.
       record: Final record of the run, which may not be on disk yet.
       target: Path of the report.
     """
-    known = {one.run_id: one for one in RunRecords(root).read_all()}
+    known = {one.run_id: one for one in root.records.read_all()}
     records = [*({**known, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
     if record.status == "pushed" and record.baseline_version:
         _refresh_report(root, records, record.baseline_version)
-    _write_index(root, records, root / "runs" / INDEX, index_state(root, records))
+    _write_index(root, records, root.index, index_state(root, records))
 
 
-def write_index(root: Path) -> None:
-    """Updates the index, if it exists, after a change outside of a run.
-
-    Args:
-      root: Root folder of the pipeline.
-    """
-    if (root / "runs" / INDEX).exists():
+def write_index(root: Root) -> None:
+    """Updates the index, if it exists, after a change outside of a run."""
+    if (root.index).exists():
         index_file(root, read_runs(root))
 
 
-def _refresh_report(root: Path, records: Sequence[RunRecord], version: str) -> None:
+def _refresh_report(root: Root, records: Sequence[RunRecord], version: str) -> None:
     """Updates the report of a version's run, if it exists, because the version no longer serves."""
     for record in records:
-        target = root / "runs" / f"{record.run_id}.html"
+        target = root.report(record.run_id)
         if record.version == version and target.exists():
             _write_report(root, records, record, target, report_state(root, records, record))
 
 
 def report_file(
-    root: Path, records: Sequence[RunRecord], run_id: str, output: Path | None = None
+    root: Root, records: Sequence[RunRecord], run_id: str, output: Path | None = None
 ) -> Path:
     """Returns the path of a run's report, which is made if it is not up to date.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       records: All runs, oldest first.
       run_id: Id of one of these runs.
       output: Path of the report. Default: beside the record.
     """
     (record,) = (one for one in records if one.run_id == run_id)
     return _up_to_date(
-        root / "runs" / f"{run_id}.html",
+        root.report(run_id),
         report_state(root, records, record),
         output,
         lambda target, state: _write_report(root, records, record, target, state),
     )
 
 
-def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = None) -> Path:
+def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = None) -> Path:
     """Returns the path of a root's index, which is made if it is not up to date.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       records: All runs, oldest first.
       output: Path of the index. Default: beside the records.
     """
     return _up_to_date(
-        root / "runs" / INDEX,
+        root.index,
         index_state(root, records),
         output,
         lambda target, state: _write_index(root, records, target, state),
@@ -109,17 +103,17 @@ def _up_to_date(
     return target
 
 
-def report_state(root: Path, records: Sequence[RunRecord], record: RunRecord) -> str:
+def report_state(root: Root, records: Sequence[RunRecord], record: RunRecord) -> str:
     """Returns a hash of the source data of a report."""
     details = [
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
-        for file in RunDetails(root, record.same_as or record.run_id).files()
+        for file in root.details(record.same_as or record.run_id).files()
     ]
     others = [(one.run_id, one.status, one.version, one.baseline_version) for one in records]
     return _hash(root, _fields(record), details, others)
 
 
-def index_state(root: Path, records: Sequence[RunRecord]) -> str:
+def index_state(root: Root, records: Sequence[RunRecord]) -> str:
     """Returns a hash of the source data of an index."""
     return _hash(
         root,
@@ -132,7 +126,7 @@ def index_state(root: Path, records: Sequence[RunRecord]) -> str:
                 one.version,
                 one.reason,
                 one.metrics,
-                (root / "runs" / f"{one.run_id}.html").exists(),
+                root.report(one.run_id).exists(),
             )
             for one in records
         ],
@@ -143,13 +137,13 @@ def _fields(record: RunRecord) -> object:
     return dataclasses.asdict(record.changed(report=None))
 
 
-def _hash(root: Path, *parts: object) -> str:
+def _hash(root: Root, *parts: object) -> str:
     templates_of = [
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for file in sorted(Path(__file__).parent.rglob("*"))
         if file.is_file() and file.suffix != ".pyc"
     ]
-    versions = (serving_versions(root), withdrawn_versions(root))
+    versions = (root.versions.served(), root.versions.withdrawn())
     text = json.dumps([parts, versions, templates_of], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -167,24 +161,24 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 
 def _write_report(
-    root: Path, records: Sequence[RunRecord], record: RunRecord, target: Path, state: str
+    root: Root, records: Sequence[RunRecord], record: RunRecord, target: Path, state: str
 ) -> None:
     from pipelines.report.context import Context
     from pipelines.report.kept_plots import KeptPlots
     from pipelines.report.page import render_report
 
-    details = RunDetails(root, record.same_as or record.run_id).read_all()
+    details = root.details(record.same_as or record.run_id).read_all()
     context = Context(record, root, details, records)
-    plots = KeptPlots(RunDetails(root, record.run_id).folder / _PLOTS)
+    plots = KeptPlots(root.details(record.run_id).folder / _PLOTS)
     _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
     plots.write()
 
 
-def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: str) -> None:
+def _write_index(root: Root, records: Sequence[RunRecord], target: Path, state: str) -> None:
     from pipelines.report.index_page import render_index
     from pipelines.report.kept_plots import KeptPlots
 
-    plots = KeptPlots(root / "runs" / f".index.{_PLOTS}")
+    plots = KeptPlots(root.runs / f".index.{_PLOTS}")
     _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
     plots.write()
 
@@ -195,6 +189,6 @@ def _write(target: Path, text: str) -> None:
     atomic_files.write(target, text)
 
 
-def _lies_in(root: Path, target: Path) -> bool:
+def _lies_in(root: Root, target: Path) -> bool:
     """Returns True if a page is beside the records of a root, where its relative links work."""
-    return _is_same_file(target.parent, root / "runs")
+    return _is_same_file(target.parent, root.runs)

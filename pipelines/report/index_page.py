@@ -1,7 +1,6 @@
 """Renders the index of a root: all runs, the version that serves, and the metric over time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.data.spans import describe_spans
@@ -9,12 +8,12 @@ from pipelines.report import words
 from pipelines.report.plots import Plot
 from pipelines.report.sections.history import metric_plot, newest_metric
 from pipelines.report.templates import render
+from pipelines.root import Root
 from pipelines.root.records import RunRecord
-from pipelines.root.versions import serving_versions, version_state
 
 
 def render_index(
-    root: Path,
+    root: Root,
     records: Sequence[RunRecord],
     state: str = "",
     has_reports: bool = True,
@@ -23,7 +22,7 @@ def render_index(
     """Returns the index as HTML.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       records: All runs, oldest first.
       state: Hash of the page's source data, see `index_state`.
       has_reports: True if the reports are beside it, as far as they were made.
@@ -32,16 +31,14 @@ def render_index(
     reports = {
         one.run_id: f"{one.run_id}.html"
         for one in records
-        if has_reports
-        and one.status != "running"
-        and (root / "runs" / f"{one.run_id}.html").exists()
+        if has_reports and one.status != "running" and root.report(one.run_id).exists()
     }
     metric = newest_metric(records)
-    served = serving_versions(root)
-    states = {one.version: version_state(root, one.version) for one in records}
+    served = root.versions.served()
+    states = {one.version: root.versions.state(one.version) for one in records}
     return render(
         "index.html.j2",
-        name=records[-1].name if records else root.name,
+        name=records[-1].name if records else root.path.name,
         root=str(root),
         state=state,
         svg_of=svg_of,

@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
-from components.pusher.provenance import Provenance, read_provenance
+from components.pusher.provenance import Provenance
 from pipelines.config.retention import RetentionConfig
+from pipelines.root import Root
 from pipelines.root.records import UNFINISHED, RunRecord
-from pipelines.root.schema.root_schema import schema_origin
-from pipelines.root.versions import serving_versions, withdrawn_versions
 
 
 @dataclass(frozen=True)
@@ -31,21 +29,21 @@ class KeptRuns:
 
 
 def kept_runs(
-    root: Path, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
+    root: Root, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
 ) -> KeptRuns:
     """Returns the runs to keep.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       records: Records of all its runs, oldest first.
       rules: Rules of the configuration.
       now: Current time, UTC.
     """
     by_id = {record.run_id: record for record in records}
-    versions = tuple(_versions(root))
+    versions = tuple(origin for _, origin in root.versions.origins())
     needed = _with_former(by_id, _needed(root, records))
     of_versions = {version.pipeline_run_id for version in versions} & set(by_id)
-    unreadable = {file.stem for file in (root / "runs").glob("*.json")} - set(by_id)
+    unreadable = set(root.records.ids()) - set(by_id)
     needed |= unreadable  # their dependencies are unknown
     by_rule = set(_newest(by_id, rules, now))
     with_record = _with_former(by_id, by_rule | of_versions) | needed
@@ -78,7 +76,7 @@ def _made_by_newest(
     return set(newest) & set(kept)
 
 
-def _needed(root: Path, records: Sequence[RunRecord]) -> set[str]:
+def _needed(root: Root, records: Sequence[RunRecord]) -> set[str]:
     """Returns the runs that a later run, or one in progress, may need."""
     needed = {record.run_id for record in records[-1:]}
     # Since the root is locked, no other run of this machine is in progress.
@@ -90,11 +88,10 @@ def _needed(root: Path, records: Sequence[RunRecord]) -> set[str]:
     versions = [record for record in records if record.version]
     newest = max(versions, key=lambda record: int(str(record.version)), default=None)
     needed |= {newest.run_id} if newest else set()  # so that no version number is used twice
-    origin = schema_origin(root)
+    origin = root.schema.origin()
     needed |= {origin.run_id} if origin and origin.accepted_for is not None else set()
-    served = serving_versions(root)
-    provenance = read_provenance(str(root / "serving"), served[-1]) if served else None
-    needed |= {provenance.pipeline_run_id} if provenance else set()
+    serving = root.versions.origin()
+    needed |= {serving.pipeline_run_id} if serving else set()
     return needed & {record.run_id for record in records}
 
 
@@ -110,14 +107,3 @@ def _with_former(records: dict[str, RunRecord], run_ids: Iterable[str]) -> set[s
             former for former in (records[run_id].mended, records[run_id].same_as) if former
         ]
     return found
-
-
-def _versions(root: Path) -> Iterator[Provenance]:
-    for folder, numbers in (
-        (root / "serving", serving_versions(root)),
-        (root / "withdrawn", withdrawn_versions(root)),
-    ):
-        for number in numbers:
-            provenance = read_provenance(str(folder), number)
-            if provenance is not None:
-                yield provenance

@@ -9,16 +9,10 @@ from typing import Any, Literal
 
 from pipelines.config.retention import RetentionConfig
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
-from pipelines.root.details import RunDetails
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 
 Kind = Literal["artifact", "execution", "data", "record", "report", "details", "log"]
-_BESIDE_RECORDS: tuple[tuple[Kind, str], ...] = (
-    ("report", "runs/*.html"),
-    ("details", "runs/details/*"),
-    ("log", "logs/*.log"),
-)
-
 _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
 
 
@@ -51,17 +45,17 @@ class Removal:
 
 
 def plan_removals(
-    root: Path, rules: RetentionConfig, now: datetime, store: Any = None
+    root: Root, rules: RetentionConfig, now: datetime, store: Any = None
 ) -> list[Removal]:
     """Returns the removals, in an order in which nothing left refers to a removed file at any time.
 
     Args:
-      root: Root folder of the pipeline, an absolute path; its lock is held.
+      root: Root of the runs; its lock is held.
       rules: Rules of the configuration.
       now: Current time, UTC.
       store: ML Metadata of the root; None without one.
     """
-    records = RunRecords(root).read_all()
+    records = root.records.read_all()
     kept = kept_runs(root, records, rules, now)
     removals = list(_artifacts(root, kept, rules, store, records)) if store is not None else []
     for record in records:
@@ -75,7 +69,7 @@ def plan_removals(
 
 
 def _artifacts(
-    root: Path, kept: KeptRuns, rules: RetentionConfig, store: Any, records: Sequence[RunRecord]
+    root: Root, kept: KeptRuns, rules: RetentionConfig, store: Any, records: Sequence[RunRecord]
 ) -> Iterator[Removal]:
     from pipelines.retention.stored_artifacts import must_stay, read_executions, runs_of_versions
 
@@ -98,32 +92,37 @@ def _artifacts(
         yield Removal("artifact", stored.path, why, _size(stored.path), stored.artifact.id)
     for execution, runs in sorted(found.runs.items()):
         if not runs & kept.artifacts:
-            for folder in sorted(root.glob(f"artifacts/*/.system/*/{execution}")):
+            for folder in sorted(root.artifacts.glob(f"*/.system/*/{execution}")):
                 yield Removal(
                     "execution", folder, f"run {max(runs)} keeps no artifacts", _size(folder)
                 )
     if any(record.kubeflow_run for record in records):
         return  # another rule removes the copies that its runs read
     read = {Path(base).name for run, base in found.input_bases.items() if run in kept.artifacts}
-    for folder in sorted((root / "data").glob("[!.]*")):
+    for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:
             why = "a copy of data that no run reads whose artifacts stay"
             yield Removal("data", folder, why, _size(folder))
 
 
-def _files_of(root: Path, run_id: str) -> Iterator[tuple[Kind, Path]]:
-    yield "record", root / "runs" / f"{run_id}.json"
-    yield "report", root / "runs" / f"{run_id}.html"
-    yield "details", RunDetails(root, run_id).folder
-    yield "log", root / "logs" / f"{run_id}.log"
+def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
+    yield "record", root.records.file(run_id)
+    yield "report", root.report(run_id)
+    yield "details", root.details(run_id).folder
+    yield "log", root.log(run_id)
 
 
-def _without_record(root: Path, records: Sequence[RunRecord]) -> Iterator[Removal]:
+def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Removal]:
     """Yields reports and logs of runs whose record is gone, after an interrupted removal."""
     known = {record.run_id for record in records}
-    for kind, pattern in _BESIDE_RECORDS:
-        for path in sorted(root.glob(pattern)):
-            has_record = path.stem in known or (root / "runs" / f"{path.stem}.json").exists()
+    beside: dict[Kind, Iterator[Path]] = {
+        "report": root.runs.glob("*.html"),
+        "details": root.run_details.glob("*"),
+        "log": root.logs.glob("*.log"),
+    }
+    for kind, paths in beside.items():
+        for path in sorted(paths):
+            has_record = path.stem in known or root.records.file(path.stem).exists()
             if _RUN_ID.fullmatch(path.stem) and not has_record:
                 why = f"the record of run {path.stem} is gone"
                 yield Removal(kind, path, why, _size(path))

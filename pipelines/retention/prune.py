@@ -2,7 +2,6 @@
 
 import logging
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from pipelines.config.metadata import MetadataConfig
@@ -11,16 +10,14 @@ from pipelines.errors import BadInputError
 from pipelines.report.files import write_index
 from pipelines.retention.plan import Removal, plan_removals
 from pipelines.retention.removal import remove
-from pipelines.root.lock import exclusively
-from pipelines.root.metadata.place import has_store, was_moved
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 
 _LOGGER = logging.getLogger(__name__)
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def prune_root(
-    root: Path,
+    root: Root,
     rules: RetentionConfig,
     dry_run: bool = False,
     now: datetime | None = None,
@@ -29,7 +26,7 @@ def prune_root(
     """Removes all that no rule keeps and nothing needs, and returns the removals.
 
     Args:
-      root: Root folder of the pipeline, an absolute path; the caller holds its lock.
+      root: Root of the runs; the caller holds its lock.
       rules: Rules of retention.
       dry_run: Only returns the removals.
       now: Current time, UTC. Default: the clock's.
@@ -38,39 +35,39 @@ def prune_root(
     Raises:
       OSError: Something cannot be removed.
     """
-    from pipelines.root.metadata.store import open_store, relocate_artifacts
+    from pipelines.root.metadata.store import relocate_artifacts
 
     now = now or datetime.now(timezone.utc)
-    store = open_store(root, settings) if has_store(root) else None
-    if store is not None and not dry_run and was_moved(root):
-        relocate_artifacts(store, root / "artifacts")
+    store = root.metadata.open(settings) if root.metadata.exists() else None
+    if store is not None and not dry_run and root.metadata.was_moved():
+        relocate_artifacts(store, root.artifacts)
     removals = plan_removals(root, rules, now, store)
     if not dry_run:
-        remove(removals, store)
+        remove(root, removals, store)
     return removals
 
 
-def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Removal]:
+def prune_command(root: Root, given: dict[str, Any], dry_run: bool) -> list[Removal]:
     """Prunes a root by the rules of its newest run, or by given ones.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       given: Rules that replace those of the configuration, by key; None leaves a rule as it is.
       dry_run: Only returns the removals.
 
     Raises:
       BadInputError: There are no runs or no rules, or a run is in progress.
     """
-    if not (root / "runs").is_dir():
+    if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
-    with exclusively(root, "prune"):
+    with root.lock.exclusively("prune"):
         removals = prune_root(root, rules_of(root, given), dry_run)
     if not dry_run:
         write_index(root)  # it links to reports that may be gone
     return removals
 
 
-def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
+def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
     """Returns the rules of the newest run's configuration, with given ones in their place.
 
     Raises:
@@ -78,7 +75,7 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
     """
     from pydantic import ValidationError
 
-    newest = RunRecords(root).read_all()[-1:]
+    newest = root.records.read_all()[-1:]
     known = newest[0].section("retention") if newest else {}
     keys = {key: value for key, value in given.items() if value is not None}
     try:
@@ -96,12 +93,12 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
 
 
 def prune_after_run(
-    root: Path, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
+    root: Root, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
 ) -> None:
     """Applies the rules at the end of a run; an error is shown and logged, but the run's outcome stays.
 
     Args:
-      root: Root folder of the pipeline; the caller holds its lock.
+      root: Root of the runs; the caller holds its lock.
       rules: Rules of the run's configuration.
       say: Function that shows a line.
       settings: Settings of ML Metadata.
@@ -133,7 +130,7 @@ def shown_bytes(size: float) -> str:
     return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
 
 
-def lines(root: Path, removals: list[Removal]) -> list[str]:
+def lines(root: Root, removals: list[Removal]) -> list[str]:
     """Returns a line for each removal."""
     return [
         f"{shown_bytes(removal.size_bytes):>10}  {removal.path.relative_to(root)}  ({removal.reason})"

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.retention.plan import Removal
-from pipelines.root.pruned_runs import PrunedRuns
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 
 _LOGGER = logging.getLogger(__name__)
 
 
 def remove(
-    removals: Sequence[Removal], store: Any = None, after_step: Callable[[], None] = lambda: None
+    root: Root,
+    removals: Sequence[Removal],
+    store: Any = None,
+    after_step: Callable[[], None] = lambda: None,
 ) -> None:
     """Removes files and folders.
 
@@ -23,7 +25,8 @@ def remove(
     again. An artifact is marked as deleted once its files are gone.
 
     Args:
-      removals: Removals from `plan_removals`; the lock of the root is held.
+      root: Root of the runs; its lock is held.
+      removals: Removals from `plan_removals`.
       store: ML Metadata of the root; None without one.
       after_step: Function called after each change on disk.
 
@@ -32,9 +35,8 @@ def remove(
     """
     from ml_metadata.proto import metadata_store_pb2
 
-    for root, ids_of_runs in _runs(removals).items():
-        found = map(RunRecords(root).read, ids_of_runs)
-        PrunedRuns(root).add(record for record in found if record is not None)
+    if of_runs := [removal.path.stem for removal in removals if removal.kind == "record"]:
+        root.pruned.add(filter(None, map(root.records.read, of_runs)))
         after_step()
     states = metadata_store_pb2.Artifact
     ids = [removal.artifact_id for removal in removals if removal.artifact_id is not None]
@@ -48,15 +50,6 @@ def remove(
     if store is not None and ids:
         _set_state(store, ids, states.DELETED)
         after_step()
-
-
-def _runs(removals: Sequence[Removal]) -> dict[Path, list[str]]:
-    """Returns the ids of the runs whose records are removed, by root."""
-    found: dict[Path, list[str]] = {}
-    for removal in removals:
-        if removal.kind == "record":
-            found.setdefault(removal.path.parents[1], []).append(removal.path.stem)
-    return found
 
 
 def _set_state(store: Any, ids: Iterable[int], state: int) -> None:

@@ -9,7 +9,7 @@ import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
 from pipelines.retention.kept_runs import KeptRuns
-from pipelines.root.metadata.place import root_id
+from pipelines.root import Root
 from pipelines.root.metadata.store import PRUNED, run_contexts
 
 _CHECKPOINTS = "model_run"
@@ -59,16 +59,16 @@ class StoredExecutions:
     input_bases: dict[str, str]
 
 
-def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecutions:
+def read_executions(store: ml_metadata.MetadataStore, root: Root) -> StoredExecutions:
     """Reads the executions of a root from ML Metadata.
 
     Args:
       store: Store of ML Metadata; no other process uses this root.
-      root: Root folder of the pipeline; an absolute path.
+      root: Root of the runs.
     """
     runs: dict[int, set[str]] = defaultdict(set)
     bases: dict[str, str] = {}
-    for context in run_contexts(store, root_id(root)):
+    for context in run_contexts(store, root.metadata.root_id()):
         for execution in store.get_executions_by_context(context.id):
             runs[execution.id].add(context.name)
             for properties in (execution.properties, execution.custom_properties):
@@ -76,7 +76,7 @@ def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecu
                     bases[context.name] = properties["input_base"].string_value
     events = store.get_events_by_execution_ids(sorted(runs)) if runs else []
     ids = sorted({event.artifact_id for event in events})
-    folder = root / "artifacts"
+    folder = root.artifacts
     found = {
         artifact.id: StoredArtifact(artifact)
         for artifact in (store.get_artifacts_by_id(ids) if ids else [])

@@ -5,14 +5,14 @@ served model reveals it: it has not changed, and yet its metrics have.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from pipelines.root import Root
 from pipelines.root.served_run import serving_run
 
 Interval = tuple[float | None, float | None]
 
 
-def baseline_when_pushed(root: Path) -> tuple[str, float, float] | None:
+def baseline_when_pushed(root: Root) -> tuple[str, float, float] | None:
     """Returns a metric, its value for the served version and for the trivial model, from that version's run.
 
     None if they are not known. A run that is resumed after its push finds its own: the data are the same

@@ -23,12 +23,11 @@ class RunDetails:
     """The details of one run, below `ROOT/runs/details/<run_id>`.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
-      run_id: Id of the run.
+      folder: Folder of the details.
     """
 
-    def __init__(self, root: Path, run_id: str):
-        self.folder = root / "runs" / "details" / run_id
+    def __init__(self, folder: Path):
+        self.folder = folder
 
     def write(self, section: str, values: Details) -> None:
         """Stores a section, so that a reader sees either the old or the new one.

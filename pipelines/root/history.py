@@ -1,22 +1,19 @@
 """The past runs of a root, including those that were killed before they could record their end."""
 
-from pathlib import Path
-
-from pipelines.root.lock import is_locked
-from pipelines.root.records import UNFINISHED, RunRecord, RunRecords
-from pipelines.root.versions import serving_versions, version_pushed_by, withdrawn_versions
+from pipelines.root import Root
+from pipelines.root.records import UNFINISHED, RunRecord
 
 
-def read_runs(root: Path) -> list[RunRecord]:
+def read_runs(root: Root) -> list[RunRecord]:
     """Returns the records of all runs, oldest first; killed runs as interrupted."""
-    going_on = is_locked(root)
+    going_on = root.lock.is_held()
     return [
         _as_killed(root, record) if _is_of_this_machine(record) and not going_on else record
-        for record in RunRecords(root).read_all()
+        for record in root.records.read_all()
     ]
 
 
-def unfinished_run(root: Path) -> RunRecord | None:
+def unfinished_run(root: Root) -> RunRecord | None:
     """Returns the newest run if it did not end: the run that `--resume` continues.
 
     A run on Kubeflow is retried there: its cache has the finished steps.
@@ -24,50 +21,50 @@ def unfinished_run(root: Path) -> RunRecord | None:
     A run that was killed after its push is continued, too, if its version is served: only its record
     is left to write. If the version was withdrawn, the run has ended.
     """
-    newest = next(reversed(RunRecords(root).read_all()), None)
+    newest = next(reversed(root.records.read_all()), None)
     if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
         return None
-    pushed = version_pushed_by(root, newest.run_id)
-    return None if pushed in withdrawn_versions(root) else newest
+    pushed = root.versions.pushed_by(newest.run_id)
+    return None if pushed in root.versions.withdrawn() else newest
 
 
-def continued_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
+def continued_runs(root: Root, record: RunRecord) -> tuple[RunRecord, ...]:
     """Returns the run whose training a run continued under changed code, and the runs before that one."""
-    former = RunRecords(root).read(record.mended) if record.mended else None
+    former = root.records.read(record.mended) if record.mended else None
     return (former, *continued_runs(root, former)) if former else ()
 
 
-def mark_killed(root: Path) -> None:
+def mark_killed(root: Root) -> None:
     """Corrects the records of killed runs. The caller holds the lock, so no other run is active."""
-    records = RunRecords(root)
+    records = root.records
     for record in records.read_all():
         if _is_of_this_machine(record):
             records.write(_as_killed(root, record))
 
 
-def run_of_version(root: Path, version: str | None) -> RunRecord | None:
+def run_of_version(root: Root, version: str | None) -> RunRecord | None:
     """Returns the newest run that pushed a version; None if unknown."""
     pushed = [
         record
-        for record in RunRecords(root).read_all()
+        for record in root.records.read_all()
         if version is not None and record.version == version
     ]
     return pushed[-1] if pushed else None
 
 
-def newest_version_ever(root: Path) -> int:
+def newest_version_ever(root: Root) -> int:
     """Returns the highest version that was ever pushed, 0 without one: numbers are not reused."""
-    recorded = (int(record.version) for record in RunRecords(root).read_all() if record.version)
-    return max((*serving_versions(root), *withdrawn_versions(root), *recorded), default=0)
+    recorded = (int(record.version) for record in root.records.read_all() if record.version)
+    return max((*root.versions.served(), *root.versions.withdrawn(), *recorded), default=0)
 
 
-def unconfirmed_pushes(root: Path) -> tuple[str, ...]:
+def unconfirmed_pushes(root: Root) -> tuple[str, ...]:
     """Returns the runs that pushed but did not end properly, oldest first.
 
     If the next run makes the same model, that model is served already and not pushed again. This
     confirms the push: any later run pushes a version of its own.
     """
-    pushed = [record for record in RunRecords(root).read_all() if record.status == "pushed"]
+    pushed = [record for record in root.records.read_all() if record.status == "pushed"]
     confirmed = {record.version for record in pushed if record.reason is None}
     return tuple(record.run_id for record in pushed if record.version not in confirmed)
 
@@ -80,8 +77,8 @@ def _is_of_this_machine(record: RunRecord) -> bool:
     return record.status == "running" and record.kubeflow_run is None
 
 
-def _as_killed(root: Path, record: RunRecord) -> RunRecord:
-    version = version_pushed_by(root, record.run_id)
+def _as_killed(root: Root, record: RunRecord) -> RunRecord:
+    version = root.versions.pushed_by(record.run_id)
     if version is None:
         return record.changed(status="interrupted", reason="the process was killed")
     return record.changed(

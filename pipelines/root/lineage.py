@@ -1,15 +1,14 @@
 """The lineage of a version, and the versions that used a span, from the records of runs alone."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.data.spans import describe_spans
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.pruned_runs import PrunedRun, PrunedRuns
+from pipelines.root.pruned_runs import PrunedRun
 from pipelines.root.records import RunRecord
-from pipelines.root.versions import serving_versions, version_state
 
 Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
 
@@ -17,11 +16,11 @@ Lineage = dict[str, Any]
 """The lineage of one run, as `lineage --json` prints it."""
 
 
-def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> list[Lineage]:
+def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> list[Lineage]:
     """Returns the lineage of runs, oldest first.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       name: Version, for the run that pushed it, or id of a run. Default: the served version.
       span: Number or date of a span, for every run that read it; requires that `name` is None.
 
@@ -29,7 +28,7 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
       BadInputError: The version, run or span does not exist.
     """
     records = read_runs(root)
-    pruned = PrunedRuns(root).read_all()
+    pruned = root.pruned.read_all()
     if span is not None:
         found = [
             *(_describe_pruned(root, run) for run in runs_of_span(pruned, span)),
@@ -45,12 +44,11 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
             )
         return sorted(found, key=lambda one: str(one["started"]))
     if name is None:
-        served = serving_versions(root)
-        if not served:
+        name = root.versions.newest()
+        if name is None:
             raise BadInputError(
                 f"No version is served in {root}. Name a run or a version, or --span."
             )
-        name = str(served[-1])
     if not any(name in (record.run_id, record.version) for record in records):
         for run in pruned:
             if name in (run.run_id, run.version):
@@ -58,7 +56,7 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
     return [describe_lineage(root, find_run(records, name, root), records)]
 
 
-def find_run(records: Sequence[RunRecord], name: str, root: Path) -> RunRecord:
+def find_run(records: Sequence[RunRecord], name: str, root: Root) -> RunRecord:
     """Returns the newest run with this id, or that pushed this version.
 
     Raises:
@@ -81,16 +79,16 @@ def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
 
 
 def versions_of_spans(
-    root: Path, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
+    root: Root, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
 ) -> list[dict[str, Any]]:
     """Returns, for each span, all runs that have read it, with their versions.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       spans: Spans of a run.
       records: All runs of the root.
     """
-    runs: list[RunRecord | PrunedRun] = [*PrunedRuns(root).read_all(), *records]
+    runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *records]
     return [
         {
             "span": str(span["span"]),
@@ -99,7 +97,7 @@ def versions_of_spans(
                     "run_id": run.run_id,
                     "status": run.status,
                     "version": run.version,
-                    "version_state": version_state(root, run.version),
+                    "version_state": root.versions.state(run.version),
                 }
                 for run in sorted(
                     runs_of_span(runs, str(span["span"])), key=lambda run: run.started
@@ -110,11 +108,11 @@ def versions_of_spans(
     ]
 
 
-def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
+def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
     """Returns the origin of a run's version, and its state now.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       record: Record of the run.
       records: All runs of the root.
     """
@@ -126,7 +124,7 @@ def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]
         "started": record.started,
         "finished": record.finished,
         "version": record.version,
-        "version_state": version_state(root, record.version),
+        "version_state": root.versions.state(record.version),
         "baseline_version": record.baseline_version,
         "baseline_run": _run_that_pushed(records, record.baseline_version),
         "compared_by": [
@@ -157,7 +155,7 @@ def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]
     }
 
 
-def _describe_pruned(root: Path, run: PrunedRun) -> Lineage:
+def _describe_pruned(root: Root, run: PrunedRun) -> Lineage:
     """Returns the remaining lineage of a run whose record was removed."""
     return {
         "run_id": run.run_id,
@@ -166,7 +164,7 @@ def _describe_pruned(root: Path, run: PrunedRun) -> Lineage:
         "started": run.started,
         "finished": run.finished,
         "version": run.version,
-        "version_state": version_state(root, run.version),
+        "version_state": root.versions.state(run.version),
         "data": {"spans": list(run.spans)},
         "is_pruned": True,
     }

@@ -10,10 +10,6 @@ from typing import TextIO
 
 from pipelines.errors import BadInputError
 
-LOCAL_KUBEFLOW = ".kubeflow_local.lock"
-"""Held by `run --runner kubeflow --local`, whose steps hold the lock of the root one after another."""
-
-_NAME = ".lock"
 _POLL_SECS = 0.5
 
 
@@ -21,45 +17,108 @@ class RootBusyError(BadInputError):
     """Another process holds the lock of a root."""
 
 
-@contextmanager
-def locked(root: Path, wait_secs: float = 0, holder: str = "", name: str = _NAME) -> Iterator[None]:
-    """Holds the lock of a root; the system releases it when the process ends in any way.
+class FileLock:
+    """A lock on a file; the system releases it when the process ends in any way.
 
     Args:
-      root: Root folder of the pipeline.
-      wait_secs: Time to wait for another process that holds it.
-      holder: Name of the holder, shown to processes that wait. Default: the id of this process.
-      name: File name of the lock. Default: the one that every writer to the root holds.
-
-    Raises:
-      RootBusyError: Another process holds it.
+      file: File of the lock. Its folder is made when the lock is held.
     """
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / name).open("a+", encoding="utf-8") as stream:
+
+    def __init__(self, file: Path):
+        self._file = file
+
+    @contextmanager
+    def held(self, wait_secs: float = 0, holder: str = "") -> Iterator[None]:
+        """Holds the lock.
+
+        Args:
+          wait_secs: Time to wait for another process that holds it.
+          holder: Name of the holder, shown to processes that wait. Default: the id of this process.
+
+        Raises:
+          RootBusyError: Another process holds it.
+        """
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a+", encoding="utf-8") as stream:
+            try:
+                _lock(stream, wait_secs)
+            except BlockingIOError as error:
+                raise self._busy(stream) from error
+            stream.truncate(0)
+            stream.write(holder or f"process {os.getpid()}")
+            stream.flush()
+            yield
+
+    def check_free(self) -> None:
+        """Checks that no other process holds the lock, without acquiring or creating it.
+
+        Raises:
+          RootBusyError: Another process holds it.
+        """
         try:
-            _lock(stream, wait_secs)
-        except BlockingIOError as error:
-            raise _busy(root, stream) from error
-        stream.truncate(0)
-        stream.write(holder or f"process {os.getpid()}")
-        stream.flush()
-        yield
+            with self._file.open("r", encoding="utf-8") as stream:
+                try:
+                    fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    raise self._busy(stream) from error
+        except FileNotFoundError:
+            return
+
+    def _busy(self, stream: TextIO) -> RootBusyError:
+        stream.seek(0)
+        return RootBusyError(
+            f"Another run is going on in {self._file.parent} "
+            f"({stream.read().strip() or 'not known which'}). "
+            "Wait for it, stop it, or give another --root."
+        )
 
 
-@contextmanager
-def exclusively(root: Path, holder: str = "") -> Iterator[None]:
-    """Holds the lock of a root while no run is active there, here or as `--runner kubeflow --local`.
+class RootLock:
+    """The lock of a root.
+
+    Attributes:
+      own: Lock that every writer to the root holds.
+      local_kubeflow: Lock that `run --runner kubeflow --local` holds, whose steps hold `own` one after
+        another.
 
     Args:
-      root: Root folder of the pipeline.
-      holder: Name of the holder, shown to processes that wait. Default: the id of this process.
-
-    Raises:
-      RootBusyError: A run is active, or another command changes the root.
+      folder: Folder of the root.
     """
-    with locked(root, holder=holder):
-        check_unlocked(root, LOCAL_KUBEFLOW)
-        yield
+
+    def __init__(self, folder: Path):
+        self.own = FileLock(folder / ".lock")
+        self.local_kubeflow = FileLock(folder / ".kubeflow_local.lock")
+
+    @contextmanager
+    def exclusively(self, holder: str = "") -> Iterator[None]:
+        """Holds the lock while no run is active, here or as `--runner kubeflow --local`.
+
+        Args:
+          holder: Name of the holder, shown to processes that wait. Default: the id of this process.
+
+        Raises:
+          RootBusyError: A run is active, or another command changes the root.
+        """
+        with self.own.held(holder=holder):
+            self.local_kubeflow.check_free()
+            yield
+
+    def check_free(self) -> None:
+        """Checks that no run is active in the root, here or as `--runner kubeflow --local`.
+
+        Raises:
+          RootBusyError: A run is active.
+        """
+        self.own.check_free()
+        self.local_kubeflow.check_free()
+
+    def is_held(self) -> bool:
+        """Returns whether a run is active in the root."""
+        try:
+            self.check_free()
+        except RootBusyError:
+            return True
+        return False
 
 
 def _lock(stream: TextIO, wait_secs: float) -> None:
@@ -72,50 +131,3 @@ def _lock(stream: TextIO, wait_secs: float) -> None:
             if time.monotonic() >= deadline:
                 raise
         time.sleep(min(_POLL_SECS, wait_secs))
-
-
-def is_locked(root: Path) -> bool:
-    """Returns whether a run is active in a root."""
-    try:
-        check_free(root)
-    except RootBusyError:
-        return True
-    return False
-
-
-def check_free(root: Path) -> None:
-    """Checks that no run is active in a root, here or as `--runner kubeflow --local`.
-
-    Raises:
-      RootBusyError: A run is active.
-    """
-    for name in (_NAME, LOCAL_KUBEFLOW):
-        check_unlocked(root, name)
-
-
-def check_unlocked(root: Path, name: str = _NAME) -> None:
-    """Checks that no other process holds a lock of a root, without acquiring or creating it.
-
-    Args:
-      root: Root folder of the pipeline.
-      name: File name of the lock. Default: the one that every writer to the root holds.
-
-    Raises:
-      RootBusyError: Another process holds it.
-    """
-    try:
-        with (root / name).open("r", encoding="utf-8") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise _busy(root, stream) from error
-    except FileNotFoundError:
-        return
-
-
-def _busy(root: Path, stream: TextIO) -> RootBusyError:
-    stream.seek(0)
-    return RootBusyError(
-        f"Another run is going on in {root} ({stream.read().strip() or 'not known which'}). "
-        "Wait for it, stop it, or give another --root."
-    )

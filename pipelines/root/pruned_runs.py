@@ -30,12 +30,12 @@ class PrunedRuns:
     """The pruned runs of a root.
 
     Args:
-      root: Root folder of the pipeline.
+      folder: Folder of the records of runs.
     """
 
-    def __init__(self, root: Path):
-        self._root = root
-        self._file = root / "runs" / "pruned.jsonl"
+    def __init__(self, folder: Path):
+        self._records = RunRecords(folder)
+        self._file = folder / "pruned.jsonl"
 
     def add(self, records: Iterable[RunRecord]) -> None:
         """Records runs whose records are about to be removed; the facts survive a crash from then on."""
@@ -56,7 +56,7 @@ class PrunedRuns:
 
     def read_all(self) -> list[PrunedRun]:
         """Returns the runs without a record, in the order in which they were removed."""
-        with_record = {file.stem for file in RunRecords(self._root).folder.glob("*.json")}
+        with_record = set(self._records.ids())
         return [run for run in self._read() if run.run_id not in with_record]
 
     def _read(self) -> list[PrunedRun]:

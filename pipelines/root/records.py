@@ -191,32 +191,39 @@ class RunRecord:
 
 
 class RunRecords:
-    """The records below one root.
+    """The records of a root.
 
     Paths inside the root are stored relative to it, and returned as absolute paths: a root can be moved.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      folder: Folder of the records, in the root.
     """
 
-    def __init__(self, root: Path):
-        self._root = root
-        self.folder = root / "runs"
+    def __init__(self, folder: Path):
+        self._root = folder.parent
+        self.folder = folder
 
     def write(self, record: RunRecord) -> None:
         """Stores a record, so that a reader sees either the old or the new one."""
         fields = self._with_paths(asdict(record), self._relative)
-        atomic_files.write(self.folder / f"{record.run_id}.json", json.dumps(fields, indent=1))
+        atomic_files.write(self.file(record.run_id), json.dumps(fields, indent=1))
 
     def read_all(self) -> list[RunRecord]:
         """Returns all records, oldest first; unreadable ones are left out, with a warning."""
-        files = sorted(self.folder.glob("*.json"), key=lambda file: _order(file.stem))
-        return list(filter(None, map(self._read_or_warn, files)))
+        return list(filter(None, map(self._read_or_warn, map(self.file, self.ids()))))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Returns one record, or None when no run has this id."""
-        file = self.folder / f"{run_id}.json"
+        file = self.file(run_id)
         return self._read_or_warn(file) if file.is_file() else None
+
+    def ids(self) -> list[str]:
+        """Returns the ids of all runs that have a record, readable or not, oldest first."""
+        return sorted((file.stem for file in self.folder.glob("*.json")), key=_order)
+
+    def file(self, run_id: str) -> Path:
+        """Returns the path of a record."""
+        return self.folder / f"{run_id}.json"
 
     def _read_or_warn(self, file: Path) -> RunRecord | None:
         try:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pipelines.atomic_files import read_json, remove, sync_folder, write_json
 from pipelines.errors import BadInputError
-from pipelines.root.lock import exclusively
-from pipelines.root.versions import serving_versions, withdrawn_versions
+from pipelines.root import Root
 
 _INTENT = ".rollback.json"
 
@@ -45,12 +44,12 @@ class Rollback:
 
 
 def rollback(
-    root: Path, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None
+    root: Root, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None
 ) -> int:
     """Makes an earlier (or a withdrawn) version the served one, and returns it.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       to: Version to serve; None means the one before the present one.
       say: Function that reports the result. If the process is killed before it returns, the next call
         completes the same rollback, and goes back no further.
@@ -58,43 +57,43 @@ def rollback(
     Raises:
       BadInputError: The version does not exist, there is no earlier one, or a run is active.
     """
-    if not any((root / name).is_dir() for name in ("serving", "withdrawn")):
+    if not any(folder.is_dir() for folder in (root.serving, root.withdrawn)):
         raise _no_version(root, to)  # before the root would be created
-    with exclusively(root, "rollback"):
+    with root.lock.exclusively("rollback"):
         done = (_interrupted(root) if to is None else None) or _planned(root, to)
         if to is None:
-            write_json(root / _INTENT, {"from": done.before, "to": done.to})
+            write_json(root.path / _INTENT, {"from": done.before, "to": done.to})
         else:  # idempotent, however often it is repeated
-            remove(root / _INTENT)
+            remove(root.path / _INTENT)
         _move(root, done.to)
         say(done)
-        remove(root / _INTENT)
+        remove(root.path / _INTENT)
     return done.to
 
 
-def _planned(root: Path, to: int | None) -> Rollback:
-    served, withdrawn = serving_versions(root), withdrawn_versions(root)
+def _planned(root: Root, to: int | None) -> Rollback:
+    served, withdrawn = root.versions.served(), root.versions.withdrawn()
     if (to is None and len(served) < 2) or (to is not None and to not in (*served, *withdrawn)):
         raise _no_version(root, to)
     return Rollback(served[-1] if served else None, served[-2] if to is None else to)
 
 
-def _interrupted(root: Path) -> Rollback | None:
+def _interrupted(root: Root) -> Rollback | None:
     """Returns the rollback that was killed, if the served version has not changed since then."""
     try:
-        fields = read_json(root / _INTENT)
+        fields = read_json(root.path / _INTENT)
         before, to = int(fields["from"]), int(fields["to"])
     except (FileNotFoundError, BadInputError, LookupError, TypeError, ValueError):
         return None
-    served = serving_versions(root)
+    served = root.versions.served()
     if to in served and served[-1] in (before, to):
         return Rollback(before, to, was_interrupted=True)
     return None
 
 
-def _move(root: Path, to: int) -> None:
-    serving, withdrawn = root / "serving", root / "withdrawn"
-    served = serving_versions(root)
+def _move(root: Root, to: int) -> None:
+    serving, withdrawn = root.serving, root.withdrawn
+    served = root.versions.served()
     if to not in served:
         _make(serving)
         (withdrawn / str(to)).rename(serving / str(to))
@@ -113,11 +112,11 @@ def _make(folder: Path) -> None:
         sync_folder(folder.parent)
 
 
-def _no_version(root: Path, to: int | None) -> BadInputError:
-    served, withdrawn = _listed(serving_versions(root)), _listed(withdrawn_versions(root))
+def _no_version(root: Root, to: int | None) -> BadInputError:
+    served, withdrawn = _listed(root.versions.served()), _listed(root.versions.withdrawn())
     if to is None:
         return BadInputError(
-            f"There is no earlier version to go back to in {root / 'serving'}: it has {served}."
+            f"There is no earlier version to go back to in {root.serving}: it has {served}."
         )
     return BadInputError(
         f"There is no version {to} in {root}. Served: {served}; withdrawn: {withdrawn}."

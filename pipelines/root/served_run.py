@@ -4,29 +4,23 @@ A pipeline is recognized by its label, and by its name if that was given: a name
 file changes with the file.
 """
 
-from pathlib import Path
-
-from components.pusher.provenance import read_provenance
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
-from pipelines.root.records import RunRecord, RunRecords
-from pipelines.root.versions import serving_versions
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 
 
-def serving_run(root: Path) -> RunRecord | None:
+def serving_run(root: Root) -> RunRecord | None:
     """Returns the record of the run that pushed the served version; None if unknown."""
-    served = serving_versions(root)
-    if not served:
-        return None
-    provenance = read_provenance(str(root / "serving"), served[-1])
-    return RunRecords(root).read(provenance.pipeline_run_id) if provenance else None
+    origin = root.versions.origin()
+    return root.records.read(origin.pipeline_run_id) if origin else None
 
 
-def named_as_in_root(root: Path, config: PipelineConfig) -> PipelineConfig:
+def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     """Returns the configuration, with the name of the root's pipeline.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       config: Configuration of the requested run.
 
     Raises:
@@ -36,7 +30,7 @@ def named_as_in_root(root: Path, config: PipelineConfig) -> PipelineConfig:
     if record is None:
         return config
     known = record.validated_config()
-    served = f"{root} serves version {serving_versions(root)[-1]} of the pipeline {known.name!r}"
+    served = f"{root} serves version {root.versions.newest()} of the pipeline {known.name!r}"
     label, known_label = config.evaluator.label, known.evaluator.label
     for key, before, now in (
         ("data.label", known.data.label, config.data.label),

@@ -1,56 +1,83 @@
 """The versions below ROOT/serving, and below ROOT/withdrawn, where a rollback moves them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from components.pusher.listing import list_versions, misleading_names
-from components.pusher.provenance import read_provenance
+from components.pusher.provenance import Provenance, read_provenance
 
 
-def serving_versions(root: Path) -> list[int]:
-    """Returns the versions that can be served, oldest first; the last one is served."""
-    return list_versions(str(root / "serving"))
-
-
-def withdrawn_versions(root: Path) -> list[int]:
-    """Returns the versions that a rollback has withdrawn, oldest first."""
-    return list_versions(str(root / "withdrawn"))
-
-
-def serving_warnings(root: Path) -> list[str]:
-    """Returns a warning if TensorFlow Serving would serve something else than `serving_versions` says."""
-    served = ", ".join(map(str, serving_versions(root)[-1:])) or "none"
-    return [
-        f"{root / 'serving' / name} is no version: no folder named by a plain number that holds a "
-        f"saved_model.pb. TensorFlow Serving would take it for the newest one (here: {served}). Remove it."
-        for name in misleading_names(str(root / "serving"))
-    ]
-
-
-def version_state(root: Path, version: str | None) -> str | None:
-    """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`.
+class Versions:
+    """The versions of a root that can be served. They are read from disk at each call.
 
     Args:
-      root: Root folder of the pipeline.
-      version: Version that a run has pushed; None without one.
+      serving: Folder of the versions that can be served.
+      withdrawn: Folder of those that a rollback has withdrawn.
     """
-    if version is None:
-        return None
-    served = [str(number) for number in serving_versions(root)]
-    if version in served:
-        return "serving" if version == served[-1] else "kept"
-    return "withdrawn" if version in map(str, withdrawn_versions(root)) else "removed"
 
+    def __init__(self, serving: Path, withdrawn: Path):
+        self._serving = serving
+        self._withdrawn = withdrawn
 
-def version_pushed_by(root: Path, run_id: str) -> int | None:
-    """Returns the newest version that a run has pushed, served or withdrawn; None without one.
+    def served(self) -> list[int]:
+        """Returns the versions that can be served, oldest first; the last one is served."""
+        return list_versions(str(self._serving))
 
-    The versions themselves are read: a version exists before its run can record it.
-    """
-    pushed = [
-        version
-        for folder in (root / "serving", root / "withdrawn")
-        for version in list_versions(str(folder))
-        if (provenance := read_provenance(str(folder), version)) is not None
-        and provenance.pipeline_run_id == run_id
-    ]
-    return max(pushed, default=None)
+    def withdrawn(self) -> list[int]:
+        """Returns the versions that a rollback has withdrawn, oldest first."""
+        return list_versions(str(self._withdrawn))
+
+    def newest(self) -> str | None:
+        """Returns the version that is served; None without one."""
+        return self._last(self.served())
+
+    def served_before(self, run_id: str) -> str | None:
+        """Returns the version served before a run, which may have been killed after its push."""
+        own = self.pushed_by(run_id)
+        return self._last([version for version in self.served() if version != own])
+
+    def warnings(self) -> list[str]:
+        """Returns a warning if TensorFlow Serving would serve something else than `newest` says."""
+        return [
+            f"{self._serving / name} is no version: no folder named by a plain number that holds a "
+            f"saved_model.pb. TensorFlow Serving would take it for the newest one (here: "
+            f"{self.newest() or 'none'}). Remove it."
+            for name in misleading_names(str(self._serving))
+        ]
+
+    def state(self, version: str | None) -> str | None:
+        """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`.
+
+        Args:
+          version: Version that a run has pushed; None without one.
+        """
+        if version is None:
+            return None
+        served = [str(number) for number in self.served()]
+        if version in served:
+            return "serving" if version == served[-1] else "kept"
+        return "withdrawn" if version in map(str, self.withdrawn()) else "removed"
+
+    def origin(self) -> Provenance | None:
+        """Returns the origin of the served version; None without one, or if it is unknown."""
+        served = self.served()
+        return read_provenance(str(self._serving), served[-1]) if served else None
+
+    def origins(self) -> Iterator[tuple[int, Provenance]]:
+        """Yields all versions whose origin is known, served or withdrawn."""
+        for folder in (self._serving, self._withdrawn):
+            for version in list_versions(str(folder)):
+                if (origin := read_provenance(str(folder), version)) is not None:
+                    yield version, origin
+
+    def pushed_by(self, run_id: str) -> int | None:
+        """Returns the newest version that a run has pushed, served or withdrawn; None without one.
+
+        The versions themselves are read: a version exists before its run can record it.
+        """
+        pushed = (version for version, origin in self.origins() if origin.pipeline_run_id == run_id)
+        return max(pushed, default=None)
+
+    @staticmethod
+    def _last(versions: list[int]) -> str | None:
+        return str(versions[-1]) if versions else None

@@ -12,9 +12,7 @@ from pipelines.data.staging import StagedData, stage
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
-from pipelines.root.metadata.place import has_store
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
-from pipelines.root.schema.root_schema import adopt_root_schema
 from pipelines.run.push_outcome import push_outcome
 from pipelines.run.recorder import RunRecorder
 from pipelines.runners import Runner
@@ -53,9 +51,9 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     continued = (former.run_id for former in plan.continued)
     for lost in tidy_root(plan.root, run_id, *continued, settings=plan.config.metadata):
         recorder.note(lost)
-    adopt_root_schema(plan.root, run_id)
+    plan.root.schema.adopt(run_id)
     data = stage_data(plan, recorder)
-    (plan.root / "metadata").mkdir(exist_ok=True)
+    plan.root.metadata.folder.mkdir(exist_ok=True)
     pipeline = csv_to_serving(plan, data)
     recorder.add_graph(component_graph(pipeline))
     fingerprints = plan_fingerprints(plan, pipeline, run_id)
@@ -68,13 +66,13 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.pipeline,
             run_id,
             fingerprints,
-            _Observer(pipeline, RunRecords(plan.root), recorder, progress),
+            _Observer(pipeline, plan.root.records, recorder, progress),
             checks=_checks(plan, pipeline, recorder),
             beam_options=beam_options,
         )
         _go_on_with_training(plan, pipeline, run_id)
         runner.run(launcher)
-    adopt_root_schema(plan.root)
+    plan.root.schema.adopt()
     return push_outcome(
         launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
@@ -97,7 +95,7 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
     Raises:
       BadInputError: The data have changed since the plan was made.
     """
-    data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
+    data = stage(plan.profile, plan.code.required_label, plan.root.data, plan.splits)
     check_same_files(plan.config, plan.profile, plan.spans)
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
@@ -138,18 +136,16 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
     """Makes the Trainer continue the training of the resumed run, or of the runs that this one continued."""
     from components.trainer import unfinished
-    from pipelines.root.metadata.store import open_store, output_of
+    from pipelines.root.metadata.store import output_of
 
-    if not (plan.unfinished or plan.continued) or not has_store(plan.root):
+    if not (plan.unfinished or plan.continued) or not plan.root.metadata.exists():
         return
-    store = open_store(plan.root, plan.config.metadata)
+    store = plan.root.metadata.open(plan.config.metadata)
     for former in filter(None, (plan.unfinished, *plan.continued)):
         finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
         if finished and former.run_id == run_id:
             return
-        training = finished or unfinished.unfinished_training(
-            plan.root / "artifacts", former.run_id
-        )
+        training = finished or unfinished.unfinished_training(plan.root.artifacts, former.run_id)
         if training:
             unfinished.hand_over(training, run_id, other_code=former.run_id != run_id)
             return
@@ -160,13 +156,13 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 
     Empty if there are none, or if they cannot come from the cache: then Transform runs.
     """
-    from pipelines.root.metadata.store import fingerprints_of, open_store
+    from pipelines.root.metadata.store import fingerprints_of
 
-    if not (plan.continued and plan.enable_cache and has_store(plan.root)):
+    if not (plan.continued and plan.enable_cache and plan.root.metadata.exists()):
         return ""
     # The plan has compared the data; TFX's own fingerprint of CsvExampleGen is in ML Metadata.
     upstream = (pipeline.statistics_gen, pipeline.schema_gen)
-    store = open_store(plan.root, plan.config.metadata)
+    store = plan.root.metadata.open(plan.config.metadata)
     for former in plan.continued:
         made = fingerprints_of(store, former.run_id)
         kept = made.get(pipeline.transform.type)

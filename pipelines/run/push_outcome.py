@@ -1,19 +1,18 @@
 """The outcome of a run, from the outputs of its Pusher and its Evaluator."""
 
-from pathlib import Path
 from typing import Any
 
+from pipelines.root import Root
 from pipelines.root.records import RunOutcome
-from pipelines.root.versions import version_state
 
 
-def push_outcome(pushed_model: Any, evaluation_uri: str, root: Path) -> RunOutcome:
+def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutcome:
     """Returns the outcome, with the version that was pushed.
 
     Args:
       pushed_model: Output artifact of the Pusher.
       evaluation_uri: URI of the Evaluator's output artifact.
-      root: Root folder of the pipeline.
+      root: Root of the runs.
     """
     import components
 
@@ -22,7 +21,7 @@ def push_outcome(pushed_model: Any, evaluation_uri: str, root: Path) -> RunOutco
         return RunOutcome("pushed", version=version)
     if unchanged := pushed_model.get_string_custom_property("unchanged_version"):
         reason = pushed_model.get_string_custom_property("not_pushed_reason")
-        if version_state(root, unchanged) == "withdrawn":
+        if root.versions.state(unchanged) == "withdrawn":
             reason += f" (`rollback --to {unchanged}` serves it again)"
         return RunOutcome("unchanged", reason=reason)
     verdict = components.load_verdict(evaluation_uri)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
@@ -10,20 +9,18 @@ from pipelines.cache.unchanged_run import run_identity
 from pipelines.definitions.evaluation import merge_thresholds
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
+from pipelines.root import Root
 from pipelines.root.changed_data import Interval
 from pipelines.root.check_records import CheckRecord
-from pipelines.root.details import Details, RunDetails
-from pipelines.root.metadata.place import root_id
+from pipelines.root.details import Details
 from pipelines.root.records import (
     ComponentRecord,
     Metrics,
     RunOutcome,
     RunRecord,
-    RunRecords,
     new_run_id,
     utc_now,
 )
-from pipelines.root.versions import serving_versions, version_pushed_by
 from pipelines.run.environment import describe_environment
 from pipelines.terminal.progress import Display
 
@@ -36,7 +33,7 @@ def start_record(plan: RunPlan) -> RunRecord:
     run_id = (
         unfinished.run_id
         if unfinished
-        else new_run_id(RunRecords(plan.root).read_all(), root_id=root_id(plan.root))
+        else new_run_id(plan.root.records.read_all(), root_id=plan.root.metadata.root_id())
     )
     return RunRecord(
         run_id=run_id,
@@ -46,7 +43,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         config=plan.config.model_dump(mode="json"),
         data_fingerprint=plan.profile.fingerprint,
         num_rows=plan.profile.num_rows,
-        log=str(plan.root / "logs" / f"{run_id}.log"),
+        log=str(plan.root.log(run_id)),
         code_fingerprint=code_fingerprint(plan.code),
         code_definitions={
             name: definition.digest for name, definition in code_definitions(plan.code).items()
@@ -55,7 +52,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         columns=tuple(vars(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
-        baseline_version=_newest_but_of(run_id, plan.root),
+        baseline_version=plan.root.versions.served_before(run_id),
         data_files=file_hashes(plan.profile),
         environment=describe_environment(),
         identity="" if plan.continued else identity_of(plan),
@@ -71,33 +68,25 @@ def identity_of(plan: RunPlan) -> str:
         plan.profile.fingerprint,
         plan.spans.as_records() if plan.spans else (),
         schema.fingerprint if schema else "",
-        schema.run_to_compare_with(plan.root) if schema else "",
+        plan.root.schema.run_to_compare_with(schema),
     )
 
 
-def _newest_but_of(run_id: str, root: Path) -> str | None:
-    """Returns the version served before a run, which may have been killed after its push."""
-    own = version_pushed_by(root, run_id)
-    others = [version for version in serving_versions(root) if version != own]
-    return str(others[-1]) if others else None
-
-
-def after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
+def after_push(root: Root, run_id: str, outcome: RunOutcome) -> RunOutcome:
     """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
     if outcome.status == "pushed":
         return outcome
-    version = version_pushed_by(root, run_id)
+    version = root.versions.pushed_by(run_id)
     if version is None:
         return outcome
     return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
 
 
-def ended_record(root: Path, record: RunRecord, outcome: RunOutcome) -> RunRecord:
+def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecord:
     """Returns the record of a run that has just ended."""
-    served = serving_versions(root)
     return record.changed(
         finished=utc_now(),
-        serving_version=str(served[-1]) if served else None,
+        serving_version=root.versions.newest(),
         **vars(outcome),
     )
 
@@ -106,13 +95,13 @@ class RunRecorder:
     """Keeps the record of one run on disk up to date.
 
     Args:
-      records: Records of the root.
+      root: Root of the runs.
       record: Record at the start of the run.
       display: Display of the notes.
     """
 
-    def __init__(self, records: RunRecords, record: RunRecord, display: Display):
-        self._records = records
+    def __init__(self, root: Root, record: RunRecord, display: Display):
+        self._root = root
         self._display = display
         self.record = record
         self._change()
@@ -155,7 +144,7 @@ class RunRecorder:
 
     def add_details(self, section: str, values: Details) -> None:
         """Stores details of a component for the report."""
-        RunDetails(self._records.folder.parent, self.record.run_id).write(section, values)
+        self._root.details(self.record.run_id).write(section, values)
 
     def add_graph(self, graph: dict[str, list[str]]) -> None:
         """Records the upstream components of each component."""
@@ -171,12 +160,12 @@ class RunRecorder:
           tidy: Function that removes expired runs and artifacts. It is called before the pages are
             written, because they link to other runs.
         """
-        self.record = ended_record(self._records.folder.parent, self.record, outcome)
+        self.record = ended_record(self._root, self.record, outcome)
         self._change()
         tidy()
-        report = self._records.folder / f"{self.record.run_id}.html"
+        report = self._root.report(self.record.run_id)
         try:
-            write_pages(self._records.folder.parent, self.record, report)
+            write_pages(self._root, self.record, report)
         except Exception as error:  # a page that cannot be drawn must not cost the run's record
             _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
             reason = f"the report could not be made: {type(error).__name__}: {error}"
@@ -187,4 +176,4 @@ class RunRecorder:
 
     def _change(self, **changes: Any) -> None:
         self.record = self.record.changed(**changes)
-        self._records.write(self.record)
+        self._root.records.write(self.record)

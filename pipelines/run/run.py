@@ -13,9 +13,7 @@ from pipelines.plan.run_plan import RunPlan, check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import mark_killed
-from pipelines.root.lock import check_free, exclusively
-from pipelines.root.metadata.place import check_place, record_place, root_id
-from pipelines.root.records import RunOutcome, RunRecord, RunRecords, new_run_id
+from pipelines.root.records import RunOutcome, RunRecord, new_run_id
 from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, after_push, start_record
 from pipelines.runners import Runner, find_runner
@@ -34,23 +32,23 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     """
     runner = find_runner(request.runner)
     with contextlib.suppress(OSError):  # read_inputs reports problems of the root
-        check_free(request.root.resolve())  # reading the data may take minutes
+        request.root.lock.check_free()  # reading the data may take minutes
     inputs = read_inputs(request, progress.display)
     if request.enable_cache and not request.resume:
         unchanged = record_unchanged(inputs, progress, capture, request.scheduled_by)
         if unchanged is not None:
             return unchanged
-    check_place(inputs.root, inputs.config.metadata)
+    inputs.root.metadata.check(inputs.config.metadata)
     plan = plan_run(request, progress.display, inputs)
     progress.max_steps = plan.code.train_steps
-    with exclusively(plan.root):
+    with plan.root.lock.exclusively():
         check_same_root_schema(plan)
         mark_killed(plan.root)
-        record_place(plan.root, plan.config.metadata)  # before the run has its id
+        plan.root.metadata.record(plan.config.metadata)  # before the run has its id
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))
-        recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
+        recorder = RunRecorder(plan.root, record, progress.display)
         resumed = "resumed " if plan.unfinished else ""
         training = f", with the training of run {record.mended}" if record.mended else ""
         progress.display.line(
@@ -108,27 +106,25 @@ def record_unchanged(
     if find_unchanged(*asked) is None:
         return None
     root = inputs.root
-    with exclusively(root):
+    with root.lock.exclusively():
         mark_killed(root)
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:
             return None
-        records = RunRecords(root)
-        record = unchanged_record(
-            root, new_run_id(records.read_all(), root_id=root_id(root)), *found
-        ).changed(scheduled_by=scheduled_by)
+        run_id = new_run_id(root.records.read_all(), root_id=root.metadata.root_id())
+        record = unchanged_record(root, run_id, *found).changed(scheduled_by=scheduled_by)
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
         stop_raising()  # only the record is left to write
-        records.write(record)
+        root.records.write(record)
         prune_after_run(
             root, inputs.config.retention, progress.display.line, inputs.config.metadata
         )
-        report = records.folder / f"{record.run_id}.html"
+        report = root.report(record.run_id)
         write_pages(root, record, report)
         record = record.changed(report=str(report))
-        records.write(record)
+        root.records.write(record)
     return record

@@ -2,10 +2,10 @@
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.runners.runner import Runner
 
 if TYPE_CHECKING:
@@ -36,19 +36,19 @@ class BeamRunner(Runner):
             )
 
     @contextlib.contextmanager
-    def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
+    def beam_options(self, config: "BeamConfig", root: Root) -> Iterator[tuple[str, ...]]:
         """Yields the Beam options, while the engine that they name is running.
 
         Args:
           config: Settings of `[beam]`.
-          root: Root folder of the pipeline.
+          root: Root of the runs.
 
         Raises:
           RunFailedError: The engine does not answer.
         """
         from pipelines.beam.engine import running_engine
 
-        with running_engine(config, root / "beam") as options:
+        with running_engine(config, root.beam) as options:
             yield (*options, *config.args)
 
     def run(self, launcher: "ComponentLauncher") -> None:

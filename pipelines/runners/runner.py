@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.config.beam import BeamConfig
@@ -34,14 +35,14 @@ class Runner(Protocol):
         del config
 
     @contextlib.contextmanager
-    def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
+    def beam_options(self, config: "BeamConfig", root: Root) -> Iterator[tuple[str, ...]]:
         """Yields the Beam options, while the engine that they name is running.
 
         The default runs Beam in this process, with the `args` of the configuration.
 
         Args:
           config: Settings of `[beam]`.
-          root: Root folder of the pipeline.
+          root: Root of the runs.
 
         Raises:
           RunFailedError: The engine does not answer.

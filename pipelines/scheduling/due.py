@@ -5,8 +5,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
+from pipelines.root import Root
 from pipelines.scheduling.lazy_sequence import LazySequence
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
@@ -34,7 +34,7 @@ class Due:
 
 
 def find_due(
-    schedule: Schedule, ledger: Ledger, now: datetime, root: Path, find: FindArrivals
+    schedule: Schedule, ledger: Ledger, now: datetime, root: Root, find: FindArrivals
 ) -> Due:
     """Returns the due ticks.
 
@@ -42,7 +42,7 @@ def find_due(
       schedule: Schedule; a disabled one has no due ticks.
       ledger: Ledger of the schedule.
       now: Time in UTC.
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       find: Function that finds the spans of the data.
 
     Raises:
@@ -73,7 +73,7 @@ def find_due(
 
 
 def _due_spans(
-    schedule: Schedule, ledger: Ledger, now: datetime, root: Path, find: FindArrivals
+    schedule: Schedule, ledger: Ledger, now: datetime, root: Root, find: FindArrivals
 ) -> Due:
     new = new_arrivals(schedule, ledger, root, find)
     ticks = {one.key: span_tick(schedule.name, one, now) for one in new.arrivals}

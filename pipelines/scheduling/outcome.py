@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Literal, cast
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX
+from pipelines.root import Root
 from pipelines.root.history import unfinished_run
-from pipelines.root.records import UNFINISHED, RunRecord, RunRecords
+from pipelines.root.records import UNFINISHED, RunRecord
 from pipelines.scheduling.run_process import last_line
 from pipelines.scheduling.ticks import STATUSES, Tick, TickStatus
 
@@ -35,11 +36,11 @@ class Outcome:
     drifted: bool = False
 
 
-def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
+def outcome_of(root: Root, tick: Tick, stdout: Path) -> Outcome:
     """Returns the end of the newest start of a tick's run. Its process has ended.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       tick: Tick of the run.
       stdout: File with the output of the process.
     """
@@ -47,7 +48,7 @@ def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
     if line is not None and line["status"] != "interrupted":
         if line.get("error") == "root_busy":
             return Outcome("busy", reason=line.get("reason"))
-        record = RunRecords(root).read(line["run_id"]) if line.get("run_id") else None
+        record = root.records.read(line["run_id"]) if line.get("run_id") else None
         ending: Ending = "ended"
         if line["status"] not in STATUSES or line["status"] == "failed":
             is_bad = line.get("error") == "bad_input" or (record and record.is_bad_input)
@@ -78,15 +79,15 @@ def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
     )
 
 
-def can_resume(root: Path, tick: Tick) -> bool:
+def can_resume(root: Root, tick: Tick) -> bool:
     """Returns whether `--resume` would continue the run of this tick, not another one."""
     unfinished = unfinished_run(root)
     return unfinished is not None and unfinished.scheduled_by == tick.id
 
 
-def _record_of(root: Path, tick: Tick) -> RunRecord | None:
+def _record_of(root: Root, tick: Tick) -> RunRecord | None:
     """Returns the newest record of a tick's run."""
-    of_tick = [one for one in RunRecords(root).read_all() if one.scheduled_by == tick.id]
+    of_tick = [one for one in root.records.read_all() if one.scheduled_by == tick.id]
     return of_tick[-1] if of_tick else None
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.root import Root
 from pipelines.scheduling.receivers import is_of_notify
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
 
-Command = Callable[[Schedule, Tick, Path, bool], Sequence[str]]
+Command = Callable[[Schedule, Tick, Root, bool], Sequence[str]]
 """Function that returns the command of a run, from schedule, tick, root, and True to resume."""
 
 
@@ -58,7 +59,7 @@ class Process(Protocol):
         ...
 
 
-def run_command(schedule: Schedule, tick: Tick, root: Path, resume: bool) -> tuple[str, ...]:
+def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tuple[str, ...]:
     """Returns the command of a scheduled run."""
     spans = (f"data.spans={tick.spans}",) if tick.spans is not None else ()
     # Settings for the scheduler alone may be secret, and everybody sees the arguments of a process.

@@ -9,6 +9,7 @@ from pathlib import Path
 from pipelines.config.load import load_config
 from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.due import Due, find_due, next_time
 from pipelines.scheduling.known_spans import KnownSpans
@@ -35,7 +36,7 @@ class Scheduler:
     """Runs the schedules of a root.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       clock: Clock that determines due times.
       stop: Request to stop.
       on_change: Function called after each change, for example to write metrics.
@@ -47,7 +48,7 @@ class Scheduler:
 
     def __init__(
         self,
-        root: Path,
+        root: Root,
         clock: Clock,
         stop: Stop,
         on_change: Callable[[], None] = lambda: None,

@@ -13,8 +13,9 @@ from pipelines.config.span_pattern import Place, before_placeholder, parse_span_
 from pipelines.config.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.root.pruned_runs import PrunedRun, PrunedRuns
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.pruned_runs import PrunedRun
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
@@ -102,7 +103,7 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
     return found
 
 
-def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals) -> NewSpans:
+def new_arrivals(schedule: Schedule, ledger: Ledger, root: Root, find: FindArrivals) -> NewSpans:
     """Returns the spans that neither the schedule nor a run started by hand has handled.
 
     They include a span that arrives after a later one, and a new version of an old span, but not spans that
@@ -112,7 +113,7 @@ def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArriv
     Args:
       schedule: Schedule on new spans.
       ledger: Ledger of the schedule.
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       find: Function that finds the spans of the data.
 
     Raises:
@@ -135,7 +136,7 @@ def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArriv
     return NewSpans(tuple(one for one in new if one.key not in old), newest, old)
 
 
-def note_old_spans(schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals) -> int:
+def note_old_spans(schedule: Schedule, ledger: Ledger, root: Root, find: FindArrivals) -> int:
     """Records, once, the spans that existed before the schedule and are not run; returns their number.
 
     Nothing is recorded while the folder of the data is missing: its volume may be mounted later.
@@ -151,11 +152,11 @@ def note_old_spans(schedule: Schedule, ledger: Ledger, root: Path, find: FindArr
     return len(old)
 
 
-def spans_of_runs(root: Path) -> set[str]:
+def spans_of_runs(root: Root) -> set[str]:
     """Returns the keys of all spans that the runs of a root have read, unless the run failed."""
     runs: list[RunRecord | PrunedRun] = [
-        *RunRecords(root).read_all(),
-        *PrunedRuns(root).read_all(),
+        *root.records.read_all(),
+        *root.pruned.read_all(),
     ]
     return {
         span_tick_key(key, span["version"])

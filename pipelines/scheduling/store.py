@@ -11,7 +11,8 @@ from components.nearest import nearest_first
 from pipelines.atomic_files import read_json, remove, write_json
 from pipelines.config.load import explain
 from pipelines.errors import BadInputError
-from pipelines.root.lock import RootBusyError, locked
+from pipelines.root import Root
+from pipelines.root.lock import FileLock, RootBusyError
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import is_run_going_on
 from pipelines.scheduling.receivers import Receivers
@@ -23,15 +24,11 @@ _LOCK_WAIT_SECS = 10
 
 
 class ScheduleStore:
-    """The schedules of a root.
+    """The schedules of a root."""
 
-    Args:
-      root: Root folder of the pipeline, an absolute path.
-    """
-
-    def __init__(self, root: Path):
+    def __init__(self, root: Root):
         self.root = root
-        self.folder = root / "schedules"
+        self.folder = root.schedules
 
     def names(self) -> list[str]:
         """Returns the names of the schedules, sorted."""
@@ -116,7 +113,7 @@ class ScheduleStore:
         """
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(locked(self.folder, _LOCK_WAIT_SECS, name=_LOCK))
+                stack.enter_context(FileLock(self.folder / _LOCK).held(_LOCK_WAIT_SECS))
             except RootBusyError as error:
                 raise BadInputError(
                     f"Another command is changing the schedules in {self.root}. Try again."

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from pipelines.root.lock import is_locked
+from pipelines.root import Root
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import take_run_lock
@@ -67,7 +67,7 @@ class TickRunner:
     """Runs ticks, one after another.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       clock: Clock for time limits and waiting.
       stop: Request to end the scheduler.
       listener: Listener to waiting and to outcomes.
@@ -77,7 +77,7 @@ class TickRunner:
 
     def __init__(
         self,
-        root: Path,
+        root: Root,
         clock: Clock,
         stop: Stop,
         listener: Listener,
@@ -85,7 +85,7 @@ class TickRunner:
         start: Callable[[Launch], Process] = start_process,
     ):
         self._root = root
-        self._folder = root / "schedules"
+        self._folder = root.schedules
         self._clock = clock
         self._stop = stop
         self._listener = listener
@@ -249,7 +249,7 @@ class TickRunner:
         while True:
             if self._stop.requested:
                 raise StoppedError
-            if not is_locked(self._root):
+            if not self._root.lock.is_held():
                 lock = take_run_lock(self._folder)
                 if lock is not None:
                     return lock

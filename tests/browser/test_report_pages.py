@@ -11,6 +11,7 @@ import pytest
 from pipelines.report.context import Context
 from pipelines.report.index_page import render_index
 from pipelines.report.page import render_report
+from pipelines.root import Root
 
 from ..pipelines.report.conftest import DETAILS, FORMER, RECORD, STATISTICS  # noqa: TID252
 
@@ -43,10 +44,10 @@ def pages(root):
     )
     runs = (FORMER, RECORD)
     return {
-        "full": render_report(Context(RECORD, root, DETAILS, runs), has_index=True),
-        "bare": render_report(Context(RECORD, root, {}, (RECORD,))),
-        "wide": render_report(Context(RECORD, root, wide, runs)),
-        "index": render_index(root, [*runs, failed]),
+        "full": render_report(Context(RECORD, Root(root), DETAILS, runs), has_index=True),
+        "bare": render_report(Context(RECORD, Root(root), {}, (RECORD,))),
+        "wide": render_report(Context(RECORD, Root(root), wide, runs)),
+        "index": render_index(Root(root), [*runs, failed]),
     }
 
 

@@ -36,8 +36,7 @@ from pipelines.run import recorder as run_recorder
 from pipelines.definitions import csv_to_serving
 from pipelines.definitions.csv_to_serving import CsvToServing
 from pipelines.terminal.progress import PlainDisplay, Progress
-from pipelines.root.metadata.store import open_store
-from pipelines.root.schema.root_schema import read_root_schema
+from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.plan.run_plan import RunRequest
@@ -119,9 +118,7 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
         model=trainer.outputs["model"],
         model_blessing=evaluator.outputs["blessing"],
         push_destination=components.PushDestination(
-            filesystem=components.PushDestination.Filesystem(
-                base_directory=str(plan.root / "serving")
-            )
+            filesystem=components.PushDestination.Filesystem(base_directory=str(plan.root.serving))
         ),
         custom_config={
             "keep": KEEP,
@@ -131,10 +128,10 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
     )
     pipeline = components.Pipeline(
         pipeline_name="killed",
-        pipeline_root=str(plan.root / "artifacts"),
+        pipeline_root=str(plan.root.artifacts),
         metadata_connection_config=components.ConnectionConfig(
             sqlite={
-                "filename_uri": str(plan.root / "metadata" / "metadata.sqlite"),
+                "filename_uri": str(plan.root.metadata.sqlite_file),
                 "connection_mode": "READWRITE_OPENCREATE",
             }
         ),
@@ -185,7 +182,7 @@ def run_in_fork(root, data, train_steps, moment=None, resume=False):
         if moment:
             kill_at(moment)
         request = RunRequest(
-            root=root,
+            root=Root(root),
             data=str(data),
             label="y",
             settings=(f"trainer.train_steps={train_steps}",),
@@ -218,7 +215,7 @@ def leftovers(root):
     found += [path for path in root.rglob("*") if "partial" in path.name]
     found += list(root.glob("artifacts/*/*/unfinished"))
     found += list(root.glob(".schema-*"))
-    store = open_store(root)
+    store = Root(root).metadata.open()
     states = {item.id: item.last_known_state for item in store.get_executions()}
     found += [f"execution {key}" for key, state in states.items() if state in (NEW, RUNNING)]
     found += [
@@ -231,7 +228,7 @@ def leftovers(root):
 
 def schema_run(root):
     """Returns the run that the root's schema is from; None without one."""
-    found = read_root_schema(root)
+    found = Root(root).schema.read()
     return found.origin.run_id if found else None
 
 
@@ -248,8 +245,8 @@ def main(root, data, moments):
             row = {"moment": moment, "resume": resume, "model": str(steps)}
             shutil.rmtree(root / "schema")  # as before the first push
             row["killed"] = run_in_fork(root, data, steps, moment)
-            row["run_id"], row["schema"] = read_runs(root)[-1].run_id, schema_run(root)
-            row["status"] = read_runs(root)[-1].status
+            row["run_id"], row["schema"] = read_runs(Root(root))[-1].run_id, schema_run(root)
+            row["status"] = read_runs(Root(root))[-1].status
             row["served"] = versions_by_model(root)
             row["left"] = len(leftovers(root))
             row["rerun"] = run_in_fork(root, data, steps, resume=resume)
@@ -258,7 +255,7 @@ def main(root, data, moments):
             row["schema_then"] = schema_run(root)
             row["records"] = [
                 [record.status, record.version]
-                for record in read_runs(root)
+                for record in read_runs(Root(root))
                 if record.config["trainer"]["train_steps"] == steps
             ]
             print(json.dumps(row), flush=True)

@@ -13,7 +13,7 @@ import pytest
 from kfp import components, local
 
 from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from tests.kubeflow.launcher import Launcher, launching
 from tests.kubeflow.object_store import SERVER, object_store
 
@@ -115,7 +115,7 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
     assert [argv[3] for _, argv, _ in launcher.launched][-1] == "End"
     assert {code for _, _, code in launcher.launched} == {0}
     assert {transfer: moved.count(transfer) for transfer in TRANSFERS} == TRANSFERS
-    (record,) = RunRecords(volume / "taxi").read_all()
+    (record,) = Root(volume / "taxi").records.read_all()
     assert record.status == "pushed"
     assert record.kubeflow_run == _option(launcher.launched[0][1], "--run")
     assert record.metrics["auc"] > 0.6

@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from pipelines.root.metadata.place import root_id
-from pipelines.root.metadata.store import open_store, run_contexts
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
+from pipelines.root.metadata.store import run_contexts
 
 pytestmark = pytest.mark.mysql
 
@@ -60,10 +59,10 @@ def test_nothing_is_lost_or_mixed_up(ended, monkeypatch):
     seen = set()
     for number in range(RUNS):
         root = folder / f"root-{number}"
-        (record,) = RunRecords(root).read_all()
+        (record,) = Root(root).records.read_all()
         assert {part.name for part in record.components} == ALL
-        store = open_store(root)
-        (context,) = run_contexts(store, root_id(root))
+        store = Root(root).metadata.open()
+        (context,) = run_contexts(store, Root(root).metadata.root_id())
         assert context.name == record.run_id
         executions = store.get_executions_by_context(context.id)
         # Resolvers are executions, too. A run killed in the middle runs again as the same one.

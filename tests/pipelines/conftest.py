@@ -9,7 +9,8 @@ import components  # noqa: F401  - makes TFDV importable for every test in this 
 from components.interruption import RunInterruptedError, interruption
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.terminal import signals
 from pipelines.terminal.progress import PlainDisplay
 
@@ -45,7 +46,7 @@ def killed(data, tmp_path):
         log=str(tmp_path / "root" / "logs" / "20260102-030405.log"),
         code_fingerprint="of other code",
     )
-    RunRecords(tmp_path / "root").write(record)
+    Root(tmp_path / "root").records.write(record)
     return record
 
 

@@ -10,6 +10,7 @@ from pipelines.data.profile import CsvProfile
 from pipelines.data.staging import StagedData
 from pipelines.definitions.model_code import ModelCode
 from pipelines.definitions.run_plan import RunPlan
+from pipelines.root import Root
 from pipelines.root.schema.curated import CuratedSchema
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
     from pipelines.definitions.csv_to_serving import csv_to_serving
 
     plan = RunPlan(
-        root=_PLACE,
+        root=Root(_PLACE),
         config=PipelineConfig(name="shape", data=DataConfig(path="data.csv", label="label")),
         profile=CsvProfile([], {}, 0, "", has_byte_order_mark=False),
         code=_ANY_CODE,

@@ -12,6 +12,7 @@ from pathlib import Path
 from pipelines.kubeflow.local_execution.container_engine import Container as ImageContainer
 from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
 from pipelines.kubeflow.local_execution.containers import Container, Engine, Process
+from pipelines.root import Root
 
 _FOR_EVERYONE = 0o777, 0o666
 
@@ -63,9 +64,9 @@ def _give_to_everyone(container: Container) -> None:
     for path in (container.folder, *container.folder.rglob("*")):
         path.chmod(folder_mode if path.is_dir() else file_mode)
     if "--root" in container.arguments:
-        root = Path(container.arguments[container.arguments.index("--root") + 1])
+        root = Root(Path(container.arguments[container.arguments.index("--root") + 1]))
         # Otherwise this process makes it with the first log, and the steps could not write theirs.
-        (root / "logs").mkdir(parents=True, exist_ok=True)
-        for path in (root, *(path for path in root.glob("*") if path.is_dir())):
+        root.logs.mkdir(parents=True, exist_ok=True)
+        for path in (root.path, *(path for path in root.path.glob("*") if path.is_dir())):
             if path.stat().st_uid == 0:
                 path.chmod(folder_mode)

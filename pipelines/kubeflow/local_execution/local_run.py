@@ -24,12 +24,11 @@ from pipelines.kubeflow.local_execution.workflow import Workflow
 from pipelines.kubeflow.step import EXIT_BAD_INPUT
 from pipelines.kubeflow.steps.record_steps import end_run
 from pipelines.plan.inputs import RunRequest, check_root
-from pipelines.root.lock import LOCAL_KUBEFLOW, check_unlocked, locked
-from pipelines.root.records import RunOutcome, RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import signal_has_come, stop_raising
 
-_FOLDER = "kubeflow_local"
 _IMAGE = "local/pipelines"
 _PIPELINE_ROOT = "minio://mlpipeline/v2/artifacts"
 
@@ -57,10 +56,9 @@ def run_locally(
       RunFailedError: The run could not begin.
     """
     with readable(request.root, "--root"):
-        root = request.root.resolve()
+        root = Root(request.root.path.resolve())
         check_root(root)
-    check_unlocked(root)  # at once: compiling takes a while
-    check_unlocked(root, LOCAL_KUBEFLOW)
+    root.lock.check_free()  # at once: compiling takes a while
     if request.resume:
         raise BadInputError(
             "--resume has no meaning with --runner kubeflow: run again, and finished steps are taken from "
@@ -79,11 +77,10 @@ def run_locally(
     text = compile_pipeline(config)
     pipeline = CompiledPipeline.parse(text)
     given = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
-    with locked(root, name=LOCAL_KUBEFLOW):
-        check_unlocked(
-            root
-        )  # after locking: a plain run takes its own lock before it checks this one
-        folder = root / _FOLDER
+    with root.lock.local_kubeflow.held():
+        # After locking: a plain run takes its own lock before it checks this one.
+        root.lock.own.check_free()
+        folder = root.local_kubeflow
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pipeline.yaml").write_text(text, encoding="utf-8")
         run_id = str(uuid.uuid4())
@@ -92,7 +89,7 @@ def run_locally(
             run_id,
             Bucket(folder / "bucket"),
             folder / "containers" / run_id,
-            root / "logs" / f"kubeflow-{run_id}",
+            root.logs / f"kubeflow-{run_id}",
             engine,
             processes or Processes(),
             tuple(Path(volume.path) for volume in config.kubeflow.volumes),
@@ -111,7 +108,7 @@ def run_locally(
             shutil.rmtree(launcher.folder, ignore_errors=True)
 
 
-def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) -> PipelineConfig:
+def as_seen_here(config: PipelineConfig, root: Root, enable_cache: bool = True) -> PipelineConfig:
     """Returns a configuration with the root and the files of this machine.
 
     Args:
@@ -120,7 +117,7 @@ def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) 
       enable_cache: Reuses results of former runs.
     """
     settings = config.kubeflow
-    folders = {root.parent: None}
+    folders = {root.path.parent: None}
     changes: dict[str, Any] = {}
     for section, key in (("data", "path"), ("module", "file"), ("schema_", "path")):
         values = getattr(config, section)
@@ -191,11 +188,11 @@ class TaskDisplay:
 
     Args:
       progress: Display to show them on.
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       run_id: Id of the run on Kubeflow.
     """
 
-    def __init__(self, progress: Progress, root: Path, run_id: str):
+    def __init__(self, progress: Progress, root: Root, run_id: str):
         self._progress = progress
         self._root = root
         self._run_id = run_id
@@ -219,7 +216,7 @@ class TaskDisplay:
 
 
 def _execute(
-    workflow: Workflow, parameters: Mapping[str, Any], root: Path, run_id: str
+    workflow: Workflow, parameters: Mapping[str, Any], root: Root, run_id: str
 ) -> RunRecord:
     failure = None
     try:
@@ -246,15 +243,15 @@ def _execute(
     raise RunFailedError(PLAN, reason)
 
 
-def _with_log(root: Path, record: RunRecord, log: Path | None) -> RunRecord:
+def _with_log(root: Root, record: RunRecord, log: Path | None) -> RunRecord:
     """Adds the log of the step that failed to the record of a run, writes and returns it."""
     if log is None:
         return record
     changed = record.changed(log=str(log))
-    RunRecords(root).write(changed)
+    root.records.write(changed)
     return changed
 
 
-def _record_of(root: Path, run_id: str) -> RunRecord | None:
-    records = (record for record in RunRecords(root).read_all() if record.kubeflow_run == run_id)
+def _record_of(root: Root, run_id: str) -> RunRecord | None:
+    records = (record for record in root.records.read_all() if record.kubeflow_run == run_id)
     return next(records, None)

@@ -12,7 +12,7 @@ from pipelines.kubeflow.steps.kept_findings import findings_id
 from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_baseline_statistics
 from pipelines.kubeflow.steps.step_code import code_of_step
 from pipelines.kubeflow.training.training_job import EXECUTOR, JOB_KEY, TrainingJob, training_job_of
-from pipelines.root.schema.root_schema import schema_file
+from pipelines.root import Root
 from pipelines.run.execution import plan_fingerprints
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def _beyond_the_component(
     root = plan.root
     if role == "example_validator":
         schema = plan.root_schema
-        accepted_run = schema.run_to_compare_with(root) if schema else ""
+        accepted_run = root.schema.run_to_compare_with(schema)
         statistics = find_baseline_statistics(root, accepted_run)
         return {
             "baselines": _relative(root, {"baseline_statistics": statistics}),
-            "schema": schema_file(root).read_text(encoding="utf-8") if schema else None,
+            "schema": root.schema.file.read_text(encoding="utf-8") if schema else None,
         }
     if role == "evaluator":
         code = plan.code
@@ -120,5 +120,5 @@ def _beyond_the_component(
     return {}
 
 
-def _relative(root: Path, folders: dict[str, Path | None]) -> dict[str, str]:
+def _relative(root: Root, folders: dict[str, Path | None]) -> dict[str, str]:
     return {key: str(folder.relative_to(root)) for key, folder in folders.items() if folder}

@@ -99,7 +99,7 @@ def read_inputs(call: StepCall, plan: ComponentPlan, scratch: Path) -> Artifacts
         if key in call.inputs
     }
     for key, place in plan.baselines.items():
-        folder = call.root / place
+        folder = call.root.path / place
         inputs[key] = [new_artifact(plan.inputs[key], str(folder), kept_metadata(folder))]
     if plan.schema is not None:
         folder = scratch / "root_schema"

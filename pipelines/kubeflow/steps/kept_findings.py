@@ -6,16 +6,15 @@ another id, so that no step whose findings were in the old one is taken from the
 
 import json
 import uuid
-from pathlib import Path
 from typing import Any
 
 from pipelines import atomic_files
 from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.checks.component_checks import Findings
 from pipelines.kubeflow.component_plan import write_named_by_content
-from pipelines.root.details import RunDetails
+from pipelines.root import Root
 
-_FOLDER, _ID = "findings", "id"
+_ID = "id"
 
 
 class KeptFindings:
@@ -65,15 +64,15 @@ class KeptFindings:
             intervals=intervals,
         )
 
-    def write_details(self, root: Path, run_id: str) -> None:
+    def write_details(self, root: Root, run_id: str) -> None:
         """Writes the details at once, since `Record` does not run if the run fails later."""
         for call in self._calls:
             if call["method"] == "add_details":
-                RunDetails(root, run_id).write(**call["values"])
+                root.details(run_id).write(**call["values"])
 
-    def write(self, root: Path) -> str:
+    def write(self, root: Root) -> str:
         """Writes the findings, and returns the name to read them by."""
-        return write_named_by_content(root / _FOLDER, self.as_json().encode())
+        return write_named_by_content(root.findings, self.as_json().encode())
 
     def as_json(self) -> str:
         """Returns the findings as JSON."""
@@ -83,29 +82,29 @@ class KeptFindings:
         self._calls.append({"method": method, "values": values})
 
 
-def findings_id(root: Path) -> str:
+def findings_id(root: Root) -> str:
     """Returns the id of the folder of findings; a new folder gets a new one.
 
     Args:
-      root: Root folder of the pipeline; its lock is held.
+      root: Root of the runs; its lock is held.
     """
-    file = root / _FOLDER / _ID
+    file = root.findings / _ID
     if not file.is_file():
         atomic_files.write(file, uuid.uuid4().hex)
     return file.read_text(encoding="utf-8")
 
 
-def read_findings(root: Path, name: str) -> list[dict[str, Any]]:
+def read_findings(root: Root, name: str) -> list[dict[str, Any]]:
     """Returns the findings of a step, for `report_json`.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       name: Name that `KeptFindings.write` returned.
 
     Raises:
       LookupError: The file was removed.
     """
-    file = root / _FOLDER / f"{name}.json"
+    file = root.findings / f"{name}.json"
     if not file.is_file():
         raise LookupError(
             f"There is no {name}.json in {file.parent}, where a step has written what it found: files of "

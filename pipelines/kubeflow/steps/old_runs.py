@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from pipelines.kubeflow.run_folder import RunFolder, run_folders
-from pipelines.root.records import RunOutcome, RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.run.recorder import after_push
 
 SILENT_SECS = 14 * 24 * 3600
@@ -24,11 +25,11 @@ _RUN = "kubeflow_run"
 _SECS_OF_A_DAY = 24 * 3600
 
 
-def tidy_runs(root: Path, now: float | None = None) -> list[str]:
+def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     """Closes the records of runs without a sign of life, and removes the files that their steps left.
 
     Args:
-      root: Root folder of the pipeline; its lock is held. Plans and copies of data that no recent run
+      root: Root of the runs; its lock is held. Plans and copies of data that no recent run
         needed are removed, too; findings stay, since Kubeflow's cache may ask for them at any time.
       now: Current time in seconds since 1970. Default: the clock's.
 
@@ -36,7 +37,7 @@ def tidy_runs(root: Path, now: float | None = None) -> list[str]:
       Ids of the runs whose records were closed.
     """
     now = time.time() if now is None else now
-    records = RunRecords(root)
+    records = root.records
     closed = []
     for record in records.read_all():
         if record.status != "running" or record.kubeflow_run is None:
@@ -48,13 +49,9 @@ def tidy_runs(root: Path, now: float | None = None) -> list[str]:
     for folder in run_folders(root):
         if _newest_change(folder) < now - KEPT_SECS:
             shutil.rmtree(folder, ignore_errors=True)
-    for pattern in (
-        "plans/*.json",
-        "data/[!.]*",
-    ):  # each Plan touches those that it needs
-        for path in root.glob(pattern):
-            if path.stat().st_mtime < now - KEPT_SECS:
-                _remove(path)
+    for path in (*root.plans.glob("*.json"), *root.data.glob("[!.]*")):
+        if path.stat().st_mtime < now - KEPT_SECS:  # each Plan touches those that it needs
+            _remove(path)
     return closed
 
 
@@ -63,14 +60,14 @@ def mark_training(folder: Path, kubeflow_run: str) -> None:
     (folder / _RUN).write_text(kubeflow_run, encoding="utf-8")
 
 
-def remove_training(root: Path, kubeflow_run: str) -> None:
+def remove_training(root: Root, kubeflow_run: str) -> None:
     """Removes the files that the pods of a run's training shared; its Trainer is over.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       kubeflow_run: Id of the run on Kubeflow.
     """
-    for file in sorted((root / "training").glob(f"*/{_RUN}")):
+    for file in sorted(root.training.glob(f"*/{_RUN}")):
         if file.read_text(encoding="utf-8") == kubeflow_run:
             shutil.rmtree(file.parent, ignore_errors=True)
 
@@ -90,7 +87,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _last_sign(root: Path, record: RunRecord) -> float:
+def _last_sign(root: Root, record: RunRecord) -> float:
     started = datetime.fromisoformat(record.started).timestamp()
     folder = RunFolder(root, str(record.kubeflow_run)).path
     return max(started, _newest_change(folder)) if folder.is_dir() else started

@@ -14,8 +14,7 @@ from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
-from pipelines.root.records import RunRecords
-from pipelines.root.schema.root_schema import adopt_root_schema, read_root_schema
+from pipelines.root import Root
 from pipelines.run.execution import component_graph, note_plan, stage_data
 from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
@@ -23,13 +22,13 @@ from pipelines.terminal.progress import PlainDisplay
 _MAX_TRIES = 3
 
 
-def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
+def plan_on_kubeflow(root: Root, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
     """Begins a run, and returns the names of its components' plans by role.
 
     A retry of the step goes on with the same run.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       config: Configuration with the parameters of the run applied.
       kubeflow_run: Id of the run on Kubeflow.
 
@@ -45,8 +44,8 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
     for _ in range(_MAX_TRIES):
         plan = plan_run(RunRequest(root=root, config=config, runner=runner), display)
         with locked_for_step(root, PLAN, kubeflow_run):
-            adopt_root_schema(root)
-            if plan.schema is not None or read_root_schema(root) == plan.root_schema:
+            root.schema.adopt()
+            if plan.schema is not None or root.schema.read() == plan.root_schema:
                 return _begin(plan, folder, display)
         display.line(f"! the schema of {root} was changed while the data were read: once more")
     raise RunFailedError(
@@ -65,10 +64,10 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     record = start_record(plan).changed(kubeflow_run=folder.kubeflow_run)
     former = folder.read_run_id()
     if former is not None:
-        log = str(root / "logs" / f"{former}.log")
+        log = str(root.log(former))
         record = record.changed(run_id=former, log=log)
     run_id = record.run_id
-    recorder = RunRecorder(RunRecords(root), record, display)
+    recorder = RunRecorder(root, record, display)
     folder.write_run(run_id)
     display.line(f"run {run_id} of {record.name!r} in {root}")
     _write_log(Path(record.log), folder.kubeflow_run)

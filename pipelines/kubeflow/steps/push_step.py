@@ -14,9 +14,7 @@ from pipelines.kubeflow.steps.artifacts import output_metadata
 from pipelines.kubeflow.steps.component_step import execute_component, kept_of, read_inputs
 from pipelines.kubeflow.steps.served_baseline import forget_unserved, keep, keep_statistics
 from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
-from pipelines.root.kept_artifacts import kept_folder
-from pipelines.root.schema.root_schema import adopt_root_schema
-from pipelines.root.versions import serving_versions, version_pushed_by
+from pipelines.root import Root
 from pipelines.run.push_outcome import push_outcome
 
 
@@ -50,7 +48,7 @@ def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[s
                     call.inputs["schema"], call.root, run_id
                 )
         outputs = execute_component(call, plan, inputs, Path(scratch), run_id)
-        adopt_root_schema(call.root)
+        call.root.schema.adopt()
         outcome = push_outcome(outputs["pushed_model"][0], call.inputs["evaluation"], call.root)
         if outcome.status != "pushed":
             _forget(call.root, run_id)
@@ -58,11 +56,9 @@ def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[s
     return output_metadata(call.executor_input, outputs), json.dumps(asdict(outcome))
 
 
-def _check_same_baseline(root: Path, component: str, run_id: str, planned: str | None) -> None:
-    own = version_pushed_by(root, run_id)
-    others = [str(version) for version in serving_versions(root) if version != own]
-    serving = others[-1] if others else None
-    if own is None and serving != planned:
+def _check_same_baseline(root: Root, component: str, run_id: str, planned: str | None) -> None:
+    serving = root.versions.newest()
+    if root.versions.pushed_by(run_id) is None and serving != planned:
         raise RunFailedError(
             component,
             f"version {serving} serves now, and the model was compared with "
@@ -86,7 +82,7 @@ def _keep_for_next_run(call: StepCall, inputs: Artifacts, run_id: str) -> None:
     keep_statistics(call, run_id)
 
 
-def _forget(root: Path, run_id: str) -> None:
+def _forget(root: Root, run_id: str) -> None:
     import shutil
 
-    shutil.rmtree(kept_folder(root, run_id, "model").parent, ignore_errors=True)
+    shutil.rmtree(root.kept_artifact(run_id, "model").parent, ignore_errors=True)

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
@@ -11,20 +10,21 @@ from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.kubeflow.steps.kept_findings import read_findings, report_json
 from pipelines.kubeflow.steps.old_runs import remove_training
 from pipelines.retention.prune import prune_after_run
-from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
 from pipelines.run.recorder import RunRecorder, after_push
 from pipelines.terminal.progress import PlainDisplay
 
 
 def record_run(
-    root: Path, kubeflow_run: str, findings: Mapping[str, str], outcome: str
+    root: Root, kubeflow_run: str, findings: Mapping[str, str], outcome: str
 ) -> RunRecord:
     """Writes the findings of all steps into the record of the run, and the report.
 
     It starts from the record as `Plan` wrote it, so that a retry of the step writes the same record.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       kubeflow_run: Id of the run on Kubeflow.
       findings: Names of each component's findings, see `read_findings`, by component in running order.
       outcome: JSON of a `RunOutcome`.
@@ -38,7 +38,7 @@ def record_run(
         recorder = _recorder(root, folder)
         if recorder is None:
             raise LookupError(
-                f"There is no record of run {folder.require_run_id()} in {root / 'runs'}: it was removed "
+                f"There is no record of run {folder.require_run_id()} in {root.runs}: it was removed "
                 "while the run went on."
             )
         found = [read_findings(root, name) for name in findings.values()]
@@ -49,25 +49,25 @@ def record_run(
     return recorder.record
 
 
-def reopen_run(root: Path, run_id: str, component: str) -> None:
+def reopen_run(root: Root, run_id: str, component: str) -> None:
     """Marks a run as running: it may have failed, and is tried again on Kubeflow.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       run_id: Id of the run's record.
       component: Id of the step that is about to run.
 
     Raises:
       RunFailedError: Another step held the root's lock for too long.
     """
-    record = RunRecords(root).read(run_id)
+    record = root.records.read(run_id)
     if record is not None and record.status != "running":
         with locked_for_step(root, component, run_id):
             _reopen(root, run_id)
 
 
-def _reopen(root: Path, run_id: str) -> None:
-    records = RunRecords(root)
+def _reopen(root: Root, run_id: str) -> None:
+    records = root.records
     record = records.read(run_id)
     if record is not None and record.status != "running":
         records.write(
@@ -75,13 +75,13 @@ def _reopen(root: Path, run_id: str) -> None:
         )
 
 
-def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
+def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
     """Records why a run ended before `Record`; returns the record, None without one.
 
     The files that its steps left for each other stay: Kubeflow can try the failed steps again.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       kubeflow_run: Id of the run on Kubeflow.
       outcome: Outcome of the run. Default: derived from the ends of its steps.
     """
@@ -105,7 +105,7 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
     return recorder.record if recorder else None
 
 
-def _retention_of(root: Path, record: RunRecord) -> Callable[[], None]:
+def _retention_of(root: Root, record: RunRecord) -> Callable[[], None]:
     """Returns a function that applies a run's `[retention]` to the root, called while its lock is held.
 
     It removes only records, reports and logs: artifacts are in the store of Kubeflow Pipelines.
@@ -127,15 +127,15 @@ def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
     )
 
 
-def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
+def _recorder(root: Root, folder: RunFolder) -> RunRecorder | None:
     """Returns a recorder that continues the record that `Plan` wrote."""
     run_id = folder.read_run_id()
-    record = RunRecords(root).read(run_id) if run_id else None
+    record = root.records.read(run_id) if run_id else None
     if record is None:
         return None
     if record.status == "running":
         record = record.changed(components=(), notes=record.notes[: folder.read_num_notes()])
-    return RunRecorder(RunRecords(root), record, PlainDisplay(sys.stderr))
+    return RunRecorder(root, record, PlainDisplay(sys.stderr))
 
 
 def _record_steps(

@@ -9,13 +9,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.pusher.provenance import read_provenance
 from pipelines import atomic_files
 from pipelines.kubeflow.steps.artifacts import METADATA_KEY, input_metadata
-from pipelines.root.kept_artifacts import _FOLDER, kept_folder
-from pipelines.root.records import RunRecords
-from pipelines.root.schema.root_schema import read_root_schema
-from pipelines.root.versions import serving_versions, withdrawn_versions
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.kubeflow.steps.step_call import StepCall
@@ -24,17 +20,17 @@ _METADATA = ".metadata.json"
 _TO_ACCEPT = 3
 
 
-def keep(root: Path, run_id: str, name: str, source: Path, metadata: dict[str, str]) -> Path:
+def keep(root: Root, run_id: str, name: str, source: Path, metadata: dict[str, str]) -> Path:
     """Copies an artifact into the root, and returns the folder of the copy.
 
     Args:
-      root: Root folder of the pipeline; its lock is held.
+      root: Root of the runs; its lock is held.
       run_id: Id of the run.
       name: Name of the copy.
       source: Folder of the artifact.
       metadata: Metadata that Kubeflow stores for it.
     """
-    target = kept_folder(root, run_id, name)
+    target = root.kept_artifact(run_id, name)
     if not target.is_dir():
         atomic_files.write(target.with_name(name + _METADATA), json.dumps(metadata))
         atomic_files.copy_folder(source, target)
@@ -53,80 +49,71 @@ def keep_statistics(call: "StepCall", run_id: str) -> Path:
     return keep(call.root, run_id, "statistics", source, metadata)
 
 
-def forget_unserved(root: Path) -> list[str]:
+def forget_unserved(root: Root) -> list[str]:
     """Removes the copies of runs without a version that can still be served; returns these runs.
 
     The newest runs are spared: their data may be accepted by `schema accept`.
 
     Args:
-      root: Root folder of the pipeline; its lock is held.
+      root: Root of the runs; its lock is held.
     """
-    needed = {
-        provenance.pipeline_run_id
-        for folder, versions in (
-            ("serving", serving_versions(root)),
-            ("withdrawn", withdrawn_versions(root)),
-        )
-        for version in versions
-        if (provenance := read_provenance(str(root / folder), version)) is not None
-    }
-    records = RunRecords(root).read_all()
+    needed = {origin.pipeline_run_id for _, origin in root.versions.origins()}
+    records = root.records.read_all()
     needed |= {record.run_id for record in records if record.status == "running"}
     needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
-    schema = read_root_schema(root)
+    schema = root.schema.read()
     if schema is not None and schema.origin is not None:
         needed.add(schema.origin.run_id)  # new data are compared with that run's
-    folders = (path for path in sorted((root / _FOLDER).glob("*")) if path.is_dir())
+    folders = (path for path in sorted(root.kept.glob("*")) if path.is_dir())
     gone = [folder for folder in folders if folder.name not in needed]
     for folder in gone:
         shutil.rmtree(folder)
     return [folder.name for folder in gone]
 
 
-def find_baseline_model(root: Path, required: bool) -> Path | None:
+def find_baseline_model(root: Root, required: bool) -> Path | None:
     """Returns the folder of the model that serves; None if nothing is served.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       required: Raises an error if a version is served but its model is not in the root.
 
     Raises:
       LookupError: The model that serves is not in the root, and is required.
     """
-    served = serving_versions(root)
-    if not served:
+    served = root.versions.newest()
+    if served is None:
         return None
-    provenance = read_provenance(str(root / "serving"), served[-1])
-    model = Path(provenance.model_uri) if provenance else None
+    origin = root.versions.origin()
+    model = Path(origin.model_uri) if origin else None
     if model is not None and model.is_relative_to(root) and model.is_dir():
         return model
     if not required:
         return None
     raise LookupError(
-        f"Version {served[-1]} in {root / 'serving'} is served, but a new model cannot be compared with "
+        f"Version {served} in {root.serving} is served, but a new model cannot be compared with "
         f"it: its model is not in {root} ({model or 'it was not pushed by this program'}). Take the "
         "version out of that folder; or set evaluator.default_checks = false and give thresholds without "
         "max_regression."
     )
 
 
-def find_baseline_statistics(root: Path, accepted_run: str = "") -> Path | None:
+def find_baseline_statistics(root: Root, accepted_run: str = "") -> Path | None:
     """Returns the folder of the statistics of the data that the serving model was trained on.
 
     None if they are not in the root, as after a push by a run on another machine.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       accepted_run: Id of a run whose data were accepted in their place; empty for none.
     """
     if accepted_run:
-        accepted = kept_folder(root, accepted_run, "statistics")
+        accepted = root.kept_artifact(accepted_run, "statistics")
         return accepted if accepted.is_dir() else None
-    served = serving_versions(root)
-    provenance = read_provenance(str(root / "serving"), served[-1]) if served else None
-    if provenance is None:
+    origin = root.versions.origin()
+    if origin is None:
         return None
-    statistics = kept_folder(root, provenance.pipeline_run_id, "statistics")
+    statistics = root.kept_artifact(origin.pipeline_run_id, "statistics")
     return statistics if statistics.is_dir() else None
 
 

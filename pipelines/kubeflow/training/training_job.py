@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config.kubeflow import KubeflowConfig, StepConfig
 from pipelines.kubeflow.run_folder import kubeflow_run_of
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.definitions.run_plan import RunPlan
@@ -30,7 +31,6 @@ CONTAINER = "tensorflow"
 PORT = 2222
 """Port of each task."""
 
-_FOLDER = "training"
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -107,19 +107,19 @@ def training_job(settings: KubeflowConfig) -> TrainingJob | None:
 
 @contextmanager
 def shared_folder(
-    root: Path, plan: "ComponentPlan", executor_input: dict[str, Any]
+    root: Root, plan: "ComponentPlan", executor_input: dict[str, Any]
 ) -> Iterator[Path]:
     """Yields a folder in the root for a training, and removes it after success.
 
     Args:
-      root: Root folder of the pipeline, which all tasks see.
+      root: Root of the runs, which all tasks see.
       plan: Plan of the Trainer.
       executor_input: KFP's `ExecutorInput` of its step.
     """
     outputs = executor_input["outputs"]["artifacts"].values()
     run = kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
     digest = hashlib.sha256(f"{run} {plan.fingerprint} {plan.parameters}".encode()).hexdigest()
-    folder = root / _FOLDER / digest[:12]
+    folder = root.training / digest[:12]
     folder.mkdir(parents=True, exist_ok=True)
     yield folder
     shutil.rmtree(folder)

@@ -8,7 +8,6 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.plots import Plot, Series, lines
 from pipelines.root.records import RunRecord
-from pipelines.root.versions import version_state
 
 _MAX_PUSHES = 25
 
@@ -24,7 +23,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         "rows": [
             {
                 "version": one.version,
-                "state": version_state(context.root, one.version),
+                "state": context.root.versions.state(one.version),
                 "run_id": one.run_id,
                 "is_this": one.run_id == context.record.run_id,
                 "time": words.moment(one.finished or one.started),

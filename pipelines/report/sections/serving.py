@@ -26,7 +26,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         "signatures": [_signature(one) for one in signatures],
         "requests": requests(record.name, signatures, example),
         "size": words.size(details["bytes"]),
-        "serve": serve_command(record.name, str(context.root / "serving")),
+        "serve": serve_command(record.name, str(context.root.serving)),
         "missing": None if signatures else "The model has no signatures.",
     }
 

@@ -7,7 +7,6 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.root.check_records import against_text, interval_text
 from pipelines.root.records import RunRecord
-from pipelines.root.versions import version_state
 
 _MAX_CARDS = 4
 
@@ -73,7 +72,7 @@ def _facts(context: Context) -> list[tuple[str, str]]:
     elif path := record.section("data").get("path"):
         facts.append(("Data", str(path)))
     if record.version:
-        state = version_state(context.root, record.version)
+        state = context.root.versions.state(record.version)
         facts.append(("Version", f"{record.version} ({state} when this page was made)"))
     if record.baseline_version:
         facts.append(("Compared with", f"version {record.baseline_version}"))

@@ -8,18 +8,14 @@ from pathlib import Path
 from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
 from pipelines import atomic_files
 from pipelines.config.metadata import MetadataConfig
-from pipelines.root.metadata.place import has_store, note_move, root_id, was_moved
-from pipelines.root.metadata.store import (
-    cancel_killed_executions,
-    open_store,
-    relocate_artifacts,
-)
+from pipelines.root import Root
+from pipelines.root.metadata.store import cancel_killed_executions, relocate_artifacts
 
 _LOGGER = logging.getLogger(__name__)
 
 
 def tidy_root(
-    root: Path,
+    root: Root,
     run_id: str,
     *continued: str,
     settings: MetadataConfig | None = None,
@@ -29,19 +25,19 @@ def tidy_root(
     Returns a note for each training that is lost by this.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       run_id: Id of the run that is about to start or resume; its own files are kept.
       continued: Ids of the runs whose training it continues; their files are kept, too.
       settings: Location of ML Metadata. Default: the one recorded in the root.
     """
     killed: list[int] = []
-    if has_store(root):
-        store = open_store(root, settings)
-        moved = relocate_artifacts(store, root / "artifacts") if was_moved(root) else 0
-        note_move(root)
+    if root.metadata.exists():
+        store = root.metadata.open(settings)
+        moved = relocate_artifacts(store, root.artifacts) if root.metadata.was_moved() else 0
+        root.metadata.note_move()
         if moved:
             _LOGGER.info("The root was moved to %s: %d artifacts with it", root, moved)
-        killed = cancel_killed_executions(store, run_id, root_id(root))
+        killed = cancel_killed_executions(store, run_id, root.metadata.root_id())
         del store
     lost = []
     for path in _orphaned_paths(root, (run_id, *continued), killed):
@@ -57,24 +53,24 @@ def tidy_root(
     return lost
 
 
-def _orphaned_paths(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
-    for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
-        yield from sorted(root.glob(pattern))
-    for pattern in (
-        "runs",
-        "runs/details/*",
-        "metadata",
-        "schema",
-        ".schema-*",
-        "kept/*",
-        "schedules",
-        "schedules/*",
+def _orphaned_paths(root: Root, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
+    yield from sorted(root.serving.glob(".pushing-*"))
+    yield from sorted(root.serving.glob(".removing-*"))
+    yield from sorted(root.data.glob(".*"))
+    yield from sorted(root.runs.glob("*.partial"))
+    for folder in (
+        root.runs,
+        *sorted(root.run_details.glob("*")),
+        root.metadata.folder,
+        *root.schema.folders(),
+        *sorted(root.kept.glob("*")),
+        root.schedules,
+        *sorted(root.schedules.glob("*")),
     ):
-        for folder in sorted(root.glob(pattern)):
-            yield from atomic_files.left_over(folder)
-    for training in sorted(root.glob(f"artifacts/*/*/{UNFINISHED_DIR}/*")):
+        yield from atomic_files.left_over(folder)
+    for training in sorted(root.artifacts.glob(f"*/*/{UNFINISHED_DIR}/*")):
         if run_of(training) not in run_ids:
             yield training
     for execution_id in killed:
-        yield from sorted(root.glob(f"artifacts/*/*/{execution_id}"))
-        yield from sorted(root.glob(f"artifacts/*/.system/*/{execution_id}"))
+        yield from sorted(root.artifacts.glob(f"*/*/{execution_id}"))
+        yield from sorted(root.artifacts.glob(f"*/.system/*/{execution_id}"))

@@ -6,11 +6,14 @@ import time
 import uuid
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
 from pipelines.config.metadata import PASSWORD_VARIABLE, MetadataConfig
 from pipelines.errors import BadInputError
+
+if TYPE_CHECKING:
+    import ml_metadata
 
 _FILE = "store.json"
 _NO_CONNECTION = "mysql_real_connect"
@@ -34,103 +37,118 @@ class ServerPlace:
     path: str
 
 
-def sqlite_file(root: Path) -> Path:
-    """Returns the path of the sqlite file."""
-    return root / "metadata" / "metadata.sqlite"
-
-
-def has_store(root: Path) -> bool:
-    """Returns whether a root has ML Metadata."""
-    return sqlite_file(root).is_file() or server_place(root) is not None
-
-
-def server_place(root: Path) -> ServerPlace | None:
-    """Returns the database that a root uses; None if it uses a file of its own."""
-    try:
-        return ServerPlace(**json.loads((root / "metadata" / _FILE).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-
-
-def root_id(root: Path) -> str:
-    """Returns the id that distinguishes the root's runs in a shared database; empty without a database."""
-    place = server_place(root)
-    return place.root_id if place else ""
-
-
-def check_place(root: Path, settings: MetadataConfig) -> None:
-    """Checks that a root can keep its metadata in the requested place.
-
-    Raises:
-      BadInputError: The root has its metadata somewhere else, is a copy of another root, or the server
-        refuses the connection.
-    """
-    known = server_place(root)
-    before = (
-        known.url if known else (str(sqlite_file(root)) if sqlite_file(root).is_file() else None)
-    )
-    if before is not None and before != (settings.url or str(sqlite_file(root))):
-        raise BadInputError(
-            f"metadata.url = {settings.url!r}: the runs of {root} are in {before}, and their "
-            "artifacts are recorded only there. Leave metadata.url as it was, or give another --root."
-        )
-    if known and known.path != str(root) and Path(known.path, "metadata", _FILE).is_file():
-        raise BadInputError(
-            f"{root} is a copy of {known.path}: both would write the same runs into {known.url}. Remove "
-            f"one of them, or {root / 'metadata'} and {root / 'artifacts'}."
-        )
-    if settings.url is not None:
-        _check_server(settings)
-
-
-def record_place(root: Path, settings: MetadataConfig) -> None:
-    """Records the database that a root uses, unless it has none or has recorded it already.
+class MetadataPlace:
+    """The place of a root's ML Metadata.
 
     Args:
-      root: Root folder of the pipeline; its lock is held, and `check_place` has passed.
-      settings: Metadata settings of the run.
+      root: Path of the root.
+      artifacts: Folder of the artifacts, whose paths are in ML Metadata.
     """
-    if settings.url is not None and server_place(root) is None:
-        _write(root, ServerPlace(settings.url, f"r{uuid.uuid4().hex[:8]}", str(root)))
 
+    def __init__(self, root: Path, artifacts: Path):
+        self._root = root
+        self._artifacts = artifacts
+        self.folder = root / "metadata"
+        self.sqlite_file = self.folder / "metadata.sqlite"
 
-def was_moved(root: Path) -> bool:
-    """Returns whether a root may be somewhere else than the paths of its artifacts say."""
-    place = server_place(root)
-    return place is None or place.path != str(root)
+    def exists(self) -> bool:
+        """Returns whether the root has ML Metadata."""
+        return self.sqlite_file.is_file() or self.server() is not None
 
+    def server(self) -> ServerPlace | None:
+        """Returns the database that the root uses; None if it uses a file of its own."""
+        try:
+            return ServerPlace(**json.loads((self.folder / _FILE).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
 
-def note_move(root: Path) -> None:
-    """Records the path of a root, once the paths of its artifacts are right."""
-    place = server_place(root)
-    if place is not None and place.path != str(root):
-        _write(root, replace(place, path=str(root)))
+    def root_id(self) -> str:
+        """Returns the id that distinguishes the root's runs in a shared database; empty without one."""
+        place = self.server()
+        return place.root_id if place else ""
 
+    def check(self, settings: MetadataConfig) -> None:
+        """Checks that the root can keep its metadata in the requested place.
 
-def _write(root: Path, place: ServerPlace) -> None:
-    atomic_files.write(root / "metadata" / _FILE, json.dumps(asdict(place)))
+        Raises:
+          BadInputError: The root has its metadata somewhere else, is a copy of another root, or the server
+            refuses the connection.
+        """
+        file = str(self.sqlite_file)
+        known = self.server()
+        before = known.url if known else (file if self.sqlite_file.is_file() else None)
+        if before is not None and before != (settings.url or file):
+            raise BadInputError(
+                f"metadata.url = {settings.url!r}: the runs of {self._root} are in {before}, and their "
+                "artifacts are recorded only there. Leave metadata.url as it was, or give another --root."
+            )
+        if known and self.was_moved() and Path(known.path, self.folder.name, _FILE).is_file():
+            raise BadInputError(
+                f"{self._root} is a copy of {known.path}: both would write the same runs into {known.url}. "
+                f"Remove one of them, or {self.folder} and {self._artifacts}."
+            )
+        if settings.url is not None:
+            _check_server(settings)
 
+    def record(self, settings: MetadataConfig) -> None:
+        """Records the database that the root uses, unless it has none or has recorded it already.
 
-def connection_config(root: Path, settings: MetadataConfig | None = None) -> Any:
-    """Returns the connection settings of ML Metadata.
+        Args:
+          settings: Metadata settings of the run, which `check` accepts. The root's lock is held.
+        """
+        if settings.url is not None and self.server() is None:
+            self._write(ServerPlace(settings.url, f"r{uuid.uuid4().hex[:8]}", str(self._root)))
 
-    Args:
-      root: Root folder of the pipeline.
-      settings: Metadata settings of the run. Default: those recorded in the root, and the password of
-        the environment.
-    """
-    from ml_metadata.proto import metadata_store_pb2
+    def was_moved(self) -> bool:
+        """Returns whether the root may be somewhere else than the paths of its artifacts say."""
+        place = self.server()
+        return place is None or place.path != str(self._root)
 
-    place = server_place(root)
-    if settings is None:
-        settings = MetadataConfig(url=place.url if place else None)
-    config = metadata_store_pb2.ConnectionConfig()
-    if settings.url is None:
-        config.sqlite.filename_uri = str(sqlite_file(root))
+    def note_move(self) -> None:
+        """Records the path of the root, once the paths of its artifacts are right."""
+        place = self.server()
+        if place is not None and place.path != str(self._root):
+            self._write(replace(place, path=str(self._root)))
+
+    def connection_config(self, settings: MetadataConfig | None = None) -> Any:
+        """Returns the connection settings of ML Metadata.
+
+        Args:
+          settings: Metadata settings of the run. Default: those recorded in the root, and the password of
+            the environment.
+        """
+        from ml_metadata.proto import metadata_store_pb2
+
+        place = self.server()
+        if settings is None:
+            settings = MetadataConfig(url=place.url if place else None)
+        if settings.url is not None:
+            return _server_config(settings)
+        config = metadata_store_pb2.ConnectionConfig()
+        config.sqlite.filename_uri = str(self.sqlite_file)
         config.sqlite.connection_mode = (
             metadata_store_pb2.SqliteMetadataSourceConfig.READWRITE_OPENCREATE
         )
         return config
+
+    def open(self, settings: MetadataConfig | None = None) -> "ml_metadata.MetadataStore":
+        """Returns the store of an existing root.
+
+        Args:
+          settings: Metadata settings of the run. Default: those recorded in the root.
+        """
+        import ml_metadata
+
+        return ml_metadata.MetadataStore(self.connection_config(settings))
+
+    def _write(self, place: ServerPlace) -> None:
+        atomic_files.write(self.folder / _FILE, json.dumps(asdict(place)))
+
+
+def _server_config(settings: MetadataConfig) -> Any:
+    from ml_metadata.proto import metadata_store_pb2
+
+    config = metadata_store_pb2.ConnectionConfig()
     for name, value in settings.mysql().items():
         setattr(config.mysql, name, value)
     config.retry_options.max_num_retries = _RETRIES
@@ -141,7 +159,7 @@ def _check_server(settings: MetadataConfig) -> None:
     import ml_metadata
     from ml_metadata import errors
 
-    config = connection_config(Path(), settings)
+    config = _server_config(settings)
     deadline = time.monotonic() + _TABLES_SECS
     try:
         while True:

@@ -7,9 +7,6 @@ from typing import Any
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
-from pipelines.config.metadata import MetadataConfig
-from pipelines.root.metadata.place import connection_config
-
 FINGERPRINT = "content_fingerprint"
 """Execution property that makes changed code or data a different execution.
 
@@ -26,16 +23,6 @@ _Execution = metadata_store_pb2.Execution
 _UNFINISHED = (_Execution.NEW, _Execution.RUNNING)
 _FINISHED = (_Execution.COMPLETE, _Execution.CACHED)
 _RUN_CONTEXT = "pipeline_run"
-
-
-def open_store(root: Path, settings: MetadataConfig | None = None) -> ml_metadata.MetadataStore:
-    """Returns the store of an existing root.
-
-    Args:
-      root: Root folder of the pipeline.
-      settings: Metadata settings of the run. Default: those recorded in the root.
-    """
-    return ml_metadata.MetadataStore(connection_config(root, settings))
 
 
 def run_contexts(store: ml_metadata.MetadataStore, root_id: str = "") -> list[Any]:

@@ -1,22 +1,15 @@
 """`schema accept`: the findings of a run in new data become the reference for later data."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.history import mark_killed
-from pipelines.root.lock import exclusively
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.records import RunRecord
 from pipelines.root.schema.inference import schema_to_keep
-from pipelines.root.schema.root_schema import (
-    RootSchema,
-    adopt_root_schema,
-    read_root_schema,
-    replace_root_schema,
-    serving_version,
-)
+from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.table import describe_changes
 
 if TYPE_CHECKING:
@@ -38,24 +31,24 @@ class Acceptance:
     lines: tuple[str, ...]
 
 
-def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
+def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     """Makes the schema and the statistics of a run the reference for later data.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       run_id: Id of the run. Default: the newest one whose data were validated.
 
     Raises:
       BadInputError: Another process works in the root, the run does not exist, its validation found
         nothing, or its statistics are gone.
     """
-    if not (root / "runs").is_dir():
+    if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
-    with exclusively(root, "schema accept"):
+    with root.lock.exclusively("schema accept"):
         mark_killed(root)
-        adopt_root_schema(root, *_unfinished(root))
+        root.schema.adopt(*_unfinished(root))
         record = _choose(root, run_id)
-        before = read_root_schema(root)
+        before = root.schema.read()
         if _is_accepted(root, record, before):
             raise BadInputError(
                 f"There is nothing to accept: run {record.run_id} was accepted already, on "
@@ -64,24 +57,24 @@ def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
             )
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
-        compared_before = before.run_to_compare_with(root) if before else ""
-        replace_root_schema(root, accepted, record.run_id, record.columns)
+        compared_before = root.schema.run_to_compare_with(before)
+        root.schema.replace(accepted, record.run_id, record.columns)
     lines = ["+ the schema, which the root did not have"]
     if before is not None:
         lines = describe_changes(before.schema, accepted) or ["= the schema stays as it is"]
-    was = f"run {compared_before}" if compared_before else f"version {serving_version(root)}"
+    was = f"run {compared_before}" if compared_before else f"version {root.versions.newest() or ''}"
     if compared_before != record.run_id:
         lines.append(f"~ new data are compared with those of run {record.run_id}; before: of {was}")
     return Acceptance(record.run_id, tuple(lines))
 
 
-def _unfinished(root: Path) -> list[str]:
+def _unfinished(root: Root) -> list[str]:
     """Returns the id of the newest run if `--resume` may continue it."""
-    return [record.run_id for record in RunRecords(root).read_all()[-1:]]
+    return [record.run_id for record in root.records.read_all()[-1:]]
 
 
-def _choose(root: Path, run_id: str | None) -> RunRecord:
-    records = {record.run_id: record for record in RunRecords(root).read_all()}
+def _choose(root: Root, run_id: str | None) -> RunRecord:
+    records = {record.run_id: record for record in root.records.read_all()}
     if not records:
         raise BadInputError(f"There are no runs in {root}.")
     if run_id is not None and run_id not in records:
@@ -117,10 +110,10 @@ def _found_anomalies(record: RunRecord) -> bool:
     return any(note.startswith(NOTE_PREFIX) for note in record.notes)
 
 
-def _is_accepted(root: Path, record: RunRecord, before: RootSchema | None) -> bool:
+def _is_accepted(root: Root, record: RunRecord, before: RootSchema | None) -> bool:
     return (
         before is not None
-        and before.run_to_compare_with(root) == record.run_id
+        and root.schema.run_to_compare_with(before) == record.run_id
         and not before.is_edited
     )
 
@@ -129,7 +122,7 @@ def _kinds(record: RunRecord) -> dict[str, str]:
     return {column["name"]: column["kind"] for column in record.columns}
 
 
-def _statistics(root: Path, run_id: str) -> list[Any]:
+def _statistics(root: Root, run_id: str) -> list[Any]:
     """Returns the statistics of each split.
 
     Raises:
@@ -138,20 +131,18 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     import components
-    from pipelines.root.kept_artifacts import kept_folder
-    from pipelines.root.metadata.place import has_store, was_moved
-    from pipelines.root.metadata.store import open_store, output_of, relocate_artifacts
+    from pipelines.root.metadata.store import output_of, relocate_artifacts
 
     folder = None
-    if has_store(root):
-        store = open_store(root)
-        if was_moved(root):
-            relocate_artifacts(store, root / "artifacts")
+    if root.metadata.exists():
+        store = root.metadata.open()
+        if root.metadata.was_moved():
+            relocate_artifacts(store, root.artifacts)
         kind = components.StatisticsGen
         folder = output_of(store, run_id, f"{kind.__module__}.{kind.__name__}", "statistics")
         del store
     if folder is None:  # a run on Kubeflow
-        folder = kept_folder(root, run_id, "statistics")
+        folder = root.kept_artifact(run_id, "statistics")
     files = sorted(folder.glob("Split-*/FeatureStats.pb"))
     if not files:
         raise BadInputError(

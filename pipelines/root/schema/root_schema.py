@@ -17,7 +17,7 @@ from pipelines.data.formats.number_format import DecimalMark
 from pipelines.errors import BadInputError
 from pipelines.root.records import utc_now
 from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
-from pipelines.root.versions import serving_versions, version_pushed_by
+from pipelines.root.versions import Versions
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema
@@ -82,109 +82,120 @@ class RootSchema:
             for item in self.schema.feature
         }
 
-    def run_to_compare_with(self, root: Path) -> str:
-        """Returns the run that was accepted in place of the served version's data; empty for none."""
-        accepted_for = self.origin.accepted_for if self.origin else None
-        if self.origin is None or accepted_for is None or accepted_for != serving_version(root):
+
+class SchemaFolder:
+    """The schema of a root, in `ROOT/schema`, and those that runs have prepared, beside it.
+
+    Attributes:
+      file: Path of the schema.
+
+    Args:
+      root: Path of the root.
+      versions: Versions of the root.
+    """
+
+    def __init__(self, root: Path, versions: Versions):
+        self._root = root
+        self._versions = versions
+        self._folder = root / _FOLDER
+        self.file = self._folder / _FILE
+
+    def read(self) -> RootSchema | None:
+        """Returns the schema; None before the root's first push.
+
+        Raises:
+          BadInputError: The file is no schema, for example after an edit.
+        """
+        pushed = (folder for folder, run_id in self._pending() if self._has_pushed(run_id))
+        for folder in (self._folder, *pushed):
+            file = folder / _FILE
+            if not file.is_file():
+                continue
+            content = read_bytes(file)
+            schema = parse_schema(
+                content,
+                str(file),
+                "Mend the line; or remove the file, and the next run that is pushed writes a new one.",
+            )
+            return RootSchema(schema, _sha256(content), _read_origin(folder) or self.origin())
+        return None
+
+    def folders(self) -> list[Path]:
+        """Returns the folder of the schema, and those of prepared ones."""
+        return [self._folder, *(folder for folder, _ in self._pending())]
+
+    def origin(self) -> SchemaOrigin | None:
+        """Returns the origin of the schema; None if it is unknown, or there is no schema.
+
+        Raises:
+          BadInputError: The file of the origin was edited and cannot be read.
+        """
+        return _read_origin(self._folder)
+
+    def run_to_compare_with(self, schema: RootSchema | None) -> str:
+        """Returns the run that was accepted in place of the served version's data; empty for none.
+
+        Args:
+          schema: Schema of the root; None without one, or with the user's own.
+        """
+        origin = schema.origin if schema else None
+        if origin is None or origin.accepted_for != (self._versions.newest() or ""):
             return ""
-        return self.origin.run_id
+        return origin.run_id
 
+    def prepare(self, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]) -> None:
+        """Writes the schema of a run beside the root's, to be used once the run has pushed.
 
-def serving_version(root: Path) -> str:
-    """Returns the served version; empty without one."""
-    return "".join(map(str, serving_versions(root)[-1:]))
+        Args:
+          run_id: Id of the run. The root's lock is held.
+          schema: Schema of its data.
+          columns: Columns with their kinds, from the run's record.
+        """
+        folder = self._root / f"{_PENDING}{run_id}"
+        folder.mkdir(exist_ok=True)
+        _write(folder, schema, run_id, columns, None)
 
+    def adopt(self, run_id: str = "") -> None:
+        """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
 
-def schema_file(root: Path) -> Path:
-    """Returns the path of a root's schema."""
-    return root / _FOLDER / _FILE
+        Args:
+          run_id: Id of a run that is resumed: its prepared schema is kept. Default: none is resumed. The
+            root's lock is held.
+        """
+        for folder, prepared_by in list(self._pending()):
+            if self._has_pushed(prepared_by):
+                if not self.file.exists() and (folder / _FILE).is_file():
+                    self._folder.mkdir(exist_ok=True)
+                    for name in (_ORIGIN, _FILE):  # the schema last: it takes effect then
+                        if (folder / name).exists():
+                            (folder / name).replace(self._folder / name)
+                shutil.rmtree(folder)
+            elif prepared_by != run_id:
+                shutil.rmtree(folder)
 
+    def replace(self, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]) -> None:
+        """Replaces the schema, and makes the data of a run the ones to compare with.
 
-def read_root_schema(root: Path) -> RootSchema | None:
-    """Returns the schema of a root; None before its first push.
+        The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
+        repeating the call completes it.
 
-    Raises:
-      BadInputError: The file is no schema, for example after an edit.
-    """
-    folders = [root / _FOLDER, *(item for item, run_id in _pending(root) if _pushed(root, run_id))]
-    for folder in folders:
-        file = folder / _FILE
-        if not file.is_file():
-            continue
-        content = read_bytes(file)
-        schema = parse_schema(
-            content,
-            str(file),
-            "Mend the line; or remove the file, and the next run that is pushed writes a new one.",
-        )
-        origin = next(filter(None, (_read_origin(item) for item in (folder, folders[0]))), None)
-        return RootSchema(schema, _sha256(content), origin)
-    return None
+        Args:
+          schema: New schema.
+          run_id: Id of the accepted run. The root's lock is held.
+          columns: Columns with their kinds, from the run's record.
+        """
+        self._folder.mkdir(exist_ok=True)
+        if self.file.is_file():
+            atomic_files.write(self._folder / _PREVIOUS, self.file.read_bytes())
+        _write(self._folder, schema, run_id, columns, self._versions.newest() or "")
 
+    def _pending(self) -> Iterator[tuple[Path, str]]:
+        """Yields the folders of prepared schemas with the ids of their runs, oldest first."""
+        for folder in sorted(self._root.glob(f"{_PENDING}*")):
+            yield folder, folder.name.removeprefix(_PENDING)
 
-def schema_origin(root: Path) -> SchemaOrigin | None:
-    """Returns the origin of a root's schema; None if it is unknown, or there is no schema.
-
-    Raises:
-      BadInputError: The file of the origin was edited and cannot be read.
-    """
-    return _read_origin(root / _FOLDER)
-
-
-def prepare_root_schema(
-    root: Path, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]
-) -> None:
-    """Writes the schema of a run beside the root's, to be used once the run has pushed.
-
-    Args:
-      root: Root folder of the pipeline; its lock is held.
-      run_id: Id of the run.
-      schema: Schema of its data.
-      columns: Columns with their kinds, from the run's record.
-    """
-    folder = root / f"{_PENDING}{run_id}"
-    folder.mkdir(exist_ok=True)
-    _write(folder, schema, run_id, columns, None)
-
-
-def adopt_root_schema(root: Path, run_id: str = "") -> None:
-    """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
-
-    Args:
-      root: Root folder of the pipeline; its lock is held.
-      run_id: Id of a run that is resumed: its prepared schema is kept. Default: none is resumed.
-    """
-    for folder, prepared_by in list(_pending(root)):
-        if _pushed(root, prepared_by):
-            if not schema_file(root).exists() and (folder / _FILE).is_file():
-                (root / _FOLDER).mkdir(exist_ok=True)
-                for name in (_ORIGIN, _FILE):  # the schema last: it takes effect then
-                    if (folder / name).exists():
-                        (folder / name).replace(root / _FOLDER / name)
-            shutil.rmtree(folder)
-        elif prepared_by != run_id:
-            shutil.rmtree(folder)
-
-
-def replace_root_schema(
-    root: Path, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]
-) -> None:
-    """Replaces the root's schema, and makes the data of a run the ones to compare with.
-
-    The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
-    repeating the call completes it.
-
-    Args:
-      root: Root folder of the pipeline; its lock is held.
-      schema: New schema.
-      run_id: Id of the accepted run.
-      columns: Columns with their kinds, from the run's record.
-    """
-    folder = root / _FOLDER
-    folder.mkdir(exist_ok=True)
-    if schema_file(root).is_file():
-        atomic_files.write(folder / _PREVIOUS, schema_file(root).read_bytes())
-    _write(folder, schema, run_id, columns, serving_version(root))
+    def _has_pushed(self, run_id: str) -> bool:
+        return self._versions.pushed_by(run_id) is not None
 
 
 def _write(
@@ -201,16 +212,6 @@ def _write(
     origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, decimals, accepted_for)
     atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
     atomic_files.write(folder / _FILE, content)
-
-
-def _pending(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the folders of prepared schemas with the ids of their runs, oldest first."""
-    for folder in sorted(root.glob(f"{_PENDING}*")):
-        yield folder, folder.name.removeprefix(_PENDING)
-
-
-def _pushed(root: Path, run_id: str) -> bool:
-    return version_pushed_by(root, run_id) is not None
 
 
 def _read_origin(folder: Path) -> SchemaOrigin | None:

@@ -9,6 +9,7 @@ from typing import Any
 from pipelines.config.kubeflow import KubeflowConfig, TolerationConfig
 from pipelines.config.metadata import PASSWORD_VARIABLE
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.schedule import Schedule
 
 _STOP_SECS = 180
@@ -16,7 +17,7 @@ _STOP_SECS = 180
 
 
 def systemd_unit(
-    root: Path,
+    root: Root,
     working_dir: Path,
     schedules: Sequence[Schedule] = (),
     options: Sequence[str] = (),
@@ -25,7 +26,7 @@ def systemd_unit(
     """Returns a service that runs all schedules of a root.
 
     Args:
-      root: Root folder of the pipeline, an absolute path.
+      root: Root of the runs.
       working_dir: Working directory of the scheduler.
       schedules: Schedules of the root; the unit needs their configurations, and the variables they name.
       options: Further options of `schedule run`.
@@ -35,7 +36,7 @@ def systemd_unit(
     variables = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
     )
-    folders = {root, working_dir, *(Path(one.config).parent for one in schedules)}
+    folders = {root.path, working_dir, *(Path(one.config).parent for one in schedules)}
     mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
     secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
     names = ", ".join(sorted(name for name in secrets if name))
@@ -54,7 +55,7 @@ Type=exec
 WorkingDirectory={_escaped(str(working_dir))}
 # Secrets, as far as they are used: {names}.
 # One NAME=value in a line. The file may be missing. Let only root read it.
-EnvironmentFile=-/etc/pipelines/{_file_name(root.name)}.env
+EnvironmentFile=-/etc/pipelines/{_file_name(root.path.name)}.env
 {variables}ExecStart={" ".join(map(_quoted, words))}
 Restart=always
 RestartSec=10

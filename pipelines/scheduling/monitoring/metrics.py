@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from pipelines import atomic_files
+from pipelines.root import Root
 from pipelines.root.records import Status
 from pipelines.scheduling.clock import Clock
 from pipelines.scheduling.monitoring.overview import Standing, standings
@@ -29,12 +30,12 @@ class PipelineCollector:
     """Collects the metrics of a root.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       clock: Clock for the time of the scrape.
       outbox: Notifications that wait to be sent.
     """
 
-    def __init__(self, root: Path, clock: Clock, outbox: Outbox):
+    def __init__(self, root: Root, clock: Clock, outbox: Outbox):
         self._root = root
         self._clock = clock
         self._outbox = outbox
@@ -196,7 +197,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
     )
 
 
-def _of_runs(root: Path) -> Iterator["Metric"]:
+def _of_runs(root: Root) -> Iterator["Metric"]:
     """Yields metrics of the runs of a root, whether started by a schedule, by hand, or on Kubeflow."""
     from pipelines.root.history import read_runs
 
@@ -226,11 +227,10 @@ def _of_runs(root: Path) -> Iterator["Metric"]:
         )
 
 
-def _of_model(root: Path) -> Iterator["Metric"]:
+def _of_model(root: Root) -> Iterator["Metric"]:
     from pipelines.root.history import run_of_version
-    from pipelines.root.versions import serving_versions
 
-    versions = serving_versions(root)
+    versions = root.versions.served()
     if not versions:
         return
     yield _gauge("served_version", "The version that serves", (), versions[-1])

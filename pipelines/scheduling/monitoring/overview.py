@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.due import Due, find_due, next_time
 from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.locks import is_run_going_on, is_scheduled
@@ -94,7 +94,7 @@ class Standing:
 
 
 def standings(
-    root: Path,
+    root: Root,
     now: datetime,
     outbox: Outbox,
     find: FindArrivals = find_arrivals,
@@ -103,7 +103,7 @@ def standings(
     """Returns the state of each schedule of a root, by name.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       now: Time in UTC.
       outbox: Notifications of the root.
       find: Function that finds the spans of a schedule's data.

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.config.notify import Event
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.ticks import Tick
 
 SCHEMA = 1
@@ -23,7 +24,7 @@ class Notification:
       time: Time at which it was noticed, UTC, ISO 8601.
       text: One sentence for people.
       schedule: Name of the schedule.
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       host: Name of the machine.
       tick: Key of the tick.
       due: Time at which the tick was due.
@@ -66,16 +67,16 @@ class Notification:
         return asdict(self)
 
 
-def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[Notification]:
+def of_outcome(root: Root, tick: Tick, time: str, output: Path | None) -> list[Notification]:
     """Returns the events of a tick that has its outcome.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       tick: Finished tick.
       time: Current time.
       output: Output file of its run, for a run that has no log.
     """
-    record = RunRecords(root).read(tick.run_id) if tick.run_id else None
+    record = root.records.read(tick.run_id) if tick.run_id else None
     if tick.status is None:
         raise ValueError(f"A tick that is done has a status. Received: tick={tick}")
     notifications = [_of_run(root, tick, time, record, tick.status, _sentence(tick), output)]
@@ -86,11 +87,11 @@ def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[N
     return notifications
 
 
-def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
+def of_missed(root: Root, late: Sequence[Tick], time: str) -> Notification:
     """Returns the event of ticks that should have been started by now.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       late: Late ticks, at least one, oldest first.
       time: Current time.
     """
@@ -111,11 +112,11 @@ def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
     )
 
 
-def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
+def of_overtaken(root: Root, tick: Tick, time: str) -> Notification:
     """Returns the event of a span that arrived after a later one and is not run.
 
     Args:
-      root: Root folder of the pipeline.
+      root: Root of the runs.
       tick: Skipped tick of the span.
       time: Current time.
     """
@@ -135,7 +136,7 @@ def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
 
 
 def _of_run(
-    root: Path,
+    root: Root,
     tick: Tick,
     time: str,
     record: RunRecord | None,

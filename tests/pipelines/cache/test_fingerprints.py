@@ -13,12 +13,13 @@ from pipelines.data.profile import profile_csv
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 from pipelines.root.schema.curated import CuratedSchema
 
 
 @pytest.fixture
 def plan(data, tmp_path, display):
-    return plan_run(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
+    return plan_run(RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display)
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_
 ):
     def fingerprint(file=data, *settings, schema=None):
         request = RunRequest(
-            root=tmp_path / "root", data=str(file), label="y", settings=tuple(settings)
+            root=Root(tmp_path / "root"), data=str(file), label="y", settings=tuple(settings)
         )
         made = plan_run(request, display)
         return model_fingerprint(made.config, made.code, made.profile.digests, schema)
@@ -128,7 +129,7 @@ def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_
 def test_a_model_is_the_same_whatever_its_spans_are_called(spans, tmp_path, display):
     def fingerprint(wanted):
         settings = (f"data.spans={wanted}", "name=trips")
-        request = RunRequest(root=tmp_path / "root", data=spans, label="y", settings=settings)
+        request = RunRequest(root=Root(tmp_path / "root"), data=spans, label="y", settings=settings)
         made = plan_run(request, display)
         return model_fingerprint(made.config, made.code, made.profile.digests, None)
 

@@ -8,8 +8,9 @@ from pipelines.cache import fingerprints
 from pipelines.cache.unchanged_run import find_unchanged, run_identity, unchanged_record
 from pipelines.config.load import load_config
 from pipelines.plan.inputs import RunRequest, read_inputs
-from pipelines.root.records import ComponentRecord, RunRecord, RunRecords
-from pipelines.root.schema.root_schema import SchemaOrigin, read_root_schema
+from pipelines.root import Root
+from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.root.schema.root_schema import SchemaOrigin
 from pipelines.run.run import record_unchanged
 from pipelines.terminal.progress import Progress
 
@@ -22,7 +23,7 @@ class Module:
     """A project: a module, a CSV, and the root of a run that has pushed version 5."""
 
     def __init__(self, folder, data):
-        self.root, self.file, self.data = folder / "root", folder / "code" / "taxi.py", data
+        self.root, self.file, self.data = Root(folder / "root"), folder / "code" / "taxi.py", data
         self.file.parent.mkdir()
         self.write_code("1.5")
         self.serve(5)
@@ -33,7 +34,7 @@ class Module:
             started="2026-01-01T00:00:00+00:00",
             config=self.config().model_dump(mode="json"),
             data_fingerprint="f",
-            log=str(self.root / "logs" / "a.log"),
+            log=str(self.root.log("a")),
             version="5",
             metrics={"auc": 0.75},
             checks=CHECKS,
@@ -42,7 +43,7 @@ class Module:
             components=(ComponentRecord("Trainer", "finished", 3.5),),
             identity=run_identity(self.config(), "f", (), "", ""),
         )
-        RunRecords(self.root).write(self.former)
+        self.root.records.write(self.former)
 
     def write_code(self, constant):
         self.file.write_text(
@@ -50,7 +51,7 @@ class Module:
         )
 
     def serve(self, version):
-        extra = self.root / "serving" / str(version) / "assets.extra"
+        extra = self.root.serving / str(version) / "assets.extra"
         extra.mkdir(parents=True)
         (extra.parent / "saved_model.pb").touch()
         (extra / "push.json").write_text(
@@ -60,12 +61,12 @@ class Module:
     def keep_schema(self, run_id, text='feature { name: "x" type: INT }', accepted_for=None):
         import hashlib
 
-        (self.root / "schema").mkdir(exist_ok=True)
-        (self.root / "schema" / "schema.pbtxt").write_text(text)
+        self.root.schema.file.parent.mkdir(exist_ok=True)
+        self.root.schema.file.write_text(text)
         origin = SchemaOrigin(
             run_id, "", hashlib.sha256(text.encode()).hexdigest(), accepted_for=accepted_for
         )
-        (self.root / "schema" / "origin.json").write_text(json.dumps(vars(origin)))
+        self.root.schema.file.with_name("origin.json").write_text(json.dumps(vars(origin)))
 
     def config(self, *settings):
         return load_config(
@@ -73,7 +74,7 @@ class Module:
         )
 
     def find(self, *settings, data="f", spans=()):
-        schema = read_root_schema(self.root)
+        schema = self.root.schema.read()
         return find_unchanged(self.root, self.config(*settings), data, spans, schema)
 
 
@@ -106,7 +107,7 @@ def test_anything_that_has_changed_makes_a_run(module, monkeypatch):
 def test_it_is_the_version_that_serves_that_counts(module):
     module.serve(6)
     assert module.find() is None
-    RunRecords(module.root).write(
+    module.root.records.write(
         replace(
             module.former,
             run_id="20260102-000000",
@@ -136,24 +137,24 @@ def test_the_schema_is_the_one_that_the_run_itself_has_left(
 ):
     module.keep_schema(origin, accepted_for=accepted_for)
     if text:
-        (module.root / "schema" / "schema.pbtxt").write_text('feature { name: "y" type: INT }')
+        module.root.schema.file.write_text('feature { name: "y" type: INT }')
     assert (module.find() is not None) is is_unchanged
 
 
 def test_a_model_that_was_not_blessed_is_not_judged_again_while_nothing_serves(module):
-    shutil.rmtree(module.root / "serving")
+    shutil.rmtree(module.root.serving)
     assert module.find() is None  # the version it has pushed was removed
     former = module.former.changed(status="not_blessed", version=None, reason="too bad")
-    RunRecords(module.root).write(former)
+    module.root.records.write(former)
     assert module.find() == (former, former.identity)
     again = unchanged_record(module.root, "20260103-000000", former, former.identity)
     assert (again.status, again.reason, again.serving_version) == ("not_blessed", "too bad", None)
 
 
 def test_a_run_that_failed_or_has_no_settled_push_tells_nothing(module):
-    RunRecords(module.root).write(module.former.changed(status="failed"))
+    module.root.records.write(module.former.changed(status="failed"))
     assert module.find() is None
-    RunRecords(module.root).write(module.former.changed(reason="killed after its push"))
+    module.root.records.write(module.former.changed(reason="killed after its push"))
     assert module.find() is None
 
 
@@ -181,10 +182,10 @@ def test_it_is_recorded_with_a_report_and_its_lines(module, display, shown):
     inputs = read_inputs(request, display)
     assert record_unchanged(inputs, Progress(display), Capture()) is None  # other data
     identity = run_identity(module.config(), inputs.data.profile.fingerprint, (), "", "")
-    RunRecords(module.root).write(module.former.changed(identity=identity, checks=()))
+    module.root.records.write(module.former.changed(identity=identity, checks=()))
     capture = Capture()
     record = record_unchanged(inputs, Progress(display), capture)
-    assert RunRecords(module.root).read(record.run_id) == record
+    assert module.root.records.read(record.run_id) == record
     assert str(capture.log) == record.log
     assert record.report.endswith(f"{record.run_id}.html")
     assert (

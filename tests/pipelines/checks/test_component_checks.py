@@ -18,6 +18,7 @@ from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,8 @@ def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
         'evaluator.thresholds=[{metric = "auc", lower = 0.75}]',
     )
     plan = plan_run(
-        RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings), display
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
+        display,
     )
     pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
     found = {
@@ -70,7 +72,7 @@ def test_details_that_cannot_be_read_end_no_run(tmp_path):
         "model": [SimpleNamespace(uri=str(tmp_path))],
         "model_run": [SimpleNamespace(uri=str(tmp_path))],
     }
-    ModelCheck(compares_models=False)(outputs, findings, tmp_path)
+    ModelCheck(compares_models=False)(outputs, findings, Root(tmp_path))
     notes = [
         call["values"]["text"]
         for call in json.loads(findings.as_json())

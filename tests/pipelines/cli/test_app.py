@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from pipelines.cli.app import app
 from pipelines.config.load import load_config
 from pipelines.report.files import write_pages
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 
 PROJECT = pathlib.Path(__file__).parents[3]
 
@@ -98,8 +99,8 @@ def root_with_two_versions(folder):
         version="12",
         metrics={"auc": 0.75},
     )
-    RunRecords(folder).write(record)
-    write_pages(folder, record, folder / "runs" / "20260101-000000.html")
+    Root(folder).records.write(record)
+    write_pages(Root(folder), record, folder / "runs" / "20260101-000000.html")
     (folder / "schema").mkdir()
     (folder / "schema" / "schema.pbtxt").write_text('feature { name: "a" type: INT }')
 
@@ -187,9 +188,7 @@ def test_bad_data_exit_with_2_one_message_and_no_root(warm_command, tmp_path, te
 
 
 def test_a_root_that_is_taken_is_told_apart(warm_command, data, tmp_path):
-    from pipelines.root.lock import locked
-
-    with locked(tmp_path / "root"):
+    with Root(tmp_path / "root").lock.own.held():
         result = warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root")
     assert result.returncode == 2
     line = json.loads(result.stdout.splitlines()[-1])
@@ -270,14 +269,14 @@ def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_pa
 
 
 def recorded(root, **changes):
-    from pipelines.root.records import RunRecord, RunRecords
+    from pipelines.root.records import RunRecord
 
     fields = {
         "run_id": "20260101-000000", "name": "a", "status": "pushed", "log": "", "version": "7",
         "started": "2026-01-01T00:00:00+00:00", "config": {"data": {"path": "d.csv"}},
         "data_fingerprint": "", "metrics": {"auc": 0.75},
     }  # fmt: skip
-    RunRecords(root).write(RunRecord(**{**fields, **changes}))
+    Root(root).records.write(RunRecord(**{**fields, **changes}))
 
 
 def test_two_runs_are_compared_by_id_or_version(warm_command, tmp_path):

@@ -5,7 +5,8 @@ import sys
 from typer.testing import CliRunner
 
 from pipelines.cli.app import app
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from tests.pushed_versions import add_model
 
 
@@ -14,7 +15,7 @@ def write(root):
         run_id="r1", name="a", status="pushed", started="2026", config={"data": {"path": "d.csv"}},
         data_fingerprint="1", log="", version="7", spans=({"span": 3, "version": None, "num_files": 1},),
     )  # fmt: skip
-    RunRecords(root).write(record)
+    Root(root).records.write(record)
     add_model(root / "serving" / "7")
 
 

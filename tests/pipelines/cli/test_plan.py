@@ -7,6 +7,7 @@ from pipelines.errors import BadInputError
 from pipelines.plan.description import describe_plan, write_plan_file
 from pipelines.plan.inputs import RunRequest
 from pipelines.plan.run_plan import plan_run
+from pipelines.root import Root
 
 
 def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):
@@ -67,7 +68,7 @@ def test_the_plan_refuses_what_a_run_refuses(data, display, tmp_path, settings, 
     with pytest.raises(BadInputError, match=re.escape(said)):
         describe_plan(config)
     with pytest.raises(BadInputError, match=re.escape(said)):
-        plan_run(RunRequest(root=tmp_path / "root", config=config), display)
+        plan_run(RunRequest(root=Root(tmp_path / "root"), config=config), display)
 
 
 def test_the_file_is_written_once(data, tmp_path):

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from components.pusher.provenance import Provenance
 from pipelines.cli.runs_table import evaluation_lines, reason_lines, runs_json, runs_table
+from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.records import RunRecords
 from pipelines.root.rollback import rollback
 from tests.pushed_versions import write_version
 
@@ -16,7 +16,7 @@ from tests.pushed_versions import write_version
 def root(killed, tmp_path):
     """Two runs have pushed 1000 and 2000, a third one found nothing new."""
     root = tmp_path / "root"
-    records = RunRecords(root)
+    records = Root(root).records
     for run_id, version, baseline in (
         ("20260101-000001", 1000, None),
         ("20260101-000002", 2000, 0.75),
@@ -42,7 +42,7 @@ def root(killed, tmp_path):
 
 def table(root):
     stream = io.StringIO()
-    Console(file=stream, width=140).print(runs_table(root, read_runs(root)))
+    Console(file=stream, width=140).print(runs_table(Root(root), read_runs(Root(root))))
     return [line.split() for line in stream.getvalue().splitlines()]
 
 
@@ -52,27 +52,27 @@ def test_runs_say_what_serves_what_was_withdrawn_and_the_baseline(root):
     assert first[2:] == ["pushed", "1000", "auc", "0.8125"]
     assert second[2:] == ["pushed", "2000", "(serves)", "auc", "0.8125", "0.7500", "(1000)"]
     assert third[2:] == ["unchanged"]
-    rollback(root)
+    rollback(Root(root))
     _, first, second, _ = table(root)
     assert first[2:5] == ["pushed", "1000", "(serves)"]
     assert second[2:5] == ["withdrawn", "2000", "(withdrawn)"]
 
 
 def test_spans_have_a_column_where_there_are_any(root):
-    records = read_runs(root)
+    records = read_runs(Root(root))
     spans = tuple({"span": span, "version": 2, "num_files": 1} for span in (3, 4))
     records[1] = records[1].changed(spans=spans)
     stream = io.StringIO()
-    Console(file=stream, width=160).print(runs_table(root, records))
+    Console(file=stream, width=160).print(runs_table(Root(root), records))
     header, first, second, _ = (line.split() for line in stream.getvalue().splitlines())
     assert header[-1] == "spans"
     assert first[-1] == "0.8125"
     assert second[-4:] == ["(1000)", "3..4", "(version", "2)"]
-    assert runs_json(root, records)[1]["spans"] == list(spans)
+    assert runs_json(Root(root), records)[1]["spans"] == list(spans)
 
 
 def test_why_the_newest_runs_pushed_nothing(root):
-    records = read_runs(root)
+    records = read_runs(Root(root))
     assert list(reason_lines(records)) == ["20260102-030405 unchanged: as version 2000"]
     long = records[2].changed(status="failed", reason="Trainer: [red] no\nspace " + "left " * 40)
     (line,) = reason_lines([*records[:2], long])
@@ -86,7 +86,7 @@ def test_why_the_newest_runs_pushed_nothing(root):
 
 def test_runs_as_json(root):
     def found():
-        listed = runs_json(root, read_runs(root))
+        listed = runs_json(Root(root), read_runs(Root(root)))
         return [(run["status"], run["served"], run["version_state"]) for run in listed]
 
     assert found() == [
@@ -94,10 +94,10 @@ def test_runs_as_json(root):
         ("pushed", True, "serving"),
         ("unchanged", False, None),
     ]
-    rollback(root)
+    rollback(Root(root))
     assert found()[:2] == [("pushed", True, "serving"), ("withdrawn", False, "withdrawn")]
-    assert read_runs(root)[1].status == "pushed"  # how the run ended does not change
-    assert runs_json(root, read_runs(root))[1]["baseline_metrics"] == {"auc": 0.75}
+    assert read_runs(Root(root))[1].status == "pushed"  # how the run ended does not change
+    assert runs_json(Root(root), read_runs(Root(root)))[1]["baseline_metrics"] == {"auc": 0.75}
 
 
 def test_a_version_that_was_removed_is_said_to_be(root):
@@ -106,7 +106,7 @@ def test_a_version_that_was_removed_is_said_to_be(root):
 
 
 def test_both_models_are_shown_side_by_side(root):
-    record = read_runs(root)[1].changed(
+    record = read_runs(Root(root))[1].changed(
         checks=({"passed": False, "message": "auc is low"},), not_checked=("the loss",)
     )
     lines = list(evaluation_lines(record))
@@ -117,4 +117,4 @@ def test_both_models_are_shown_side_by_side(root):
         ["recall", "not", "a", "number"],
     ]
     assert lines[3:] == ["  ✗ auc is low", "! not checked: the loss"]
-    assert "baseline" not in next(evaluation_lines(read_runs(root)[0]))
+    assert "baseline" not in next(evaluation_lines(read_runs(Root(root))[0]))

@@ -12,6 +12,7 @@ from pipelines.cli.schedule_creation import (
 )
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
+from pipelines.root import Root
 from pipelines.scheduling.store import ScheduleStore
 
 
@@ -31,7 +32,7 @@ def request_of(config_file, tmp_path):
     def make(**changes):
         fields = {
             "config": config_file,
-            "root": tmp_path / "root",
+            "root": Root(tmp_path / "root"),
             "cron": None,
             "every": None,
             "on_new_span": False,
@@ -53,7 +54,7 @@ def request_of(config_file, tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    return ScheduleStore(tmp_path / "root")
+    return ScheduleStore(Root(tmp_path / "root"))
 
 
 def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
 from pipelines.cli.app import app
+from pipelines.root import Root
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.store import ScheduleStore
 
@@ -139,7 +140,7 @@ def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
 
 
 def test_once_makes_the_runs_that_are_due_and_ends(here, ledger):
-    store = ScheduleStore(here / "root")
+    store = ScheduleStore(Root(here / "root"))
     schedule = store.read("trips")
     earlier = schedule.created - timedelta(seconds=10)
     store.write(schedule.model_copy(update={"created": earlier, "since": earlier}))

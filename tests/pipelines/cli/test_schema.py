@@ -5,8 +5,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components.pusher.provenance import Provenance
-from pipelines.root.records import RunRecords
-from pipelines.root.schema.root_schema import replace_root_schema, schema_file
+from pipelines.root import Root
 from tests.pushed_versions import write_version
 
 SCHEMA = """
@@ -26,7 +25,7 @@ def root(tmp_path):
     root = tmp_path / "root"
     write_version(Provenance("run-1", "m"), str(root / "serving/5"), str(root / "serving"))
     schema = text_format.Parse(SCHEMA, schema_pb2.Schema())
-    replace_root_schema(root, schema, "run-1", columns({"x": "number"}))
+    Root(root).schema.replace(schema, "run-1", columns({"x": "number"}))
     return root
 
 
@@ -34,7 +33,7 @@ def test_show_prints_the_schema_and_its_origin(warm_command, root, killed):
     result = warm_command("schema", "show", "--root", root)
     assert result.returncode == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == f"schema         {schema_file(root)}"
+    assert lines[0] == f"schema         {Root(root).schema.file}"
     assert lines[1].startswith("from           run run-1, accepted on 20")
     assert lines[2:] == [
         "compared with  the data of run run-1",
@@ -43,10 +42,10 @@ def test_show_prints_the_schema_and_its_origin(warm_command, root, killed):
         "x       FLOAT  required",
         "city    BYTES  some rows  'a', 'b'",
     ]
-    schema_file(root).write_text(SCHEMA)
+    Root(root).schema.file.write_text(SCHEMA)
     write_version(Provenance("run-2", "m"), str(root / "serving/6"), str(root / "serving"))
     own = {**killed.config, "schema": {"path": "/mine.pbtxt"}}
-    RunRecords(root).write(killed.changed(config=own))
+    Root(root).records.write(killed.changed(config=own))
     result = warm_command("schema", "show", "--root", root)
     lines = result.stdout.splitlines()
     assert lines[1].endswith("; edited since")
@@ -67,7 +66,7 @@ def test_show_as_json(warm_command, root):
         "domain": ["a", "b"],
     }
     assert shown == {
-        "file": str(schema_file(root)),
+        "file": str(Root(root).schema.file),
         "run_id": "run-1",
         "accepted": True,
         "edited": False,
@@ -89,7 +88,7 @@ def test_what_cannot_be_shown_or_accepted_exits_with_2(warm_command, root, tmp_p
         assert (result.returncode, result.stdout) == (2, ""), arguments
         assert message in result.stderr
     assert not list(empty.iterdir())
-    schema_file(root).write_text("feature {\n  typ: INT\n}\n")
+    Root(root).schema.file.write_text("feature {\n  typ: INT\n}\n")
     result = warm_command("schema", "show", "--root", root)
     assert (result.returncode, result.stdout) == (2, "")
     assert "line 2, column 3" in result.stderr

@@ -12,6 +12,7 @@ import components
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 from pipelines.terminal.progress import PlainDisplay
 
 
@@ -19,7 +20,7 @@ from pipelines.terminal.progress import PlainDisplay
 def define(data, tmp_path, display):
     def make(*settings, beam_args=()):
         plan = plan_run(
-            RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
+            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
             display,
         )
         return csv_to_serving(plan, StagedData(tmp_path, "part-*.csv", ()), beam_args)
@@ -182,7 +183,7 @@ def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
     ]
     data.write_text("zip,y\n" + "".join(f"{row % 9:05d},{row % 2}\n" for row in range(60)))
     made = plan_run(
-        RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=()),
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=()),
         PlainDisplay(io.StringIO()),
     )
     parts = (("train", "train/*.csv"), ("eval", "eval/*.csv"))

@@ -9,6 +9,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.kubeflow.local_execution.local_run import run_locally
 from pipelines.kubeflow.training.training_job import VARIABLE
 from pipelines.plan.run_plan import RunRequest
+from pipelines.root import Root
 from pipelines.terminal.progress import PlainDisplay, Progress
 
 with warnings.catch_warnings():
@@ -69,7 +70,7 @@ def run_here():
     def run(root, *settings, parameters=(), **request):
         progress = Progress(PlainDisplay(io.StringIO(), secs_between_activities=0))
         return run_locally(
-            RunRequest(root=root, settings=settings, **request),
+            RunRequest(root=Root(root), settings=settings, **request),
             progress,
             dict(parameters),
             parallelism=1,

@@ -3,10 +3,11 @@ import os
 import pytest
 
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+from pipelines.root import Root
 
 
 def test_steps_leave_how_they_ended(tmp_path):
-    folder = RunFolder(tmp_path, "run/1")
+    folder = RunFolder(Root(tmp_path), "run/1")
     assert folder.read_run_id() is None
     folder.write_run("20260102-030405")
     folder.write_step(StepEnd("Transform", 2.5))
@@ -17,18 +18,18 @@ def test_steps_leave_how_they_ended(tmp_path):
     os.utime(folder.path / "Transform.json", (10, 10))
     os.utime(folder.path / "Trainer.json", (20, 20))
     os.utime(folder.path / "Evaluator.json", (30, 30))
-    again = RunFolder(tmp_path, "run/1")
+    again = RunFolder(Root(tmp_path), "run/1")
     assert again.read_run_id() == "20260102-030405"
     assert again.failures() == [failed, later]
     assert [end.component for end in again.steps()] == ["Transform", "Trainer", "Evaluator"]
     assert again.read_step("Pusher") is None
-    assert RunFolder(tmp_path, "run-2").steps() == []
+    assert RunFolder(Root(tmp_path), "run-2").steps() == []
     again.remove()
     assert folder.steps() == []
 
 
 def test_a_step_that_is_tried_again_replaces_its_end(tmp_path):
-    folder = RunFolder(tmp_path, "run")
+    folder = RunFolder(Root(tmp_path), "run")
     folder.write_step(StepEnd("Trainer", 1.5, "it broke"))
     folder.write_step(StepEnd("Trainer", 2.5))
     assert folder.failures() == []

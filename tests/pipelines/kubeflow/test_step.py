@@ -8,7 +8,7 @@ from pipelines.kubeflow import step
 from pipelines.kubeflow.component_plan import ComponentPlan, write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps import plan_step, record_steps
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_plan_hands_the_names_of_the_plans_on(tmp_path, config_of, monkeypatch):
 
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
     assert step.main(plan_arguments(tmp_path, config_of)) == 0
-    assert asked == [(tmp_path, 70, "run-1")]
+    assert asked == [(Root(tmp_path), 70, "run-1")]
     assert (tmp_path / "out" / "trainer").read_text() == "abc"
 
 
@@ -61,7 +61,7 @@ def test_a_failure_is_kept_and_its_reason_is_the_last_line(
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("Plan: ")
     assert str(error) in last or "stopped by a signal" in last
-    (end,) = RunFolder(tmp_path, "run-1").failures()
+    (end,) = RunFolder(Root(tmp_path), "run-1").failures()
     assert last == f"Plan: {end.reason}"
     assert end.is_bad_input == (code == 2)
 
@@ -80,10 +80,10 @@ def test_a_root_that_cannot_be_written_to_hides_no_reason(tmp_path, monkeypatch,
 
 
 def test_a_component_without_its_plan_says_what_is_wrong(tmp_path, capsys):
-    RunFolder(tmp_path, "run-1").write_run("20260102-030405")
+    RunFolder(Root(tmp_path), "run-1").write_run("20260102-030405")
     assert step.main(component_arguments("Trainer", tmp_path, tmp_path)) == 1
     assert "every step mounts" in capsys.readouterr().err
-    assert RunFolder(tmp_path, "run-1").failures()[0].component == "Trainer"
+    assert RunFolder(Root(tmp_path), "run-1").failures()[0].component == "Trainer"
     assert not (tmp_path / "out.json").exists()
 
 
@@ -98,7 +98,7 @@ def test_a_step_of_a_run_that_is_over_does_nothing(tmp_path, capsys, component):
     push = {"baseline_version": None} if component == "Pusher" else None
     root = tmp_path / "root"
     plan = ComponentPlan(component, {}, {}, "", push=push)
-    name = write_component_plan(root, plan)
+    name = write_component_plan(Root(root), plan)
     arguments = component_arguments(component, root, tmp_path)
     arguments[arguments.index("0" * 64)] = name
     assert step.main(arguments) == 1
@@ -108,24 +108,26 @@ def test_a_step_of_a_run_that_is_over_does_nothing(tmp_path, capsys, component):
 
 def test_a_step_that_is_tried_again_reopens_its_run(tmp_path, killed):
     root = tmp_path / "root"
-    folder = RunFolder(root, "run-1")
+    folder = RunFolder(Root(root), "run-1")
     folder.write_run(killed.run_id)
     folder.write_step(StepEnd("Trainer", 1.0, "it broke", is_bad_input=True))
     assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
-    assert RunRecords(root).read(killed.run_id).status == "failed"
-    name = write_component_plan(root, ComponentPlan("Trainer", {"type": "none"}, {}, ""))
+    assert Root(root).records.read(killed.run_id).status == "failed"
+    name = write_component_plan(Root(root), ComponentPlan("Trainer", {"type": "none"}, {}, ""))
     arguments = component_arguments("Trainer", root, tmp_path)
     arguments[arguments.index("0" * 64)] = name
     assert step.main(arguments) == 1  # there is no such executor; but the run goes on
-    record = RunRecords(root).read(killed.run_id)
+    record = Root(root).records.read(killed.run_id)
     assert (record.status, record.reason, record.is_bad_input) == ("running", None, False)
 
 
 def test_a_step_whose_code_is_not_what_was_planned_does_nothing(tmp_path, killed, capsys):
     root = tmp_path / "root"
-    RunFolder(root, "run-1").write_run(killed.run_id)
+    RunFolder(Root(root), "run-1").write_run(killed.run_id)
     code = {"source": {}, "digests": {"the libraries": "of another image"}}
-    name = write_component_plan(root, ComponentPlan("Trainer", {"type": "none"}, {}, "", code=code))
+    name = write_component_plan(
+        Root(root), ComponentPlan("Trainer", {"type": "none"}, {}, "", code=code)
+    )
     arguments = component_arguments("Trainer", root, tmp_path)
     arguments[arguments.index("0" * 64)] = name
     assert step.main(arguments) == 1
@@ -135,15 +137,15 @@ def test_a_step_whose_code_is_not_what_was_planned_does_nothing(tmp_path, killed
 def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(
     tmp_path, config_of, monkeypatch
 ):
-    RunFolder(tmp_path, "run-1").write_step(StepEnd("Plan", 1.0, "no such file"))
+    RunFolder(Root(tmp_path), "run-1").write_step(StepEnd("Plan", 1.0, "no such file"))
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", lambda *_: {"trainer": "abc"})
     assert step.main(plan_arguments(tmp_path, config_of)) == 0
-    assert RunFolder(tmp_path, "run-1").failures() == []
+    assert RunFolder(Root(tmp_path), "run-1").failures() == []
 
 
 def test_end_says_how_the_run_ended(tmp_path, killed, capsys):
     root = tmp_path / "root"
-    RunFolder(root, "run-1").write_run(killed.run_id)
+    RunFolder(Root(root), "run-1").write_run(killed.run_id)
     assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
     assert f"run {killed.run_id}: failed" in capsys.readouterr().err
     assert step.main(["End", "--root", str(root), "--run", "run-2"]) == 0

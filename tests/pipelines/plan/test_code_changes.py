@@ -6,6 +6,7 @@ from pipelines.cache.fingerprints import code_definitions, code_fingerprint
 from pipelines.errors import BadInputError
 from pipelines.plan.code_changes import touches_training
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 
 MODULE = """
 def preprocessing_fn(inputs):
@@ -33,7 +34,7 @@ def module(tmp_path):
 @pytest.fixture
 def code(module, data, tmp_path, display):
     """The code that a run of the module trains."""
-    request = RunRequest(root=tmp_path / "root", data=str(data), label="y")
+    request = RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y")
     return replace(
         plan_run(request, display).code,
         preprocessing_fn="a_module.preprocessing_fn",
@@ -57,7 +58,7 @@ def record(killed, code):
 def test_a_change_that_nothing_reaches_does_not_count(edit, module, record, code, tmp_path):
     module.write_text(MODULE.replace(*edit))
     for force in (False, True):
-        assert not touches_training(tmp_path / "root", (record,), code, "a_module.py", force)
+        assert not touches_training(Root(tmp_path / "root"), (record,), code, "a_module.py", force)
 
 
 def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, tmp_path):
@@ -72,14 +73,14 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
     checkpoints.mkdir(parents=True)
     (checkpoints / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-250"\n')
     with pytest.raises(BadInputError) as refused:
-        touches_training(root, (record, older), code, "a_module.py", force=False)
+        touches_training(Root(root), (record, older), code, "a_module.py", force=False)
     assert str(refused.value) == (
         "--resume: the code of a_module.py has changed since run 20260102-030405 started "
         "(a_module.py:scaled). --resume=force keeps what Transform has made with the old code, and "
         "goes on with the training, which has reached step 250, under the new code. Without --resume "
         "a new run begins, and trains from the start."
     )
-    assert touches_training(root, (record, older), code, "a_module.py", force=True)
+    assert touches_training(Root(root), (record, older), code, "a_module.py", force=True)
 
 
 def test_a_record_without_definitions_counts_as_changed_all_over(module, record, code, tmp_path):
@@ -89,9 +90,9 @@ def test_a_record_without_definitions_counts_as_changed_all_over(module, record,
         BadInputError,
         match=r"started\. --resume=force keeps .* goes on with the training, under",
     ):
-        touches_training(tmp_path / "root", (record,), code, "a_module.py", force=False)
+        touches_training(Root(tmp_path / "root"), (record,), code, "a_module.py", force=False)
 
 
 def test_what_was_removed_counts_as_used(module, record, code, tmp_path):
     module.write_text(MODULE[: MODULE.index("def plot")])
-    assert touches_training(tmp_path / "root", (record,), code, "a_module.py", force=True)
+    assert touches_training(Root(tmp_path / "root"), (record,), code, "a_module.py", force=True)

@@ -2,25 +2,27 @@ import pytest
 
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import RunRequest, read_inputs
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 
 
 def test_what_is_asked_for_and_its_data(data, tmp_path, display):
-    inputs = read_inputs(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
-    assert (inputs.root, inputs.config.data.label) == (tmp_path / "root", "y")
+    inputs = read_inputs(
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display
+    )
+    assert (inputs.root, inputs.config.data.label) == (Root(tmp_path / "root"), "y")
     assert inputs.data.profile.num_rows == 40
     assert (inputs.root_schema, inputs.unfinished, inputs.spans) == (None, None, ())
-    assert not inputs.root.exists()
+    assert not inputs.root.path.exists()
 
 
 def test_the_spans_that_are_read(spans, tmp_path, display):
     settings = ("data.spans=last 2",)
-    request = RunRequest(root=tmp_path / "root", data=spans, label="y", settings=settings)
+    request = RunRequest(root=Root(tmp_path / "root"), data=spans, label="y", settings=settings)
     assert [span["span"] for span in read_inputs(request, display).spans] == [9, 10]
 
 
 def test_a_killed_run_is_gone_on_with(killed, tmp_path, display):
-    inputs = read_inputs(RunRequest(root=tmp_path / "root", resume=True), display)
+    inputs = read_inputs(RunRequest(root=Root(tmp_path / "root"), resume=True), display)
     assert inputs.unfinished is not None
     assert inputs.unfinished.run_id == killed.run_id
 
@@ -34,7 +36,7 @@ def test_a_killed_run_is_gone_on_with(killed, tmp_path, display):
     ],
 )
 def test_with_nothing_to_resume_it_is_said_and_refused(killed, tmp_path, display, changes, why):
-    RunRecords(tmp_path / "root").write(killed.changed(**changes))
-    request = RunRequest(root=tmp_path / "root", resume=True)
+    Root(tmp_path / "root").records.write(killed.changed(**changes))
+    request = RunRequest(root=Root(tmp_path / "root"), resume=True)
     with pytest.raises(BadInputError, match=f"nothing to resume in .*{why}.* Leave --resume out"):
         read_inputs(request, display)

@@ -11,8 +11,8 @@ from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.errors import BadInputError
 from pipelines.plan.run_plan import RunRequest, check_same_root_schema, plan_run
-from pipelines.root.records import ComponentRecord, RunRecords
-from pipelines.root.schema.root_schema import replace_root_schema
+from pipelines.root import Root
+from pipelines.root.records import ComponentRecord
 from tests.pushed_versions import write_version
 
 
@@ -26,7 +26,7 @@ def plan(data, tmp_path, display):
     """Returns a function that plans a run of the data; settings are those of `--set`."""
 
     def make(*settings, **request):
-        request = {"root": tmp_path / "root", "data": str(data), "label": "y", **request}
+        request = {"root": Root(tmp_path / "root"), "data": str(data), "label": "y", **request}
         return plan_run(RunRequest(settings=settings, **request), display)
 
     return make
@@ -34,7 +34,7 @@ def plan(data, tmp_path, display):
 
 def test_a_plan_says_what_is_done_and_writes_nothing(plan, data, tmp_path, shown):
     made = plan("trainer.train_steps=7", enable_cache=False)
-    assert made.root == tmp_path / "root"
+    assert made.root == Root(tmp_path / "root")
     assert (made.config.name, made.profile.num_rows, made.code.train_steps) == ("data", 40, 7)
     assert (made.enable_cache, made.unfinished) == (False, None)
     assert shown.getvalue().splitlines() == [f"    checking {data}"]
@@ -65,7 +65,7 @@ def test_a_plan_defines_the_pipeline_below_its_root(plan, data, tmp_path):
 
 def test_resume_takes_the_configuration_of_the_killed_run(killed, plan, data, tmp_path):
     unfinished = killed.changed(code_fingerprint=code_fingerprint(plan().code))
-    RunRecords(tmp_path / "root").write(unfinished)
+    Root(tmp_path / "root").records.write(unfinished)
     resumed = plan(resume=True, data=None, label=None)
     assert resumed.unfinished == unfinished
     assert resumed.config.data.path == str(data)
@@ -82,7 +82,7 @@ def test_resume_refuses_other_settings(killed, plan):
 
 
 def test_resume_may_have_another_engine(killed, plan):
-    RunRecords(plan().root).write(killed.changed(code_fingerprint=code_fingerprint(plan().code)))
+    plan().root.records.write(killed.changed(code_fingerprint=code_fingerprint(plan().code)))
     resumed = plan("beam.runner=flink", "beam.flink.master=jobs:8081", resume=True, runner="beam")
     assert resumed.unfinished.run_id == killed.run_id
     assert resumed.config.beam.flink.master == "jobs:8081"
@@ -132,7 +132,7 @@ def test_resume_keeps_the_spans_of_the_run_that_did_not_end(killed, plan, spans,
         code_fingerprint=code_fingerprint(first.code),
         spans=first.spans.as_records(),
     )
-    RunRecords(tmp_path / "root").write(record)
+    Root(tmp_path / "root").records.write(record)
     for newer in ("span-11/v1", "span-9/v2"):
         (tmp_path / newer).mkdir(parents=True)
         (tmp_path / newer / "data.csv").write_text(data.read_text().replace("1.5", "2.5"))
@@ -167,7 +167,7 @@ def test_a_root_that_is_a_file(plan, tmp_path):
 
 def test_a_root_that_would_be_read_as_a_pattern(plan, tmp_path):
     with pytest.raises(BadInputError, match=r"TFX would take '\[' for a file pattern"):
-        plan(root=tmp_path / "root[1]")
+        plan(root=Root(tmp_path / "root[1]"))
     assert not (tmp_path / "root[1]").exists()
 
 
@@ -180,12 +180,12 @@ def test_what_is_asked_for_is_checked_before_anything_is_written(plan, tmp_path)
         with pytest.raises(BadInputError, match=message):
             plan(*(f"{key}={value}" for key, value in settings.items()))
     with pytest.raises(BadInputError, match=r"cannot be read: File name too long\. Check --root"):
-        plan(root=tmp_path / ("x" * 300))
+        plan(root=Root(tmp_path / ("x" * 300)))
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(BadInputError, match="symbolic link that leads nowhere"):
         plan(data=str(tmp_path / "loop"))
     with pytest.raises(BadInputError, match="Check --root"):
-        plan(root=tmp_path / "loop")
+        plan(root=Root(tmp_path / "loop"))
 
 
 SCHEMA = """
@@ -201,7 +201,7 @@ def keep_schema(tmp_path):
     def make(text=SCHEMA, kinds=None):
         schema = text_format.Parse(text, schema_pb2.Schema())
         (tmp_path / "root").mkdir(exist_ok=True)
-        replace_root_schema(tmp_path / "root", schema, "accepted-run", columns(kinds or {}))
+        Root(tmp_path / "root").schema.replace(schema, "accepted-run", columns(kinds or {}))
 
     return make
 
@@ -260,7 +260,7 @@ def test_a_schema_of_the_root_that_was_edited_wrongly_ends_a_run_before_it_begin
 def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
     killed, plan, keep_schema, tmp_path
 ):
-    records = RunRecords(tmp_path / "root")
+    records = Root(tmp_path / "root").records
     unfinished = killed.changed(code_fingerprint=code_fingerprint(plan().code))
     failed = unfinished.changed(
         status="failed",

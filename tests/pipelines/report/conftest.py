@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from pipelines.report.context import Context
+from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunRecord
 
 HOSTILE = "<script>alert('x')</script>&\""
@@ -212,13 +213,13 @@ FORMER = dataclasses.replace(
 @pytest.fixture
 def full(tmp_path):
     """All that can be known of a run, with a run before it."""
-    return Context(RECORD, tmp_path, DETAILS, (FORMER, RECORD))
+    return Context(RECORD, Root(tmp_path), DETAILS, (FORMER, RECORD))
 
 
 @pytest.fixture
 def bare(tmp_path):
     """A run of an older version: its record, and no details."""
-    return Context(RECORD, tmp_path, {}, (RECORD,))
+    return Context(RECORD, Root(tmp_path), {}, (RECORD,))
 
 
 @pytest.fixture
@@ -230,4 +231,4 @@ def failed(tmp_path):
         data_fingerprint="", reason="CsvExampleGen: no space",
         components=(ComponentRecord("CsvExampleGen", "failed", 9.0),),
     )  # fmt: skip
-    return Context(record, tmp_path, {}, (record,))
+    return Context(record, Root(tmp_path), {}, (record,))

@@ -4,9 +4,8 @@ import threading
 
 import pytest
 
-from pipelines.report.files import INDEX, index_file, report_file, write_index, write_pages
-from pipelines.root.details import RunDetails
-from pipelines.root.records import RunRecords
+from pipelines.report.files import index_file, report_file, write_index, write_pages
+from pipelines.root import Root
 from tests.pushed_versions import add_model
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
@@ -15,96 +14,96 @@ from .html_checks import dead_links  # noqa: TID252
 
 @pytest.fixture
 def root(tmp_path):
-    records = RunRecords(tmp_path)
+    records = Root(tmp_path).records
     for record in (FORMER, RECORD):
         records.write(record)
     for section, values in DETAILS.items():
-        RunDetails(tmp_path, RECORD.run_id).write(section, values)
+        Root(tmp_path).details(RECORD.run_id).write(section, values)
     return tmp_path
 
 
 def all_of(root):
-    return RunRecords(root).read_all()
+    return Root(root).records.read_all()
 
 
 def test_both_pages_are_written_and_nothing_else_is_left(root):
     target = root / "runs" / f"{RECORD.run_id}.html"
-    write_pages(root, RECORD, target)
+    write_pages(Root(root), RECORD, target)
     files = sorted(file.name for file in (root / "runs").iterdir())
     assert files == [
         ".index.plots.json.gz", f"{FORMER.run_id}.json", target.name, f"{RECORD.run_id}.json", "details",
-        INDEX,
+        "index.html",
     ]  # fmt: skip
     assert "ROC curve" in target.read_text()
     assert target.stat().st_size < 300_000
 
 
 def test_a_page_is_made_again_only_when_something_has_changed(root):
-    target = report_file(root, all_of(root), RECORD.run_id)
-    index = index_file(root, all_of(root))
+    target = report_file(Root(root), all_of(root), RECORD.run_id)
+    index = index_file(Root(root), all_of(root))
     os.utime(target, (1, 1))
     os.utime(index, (1, 1))
-    assert report_file(root, all_of(root), RECORD.run_id) == target
-    assert index_file(root, all_of(root)) == index
+    assert report_file(Root(root), all_of(root), RECORD.run_id) == target
+    assert index_file(Root(root), all_of(root)) == index
     assert (target.stat().st_mtime, index.stat().st_mtime) == (1, 1)
     add_model(root / "serving" / RECORD.version)  # such as by a rollback
-    report_file(root, all_of(root), RECORD.run_id)
-    index_file(root, all_of(root))
+    report_file(Root(root), all_of(root), RECORD.run_id)
+    index_file(Root(root), all_of(root))
     assert min(target.stat().st_mtime, index.stat().st_mtime) > 1
     assert "serving" in target.read_text()
 
 
 def test_what_a_run_writes_at_its_end_is_up_to_date(root):
     target = root / "runs" / f"{RECORD.run_id}.html"
-    write_pages(root, RECORD, target)
-    RunRecords(root).write(dataclasses.replace(RECORD, report=str(target)))
-    for page in (target, root / "runs" / INDEX):
+    write_pages(Root(root), RECORD, target)
+    Root(root).records.write(dataclasses.replace(RECORD, report=str(target)))
+    for page in (target, Root(root).index):
         os.utime(page, (1, 1))
-    report_file(root, all_of(root), RECORD.run_id)
-    index_file(root, all_of(root))
-    assert (target.stat().st_mtime, (root / "runs" / INDEX).stat().st_mtime) == (1, 1)
+    report_file(Root(root), all_of(root), RECORD.run_id)
+    index_file(Root(root), all_of(root))
+    assert (target.stat().st_mtime, Root(root).index.stat().st_mtime) == (1, 1)
 
 
 def test_a_report_elsewhere_has_no_link_to_the_index(root, tmp_path):
     output = tmp_path / "mine.html"
-    assert report_file(root, all_of(root), FORMER.run_id, output) == output
+    assert report_file(Root(root), all_of(root), FORMER.run_id, output) == output
     assert "index.html" not in output.read_text()
     assert not (root / "runs" / f"{FORMER.run_id}.html").exists()
     # Nor has one of which the page beside the records is up to date, and links to the index.
-    beside = report_file(root, all_of(root), RECORD.run_id)
+    beside = report_file(Root(root), all_of(root), RECORD.run_id)
     assert f'href="index.html#run-{FORMER.run_id}"' in beside.read_text()
-    report_file(root, all_of(root), RECORD.run_id, output)
+    report_file(Root(root), all_of(root), RECORD.run_id, output)
     assert "index.html" not in output.read_text()
-    index_file(root, all_of(root), output)
+    index_file(Root(root), all_of(root), output)
     assert ".html" not in output.read_text()
 
 
 def test_the_index_behind_a_change_is_made_again_if_there_is_one(root):
-    write_index(root)
-    assert not (root / "runs" / INDEX).exists()
-    write_pages(root, RECORD, root / "runs" / f"{RECORD.run_id}.html")
+    write_index(Root(root))
+    assert not Root(root).index.exists()
+    write_pages(Root(root), RECORD, root / "runs" / f"{RECORD.run_id}.html")
     (root / "runs" / f"{RECORD.run_id}.html").unlink()
     assert dead_links(root / "runs") != []
-    write_index(root)
+    write_index(Root(root))
     assert dead_links(root / "runs") == []
 
 
 def test_many_writers_leave_a_whole_page(root):
     """Readers see a whole page at any moment, while others write it."""
     records = all_of(root)
-    index_file(root, records)
+    index_file(Root(root), records)
     seen = []
 
     def read():
         while not done.is_set():
-            seen.append((root / "runs" / INDEX).read_text().endswith("</html>\n"))
+            seen.append(Root(root).index.read_text().endswith("</html>\n"))
 
     done = threading.Event()
     reader = threading.Thread(target=read)
     reader.start()
     for number in range(5):
         changed = [*records[:-1], dataclasses.replace(RECORD, reason=f"reason {number}")]
-        index_file(root, changed)
+        index_file(Root(root), changed)
     done.set()
     reader.join()
     assert seen

@@ -1,6 +1,7 @@
 import dataclasses
 
 from pipelines.report.index_page import render_index
+from pipelines.root import Root
 from tests.pushed_versions import add_model
 
 from .conftest import FORMER, HOSTILE, RECORD  # noqa: TID252
@@ -27,7 +28,7 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
     running = dataclasses.replace(RECORD, run_id="20260103-000000", status="running", version=None,
                                   metrics={}, baseline_metrics={}, finished=None)  # fmt: skip
     write_reports(tmp_path, FORMER, RECORD, running)
-    text = render_index(tmp_path, [FORMER, broken, RECORD, running], "abc")
+    text = render_index(Root(tmp_path), [FORMER, broken, RECORD, running], "abc")
     page = check_page(text)
     rows = [row for body in page.all("tbody") for row in body.all("tr")]
     cells = [[cell.text for cell in row.children] for row in rows]
@@ -52,7 +53,7 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
 
 def test_a_root_without_a_version(tmp_path):
     failed = dataclasses.replace(RECORD, status="failed", version=None, metrics={}, spans=())
-    page = check_page(render_index(tmp_path, [failed]))
+    page = check_page(render_index(Root(tmp_path), [failed]))
     assert "No version is served." in page.root.text
     assert not page.all("svg")
 
@@ -60,5 +61,5 @@ def test_a_root_without_a_version(tmp_path):
 def test_elsewhere_it_links_to_nothing(tmp_path):
     serve(tmp_path, "1770000000")
     write_reports(tmp_path, RECORD)
-    page = check_page(render_index(tmp_path, [RECORD], has_reports=False))
+    page = check_page(render_index(Root(tmp_path), [RECORD], has_reports=False))
     assert [one.get("href") for one in page.all("a")] == ["#main"]

@@ -6,8 +6,7 @@ import pytest
 from pipelines.report import kept_plots, plots
 from pipelines.report.files import report_file
 from pipelines.report.kept_plots import KeptPlots
-from pipelines.root.details import RunDetails
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from tests.pushed_versions import add_model
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
@@ -68,10 +67,10 @@ def test_other_code_and_damage_draw_again(tmp_path, monkeypatch, caplog):
 
 def test_a_report_that_is_made_again_needs_no_matplotlib(tmp_path):
     for record in (FORMER, RECORD):
-        RunRecords(tmp_path).write(record)
+        Root(tmp_path).records.write(record)
     for section, values in DETAILS.items():
-        RunDetails(tmp_path, RECORD.run_id).write(section, values)
-    first = report_file(tmp_path, RunRecords(tmp_path).read_all(), RECORD.run_id)
+        Root(tmp_path).details(RECORD.run_id).write(section, values)
+    first = report_file(Root(tmp_path), Root(tmp_path).records.read_all(), RECORD.run_id)
     before = first.read_text().count("<svg")
     add_model(tmp_path / "serving" / str(RECORD.version))  # such as by a rollback
     script = f"""

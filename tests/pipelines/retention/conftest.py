@@ -7,10 +7,8 @@ from ml_metadata.proto import metadata_store_pb2
 from pipelines.config.load import load_config
 from pipelines.config.retention import RetentionConfig
 from pipelines.retention import prune
-from pipelines.root.details import RunDetails
-from pipelines.root.metadata.place import sqlite_file
-from pipelines.root.metadata.store import open_store
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 
 NOW = datetime(2026, 7, 1, tzinfo=timezone.utc)
 OUTPUTS = {
@@ -21,7 +19,7 @@ OUTPUTS = {
 SIZES = {"examples": 500, "statistics": 20, "model": 300, "model_run": 4_000}
 
 
-class Root:
+class RootOfRuns:
     """A root with runs that were never made: records, files, and ML Metadata of three components."""
 
     NOW = NOW
@@ -34,7 +32,7 @@ class Root:
         self.path = path
         (path / "metadata").mkdir(parents=True)
         config = metadata_store_pb2.ConnectionConfig()
-        config.sqlite.filename_uri = str(sqlite_file(path))
+        config.sqlite.filename_uri = str(Root(path).metadata.sqlite_file)
         config.sqlite.connection_mode = 3  # READWRITE_OPENCREATE
         store = ml_metadata.MetadataStore(config)
         self.kinds = {
@@ -53,7 +51,7 @@ class Root:
 
     @property
     def store(self):
-        return open_store(self.path)
+        return Root(self.path).metadata.open()
 
     def add_run(self, age_days, status="pushed", version=None, cached_from=None, **fields):
         """Adds a run that began this long ago, and returns its id; cached_from: components that it reuses."""
@@ -78,9 +76,9 @@ class Root:
             version=None if version is None else str(version),
             **fields,
         )
-        RunRecords(self.path).write(record)
+        Root(self.path).records.write(record)
         (self.path / "runs" / f"{run_id}.html").write_text("<html>")
-        RunDetails(self.path, run_id).write("training", {"curves": []})
+        Root(self.path).details(run_id).write("training", {"curves": []})
         if "same_as" not in fields:
             model = self._put_executions(run_id, cached_from)
             if version is not None:
@@ -150,13 +148,13 @@ class Root:
 
     def prune(self, dry_run=False, **rules):
         """Prunes it, and returns the removed items."""
-        return prune.prune_root(self.path, RetentionConfig(**rules), dry_run, NOW)
+        return prune.prune_root(Root(self.path), RetentionConfig(**rules), dry_run, NOW)
 
     @property
     def records(self):
-        return [record.run_id for record in RunRecords(self.path).read_all()]
+        return [record.run_id for record in Root(self.path).records.read_all()]
 
 
 @pytest.fixture
 def root(tmp_path):
-    return Root(tmp_path / "root")
+    return RootOfRuns(tmp_path / "root")

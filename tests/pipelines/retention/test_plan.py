@@ -1,4 +1,4 @@
-from pipelines.root.details import RunDetails
+from pipelines.root import Root
 
 
 def test_artifacts_beyond_the_newest_go_and_records_stay(root):
@@ -49,7 +49,7 @@ def test_half_a_folder_of_a_killed_removal_goes_with_the_next(root):
 def test_the_details_of_a_report_go_with_its_record(root):
     runs = [root.add_run(age, status="not_blessed") for age in (90, 80, 70)]
     for run in runs:
-        RunDetails(root.path, run).write("anomalies", {"found": run})
+        Root(root.path).details(run).write("anomalies", {"found": run})
     root.prune(runs=2)
     left = {folder.name for folder in (root.path / "runs" / "details").iterdir()}
     assert left == set(root.records) == set(runs[1:])

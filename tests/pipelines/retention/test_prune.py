@@ -5,52 +5,52 @@ from pipelines.errors import BadInputError
 from pipelines.report.files import index_file
 from pipelines.retention import prune
 from pipelines.retention.plan import Removal
+from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.lock import LOCAL_KUBEFLOW, locked
-from pipelines.root.pruned_runs import PrunedRuns
 
 
 def test_the_rules_are_those_of_the_newest_run_and_options_go_before_them(root):
     root.config = {**root.config, "retention": {"runs": 7, "artifacts": 3}}
     root.add_run(30, status="not_blessed")
-    assert prune.rules_of(root.path, {"artifacts": 5, "days": None}) == RetentionConfig(
+    assert prune.rules_of(Root(root.path), {"artifacts": 5, "days": None}) == RetentionConfig(
         runs=7, artifacts=5
     )
     with pytest.raises(BadInputError, match=r"--checkpoints 0: .*greater than or equal to 1"):
-        prune.rules_of(root.path, {"checkpoints": 0})
+        prune.rules_of(Root(root.path), {"checkpoints": 0})
     with pytest.raises(BadInputError, match="checkpoints = 9 is above artifacts = 3"):
-        prune.rules_of(root.path, {"checkpoints": 9})
+        prune.rules_of(Root(root.path), {"checkpoints": 9})
     with pytest.raises(BadInputError, match="There are no runs"):
-        prune.prune_command(root.path / "nothing", {}, dry_run=False)
+        prune.prune_command(Root(root.path / "nothing"), {}, dry_run=False)
 
 
 def test_without_rules_it_is_refused(root):
     root.config = {**root.config, "retention": {}}
     root.add_run(30)
     with pytest.raises(BadInputError, match=r"There are no rules for .*: the newest run"):
-        prune.prune_command(root.path, {}, dry_run=False)
+        prune.prune_command(Root(root.path), {}, dry_run=False)
 
 
 def test_it_waits_for_no_run_that_is_going_on(root):
     root.add_run(30)
-    for held in ({}, {"name": LOCAL_KUBEFLOW}):
+    lock = Root(root.path).lock
+    for part in (lock.own, lock.local_kubeflow):
         with (
-            locked(root.path, **held),
+            part.held(),
             pytest.raises(BadInputError, match="Another run is going on"),
         ):
-            prune.prune_command(root.path, {"artifacts": 1}, dry_run=False)
+            prune.prune_command(Root(root.path), {"artifacts": 1}, dry_run=False)
 
 
 def test_behind_a_run_a_fault_is_shown_and_raises_nothing(root, monkeypatch):
     said = []
-    prune.prune_after_run(root.path, RetentionConfig(), said.append)
+    prune.prune_after_run(Root(root.path), RetentionConfig(), said.append)
     assert said == []
 
     def fail(root, rules, settings):
         raise PermissionError("it is read-only")
 
     monkeypatch.setattr(prune, "prune_root", fail)
-    prune.prune_after_run(root.path, RetentionConfig(artifacts=1), said.append)
+    prune.prune_after_run(Root(root.path), RetentionConfig(artifacts=1), said.append)
     assert said == [
         "! [retention] was not applied (PermissionError: it is read-only); `prune` tries again"
     ]
@@ -60,7 +60,7 @@ def test_it_says_what_was_removed(root):
     for age in (90, 80):
         root.add_run(age, status="not_blessed")
     said = []
-    prune.prune_after_run(root.path, RetentionConfig(artifacts=1), said.append)
+    prune.prune_after_run(Root(root.path), RetentionConfig(artifacts=1), said.append)
     # 4,820 bytes of artifacts, 4 of data; and three empty folders of executions
     assert said == ["  [retention] removed 8 files and folders, 4.8 kB"]
 
@@ -75,13 +75,13 @@ def test_a_removed_run_stays_known_by_its_spans_and_version_and_the_index_is_mad
     spans = ({"span": 3, "version": None, "num_files": 1},)
     old = root.add_run(90, status="not_blessed", spans=spans)
     root.add_run(80, status="not_blessed")
-    index = index_file(root.path, read_runs(root.path))
+    index = index_file(Root(root.path), read_runs(Root(root.path)))
     assert f'href="{old}.html"' in index.read_text()
-    prune.prune_command(root.path, {"runs": 1}, dry_run=True)
+    prune.prune_command(Root(root.path), {"runs": 1}, dry_run=True)
     assert f'href="{old}.html"' in index.read_text()
-    prune.prune_command(root.path, {"runs": 1}, dry_run=False)
+    prune.prune_command(Root(root.path), {"runs": 1}, dry_run=False)
     assert old not in index.read_text()
-    (run,) = PrunedRuns(root.path).read_all()
+    (run,) = Root(root.path).pruned.read_all()
     assert (run.run_id, run.status, run.spans) == (old, "not_blessed", spans)
 
 

@@ -6,13 +6,13 @@ from pipelines.config.retention import RetentionConfig
 from pipelines.retention import prune
 from pipelines.retention.plan import plan_removals
 from pipelines.retention.removal import remove
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 
 
 def state_of(root):
     """Checks that nothing refers to removed items, and returns those that are there."""
     files = sorted(str(path.relative_to(root.path)) for path in root.path.rglob("*"))
-    for record in RunRecords(root.path).read_all():
+    for record in Root(root.path).records.read_all():
         for name in (record.log, record.report):
             assert name in {str(root.path / file) for file in files}
     return [file for file in files if "metadata" not in file and file != ".lock"]
@@ -24,7 +24,7 @@ def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root
     rules = RetentionConfig(runs=2, artifacts=1, checkpoints=1)
     copy = tmp_path_factory.mktemp("copy") / "root"
     shutil.copytree(root.path, copy)
-    prune.prune_root(root.path, rules, now=root.NOW)
+    prune.prune_root(Root(root.path), rules, now=root.NOW)
     expected = state_of(root)
     number_of_steps = 0
     while True:
@@ -36,9 +36,9 @@ def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root
         for run in runs:
             root.has(run)  # the items that the cache may take are whole
         state_of(root)
-        prune.prune_root(root.path, rules, now=root.NOW)
+        prune.prune_root(Root(root.path), rules, now=root.NOW)
         assert state_of(root) == expected, f"killed after step {number_of_steps}"
-        assert prune.prune_root(root.path, rules, now=root.NOW) == []
+        assert prune.prune_root(Root(root.path), rules, now=root.NOW) == []
     assert number_of_steps > 20
 
 
@@ -54,6 +54,7 @@ def _killed_after(step, root, rules):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         store = root.store
-        remove(plan_removals(root.path, rules, root.NOW, store), store, after_step)
+        removals = plan_removals(Root(root.path), rules, root.NOW, store)
+        remove(Root(root.path), removals, store, after_step)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

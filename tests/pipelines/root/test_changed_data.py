@@ -1,8 +1,8 @@
 import pytest
 
 from components.pusher.provenance import Provenance
+from pipelines.root import Root
 from pipelines.root.changed_data import baseline_when_pushed, changed_data_note
-from pipelines.root.records import RunRecords
 from tests.pushed_versions import write_version
 
 THEN = {"auc": 0.9, "binary_crossentropy": 0.3, "recall": 0.5}
@@ -42,13 +42,13 @@ def test_what_may_be_chance_is_not(metrics, intervals):
 
 def test_what_the_served_version_reached_when_it_was_pushed(killed, tmp_path):
     root = tmp_path / "root"
-    assert baseline_when_pushed(root) is None
+    assert baseline_when_pushed(Root(root)) is None
     checks = (
         {"metric": "auc", "against": "trivial", "value": 0.9, "reference": 0.5},
         {"metric": "binary_crossentropy", "against": "trivial", "value": 0.3, "reference": 0.6},
     )
     for version, run_id, made in ((1, "20260101-000001", checks), (2, "20260101-000002", ())):
-        RunRecords(root).write(killed.changed(run_id=run_id, status="pushed", checks=made))
+        Root(root).records.write(killed.changed(run_id=run_id, status="pushed", checks=made))
         base = root / "serving"
         write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
-        assert baseline_when_pushed(root) == (("auc", 0.9, 0.5) if version == 1 else None)
+        assert baseline_when_pushed(Root(root)) == (("auc", 0.9, 0.5) if version == 1 else None)

@@ -2,11 +2,11 @@ import logging
 
 import pytest
 
-from pipelines.root.details import RunDetails
+from pipelines.root import Root
 
 
 def test_sections_are_files_beside_the_records_and_no_records(tmp_path):
-    details = RunDetails(tmp_path, "r1")
+    details = Root(tmp_path).details("r1")
     assert (details.read("training"), details.read_all(), details.files()) == (None, {}, [])
     details.write("training", {"curves": [[1, 0.5]]})
     details.write("training", {"curves": [[1, 0.25]]})
@@ -17,11 +17,11 @@ def test_sections_are_files_beside_the_records_and_no_records(tmp_path):
     }
     assert [file.name for file in details.files()] == ["anomalies.json", "training.json"]
     assert not list((tmp_path / "runs").glob("*.json"))
-    assert RunDetails(tmp_path, "r2").read_all() == {}
+    assert Root(tmp_path).details("r2").read_all() == {}
 
 
 def test_an_unknown_section_and_no_number_are_refused(tmp_path):
-    details = RunDetails(tmp_path, "r1")
+    details = Root(tmp_path).details("r1")
     with pytest.raises(ValueError, match="Received: section='curves'"):
         details.write("curves", {})
     with pytest.raises(ValueError, match="JSON"):
@@ -30,7 +30,7 @@ def test_an_unknown_section_and_no_number_are_refused(tmp_path):
 
 
 def test_a_damaged_file_costs_its_section_alone(tmp_path, caplog):
-    details = RunDetails(tmp_path, "r1")
+    details = Root(tmp_path).details("r1")
     details.write("training", {})
     details.write("anomalies", {})
     (details.folder / "training.json").write_text("{")

@@ -1,6 +1,7 @@
 import pytest
 
 from components.pusher.provenance import Provenance
+from pipelines.root import Root
 from pipelines.root.history import (
     continued_runs,
     mark_killed,
@@ -10,37 +11,35 @@ from pipelines.root.history import (
     unconfirmed_pushes,
     unfinished_run,
 )
-from pipelines.root.lock import locked
-from pipelines.root.records import RunRecords
 from tests.pushed_versions import write_version
 
 
 def test_a_killed_run_is_listed_as_interrupted_unless_it_goes_on(killed, tmp_path):
     root = tmp_path / "root"
-    assert [record.status for record in read_runs(root)] == ["interrupted"]
-    with locked(root):
-        assert [record.status for record in read_runs(root)] == ["running"]
-    assert RunRecords(root).read_all() == [killed]  # reading changes nothing
+    assert [record.status for record in read_runs(Root(root))] == ["interrupted"]
+    with Root(root).lock.own.held():
+        assert [record.status for record in read_runs(Root(root))] == ["running"]
+    assert Root(root).records.read_all() == [killed]  # reading changes nothing
 
 
 def test_killed_runs_are_marked_on_disk_and_others_kept(killed, tmp_path):
-    records = RunRecords(tmp_path / "root")
+    records = Root(tmp_path / "root").records
     pushed = killed.changed(run_id="20260101-000000", status="pushed", version="7")
     records.write(pushed)
-    mark_killed(tmp_path / "root")
+    mark_killed(Root(tmp_path / "root"))
     marked = killed.changed(status="interrupted", reason="the process was killed")
     assert records.read_all() == [pushed, marked]
 
 
 def test_only_the_newest_run_can_be_unfinished(killed, tmp_path):
     root = tmp_path / "root"
-    assert unfinished_run(tmp_path / "other") is None
-    assert unfinished_run(root) == killed
+    assert unfinished_run(Root(tmp_path / "other")) is None
+    assert unfinished_run(Root(root)) == killed
     newer = killed.changed(run_id="20260102-030406", status="failed")
-    RunRecords(root).write(newer)
-    assert unfinished_run(root) == newer
-    RunRecords(root).write(newer.changed(status="not_blessed"))
-    assert unfinished_run(root) is None
+    Root(root).records.write(newer)
+    assert unfinished_run(Root(root)) == newer
+    Root(root).records.write(newer.changed(status="not_blessed"))
+    assert unfinished_run(Root(root)) is None
 
 
 @pytest.fixture
@@ -61,66 +60,66 @@ def test_a_run_that_was_killed_after_its_push_has_pushed(killed, push, tmp_path,
     push(1000, "20260101-000000")
     push(2000, killed.run_id, folder)
     push(3000, "20260103-000000")
-    (record,) = read_runs(root)
+    (record,) = read_runs(Root(root))
     assert (record.status, record.version) == ("pushed", "2000")
     assert "killed after it had pushed" in record.reason
     # Once more it can end well, unless the version is out of service again.
-    assert unfinished_run(root) == (killed if folder == "serving" else None)
-    mark_killed(root)
-    assert RunRecords(root).read_all() == [record]
-    assert unfinished_run(root) is None
+    assert unfinished_run(Root(root)) == (killed if folder == "serving" else None)
+    mark_killed(Root(root))
+    assert Root(root).records.read_all() == [record]
+    assert unfinished_run(Root(root)) is None
 
 
 def test_a_push_is_unsettled_until_a_run_ends_well_with_it(killed, push, tmp_path):
     root = tmp_path / "root"
-    assert unconfirmed_pushes(root) == ()
+    assert unconfirmed_pushes(Root(root)) == ()
     push(2000, killed.run_id)
-    mark_killed(root)
-    assert unconfirmed_pushes(root) == (killed.run_id,)
+    mark_killed(Root(root))
+    assert unconfirmed_pushes(Root(root)) == (killed.run_id,)
     next_run = killed.changed(run_id="20260103-000000", status="failed", reason="disk full")
-    RunRecords(root).write(next_run)
-    assert unconfirmed_pushes(root) == (killed.run_id,)
-    RunRecords(root).write(next_run.changed(status="pushed", version="2000", reason=None))
-    assert unconfirmed_pushes(root) == ()
+    Root(root).records.write(next_run)
+    assert unconfirmed_pushes(Root(root)) == (killed.run_id,)
+    Root(root).records.write(next_run.changed(status="pushed", version="2000", reason=None))
+    assert unconfirmed_pushes(Root(root)) == ()
 
 
 def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, tmp_path):
     root = tmp_path / "root"
-    assert newest_version_ever(root) == 0
+    assert newest_version_ever(Root(root)) == 0
     push(1000, "a")
-    assert newest_version_ever(root) == 1000
+    assert newest_version_ever(Root(root)) == 1000
     push(2000, "b", "withdrawn")
-    assert newest_version_ever(root) == 2000
-    RunRecords(root).write(killed.changed(status="pushed", version="3000"))
-    assert newest_version_ever(root) == 3000
+    assert newest_version_ever(Root(root)) == 2000
+    Root(root).records.write(killed.changed(status="pushed", version="3000"))
+    assert newest_version_ever(Root(root)) == 3000
 
 
 def test_the_run_of_a_version(killed, tmp_path):
     root = tmp_path / "root"
     pushed = killed.changed(run_id="20260103-000000", status="pushed", version="3000")
-    RunRecords(root).write(pushed)
-    assert run_of_version(root, "3000") == pushed
-    assert run_of_version(root, "4000") is None
-    assert run_of_version(root, None) is None
+    Root(root).records.write(pushed)
+    assert run_of_version(Root(root), "3000") == pushed
+    assert run_of_version(Root(root), "4000") is None
+    assert run_of_version(Root(root), None) is None
 
 
 def test_runs_whose_training_others_went_on_with(killed, tmp_path):
-    records = RunRecords(tmp_path / "root")
+    records = Root(tmp_path / "root").records
     second = killed.changed(run_id="20260102-030406", mended=killed.run_id)
     third = killed.changed(run_id="20260102-030407", mended=second.run_id)
     lost = killed.changed(run_id="20260102-030408", mended="20200101-000000")
     for record in (second, third, lost):
         records.write(record)
-    assert continued_runs(tmp_path / "root", third) == (second, killed)
-    assert continued_runs(tmp_path / "root", killed) == ()
-    assert continued_runs(tmp_path / "root", lost) == ()
+    assert continued_runs(Root(tmp_path / "root"), third) == (second, killed)
+    assert continued_runs(Root(tmp_path / "root"), killed) == ()
+    assert continued_runs(Root(tmp_path / "root"), lost) == ()
 
 
 def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed, tmp_path):
     root = tmp_path / "root"
-    RunRecords(root).write(killed.changed(kubeflow_run="run-1"))
-    (record,) = read_runs(root)
+    Root(root).records.write(killed.changed(kubeflow_run="run-1"))
+    (record,) = read_runs(Root(root))
     assert record.status == "running"
-    mark_killed(root)
-    assert RunRecords(root).read(killed.run_id).status == "running"
-    assert unfinished_run(root) is None
+    mark_killed(Root(root))
+    assert Root(root).records.read(killed.run_id).status == "running"
+    assert unfinished_run(Root(root)) is None

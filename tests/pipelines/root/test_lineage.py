@@ -4,9 +4,9 @@ import shutil
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.lineage import lineage_lines, lineage_of, parameters_of, versions_of_spans
-from pipelines.root.pruned_runs import PrunedRuns
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.records import RunRecord
 from tests.pushed_versions import add_model
 
 FIRST = RunRecord(
@@ -32,14 +32,14 @@ THIRD = dataclasses.replace(
 @pytest.fixture
 def root(tmp_path):
     for record in (FIRST, SECOND, THIRD):
-        RunRecords(tmp_path).write(record)
+        Root(tmp_path).records.write(record)
     add_model(tmp_path / "serving" / "1800")
     add_model(tmp_path / "serving" / "1700")
     return tmp_path
 
 
 def test_backward_from_what_serves(root):
-    (found,) = lineage_of(root)
+    (found,) = lineage_of(Root(root))
     assert (found["run_id"], found["version"], found["version_state"]) == (
         SECOND.run_id, "1800", "serving",
     )  # fmt: skip
@@ -51,30 +51,33 @@ def test_backward_from_what_serves(root):
 
 
 def test_by_version_by_run_and_forward_from_a_span(root):
-    assert lineage_of(root, "1700") == lineage_of(root, FIRST.run_id)
-    found = lineage_of(root, span="4")
+    assert lineage_of(Root(root), "1700") == lineage_of(Root(root), FIRST.run_id)
+    found = lineage_of(Root(root), span="4")
     assert [(one["run_id"], one["version"]) for one in found] == [
         (SECOND.run_id, "1800"), (THIRD.run_id, None),
     ]  # fmt: skip
-    assert [one["run_id"] for one in lineage_of(root, span="3")] == [FIRST.run_id, SECOND.run_id]
+    assert [one["run_id"] for one in lineage_of(Root(root), span="3")] == [
+        FIRST.run_id,
+        SECOND.run_id,
+    ]
 
 
 def test_runs_whose_records_were_removed_are_told(root):
-    PrunedRuns(root).add([FIRST])
+    Root(root).pruned.add([FIRST])
     (root / "runs" / f"{FIRST.run_id}.json").unlink()
     shutil.rmtree(root / "serving" / "1700")
-    found = lineage_of(root, span="3")
+    found = lineage_of(Root(root), span="3")
     assert [(one["run_id"], one["version"], one["version_state"], one["is_pruned"]) for one in found] == [
         (FIRST.run_id, "1700", "removed", True), (SECOND.run_id, "1800", "serving", False),
     ]  # fmt: skip
-    assert lineage_of(root, "1700") == lineage_of(root, FIRST.run_id) == found[:1]
+    assert lineage_of(Root(root), "1700") == lineage_of(Root(root), FIRST.run_id) == found[:1]
     assert "\n".join(lineage_lines(found[0])) == (
         "version 1700 (removed)\n"
         f"  run        {FIRST.run_id} of 'a': pushed, {FIRST.started} to {FIRST.finished}\n"
         "  spans      3\n"
         "  record     removed by the rules of retention; no more is known"
     )
-    (three, four) = versions_of_spans(root, SECOND.spans, [SECOND, THIRD])
+    (three, four) = versions_of_spans(Root(root), SECOND.spans, [SECOND, THIRD])
     assert [(run["run_id"], run["version_state"]) for run in three["runs"]] == [
         (FIRST.run_id, "removed"), (SECOND.run_id, "serving"),
     ]  # fmt: skip
@@ -87,15 +90,15 @@ def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
     with pytest.raises(
         BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"
     ):
-        lineage_of(root, span="7")
+        lineage_of(Root(root), span="7")
     with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):
-        lineage_of(root, "9")
+        lineage_of(Root(root), "9")
     with pytest.raises(BadInputError, match="No version is served"):
-        lineage_of(tmp_path / "empty")
+        lineage_of(Root(tmp_path / "empty"))
 
 
 def test_the_lineage_as_text_names_data_code_and_settings(root):
-    text = "\n".join(lineage_lines(lineage_of(root)[0]))
+    text = "\n".join(lineage_lines(lineage_of(Root(root))[0]))
     for part in (
         "version 1800 (serving)",
         "spans      3..4",
@@ -106,7 +109,7 @@ def test_the_lineage_as_text_names_data_code_and_settings(root):
         f"baseline   of the runs {THIRD.run_id}",
     ):
         assert part in text
-    old = "\n".join(lineage_lines(lineage_of(root, THIRD.run_id)[0]))
+    old = "\n".join(lineage_lines(lineage_of(Root(root), THIRD.run_id)[0]))
     assert "the files were not recorded" in old
     assert "no version was pushed" in old
 

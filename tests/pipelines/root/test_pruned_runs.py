@@ -1,5 +1,4 @@
-from pipelines.root.pruned_runs import PrunedRuns
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 
 SPANS = ({"span": 3, "version": None, "num_files": 1},)
 
@@ -11,24 +10,24 @@ def test_a_run_is_known_once_its_record_is_gone(tmp_path, killed):
         killed.changed(run_id="20260102-000000", status="failed"),
     ]
     for run in runs:
-        RunRecords(root).write(run)
-    pruned = PrunedRuns(root)
+        Root(root).records.write(run)
+    pruned = Root(root).pruned
     assert pruned.read_all() == []
     pruned.add(runs)
     assert pruned.read_all() == []  # it was stopped before it removed them
     (root / "runs" / "20260101-000000.json").unlink()
-    (run,) = PrunedRuns(root).read_all()
+    (run,) = Root(root).pruned.read_all()
     assert (run.run_id, run.version, run.spans) == ("20260101-000000", "7", SPANS)
     pruned.add(runs)
     assert len((root / "runs" / "pruned.jsonl").read_text().splitlines()) == 2
     # No record of a run is made of it.
-    assert {one.run_id for one in RunRecords(root).read_all()} == {killed.run_id, runs[1].run_id}
+    assert {one.run_id for one in Root(root).records.read_all()} == {killed.run_id, runs[1].run_id}
 
 
 def test_half_a_line_costs_no_other(tmp_path, killed, caplog):
     file = tmp_path / "root" / "runs" / "pruned.jsonl"
     file.write_text('{"run_id": "2026010')
     run = killed.changed(run_id="20260101-000000")
-    PrunedRuns(tmp_path / "root").add([run])
-    assert [one.run_id for one in PrunedRuns(tmp_path / "root").read_all()] == [run.run_id]
+    Root(tmp_path / "root").pruned.add([run])
+    assert [one.run_id for one in Root(tmp_path / "root").pruned.read_all()] == [run.run_id]
     assert "has a line that is no pruned run" in caplog.text

@@ -3,7 +3,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pipelines.root.records import ComponentRecord, RunRecord, RunRecords, new_run_id
+from pipelines.root import Root
+from pipelines.root.records import ComponentRecord, RunRecord, new_run_id
 
 RECORD = RunRecord(
     run_id="20260102-030405",
@@ -26,7 +27,7 @@ RECORD = RunRecord(
 
 
 def test_records_survive_a_round_trip_and_are_replaced(tmp_path):
-    records = RunRecords(tmp_path)
+    records = Root(tmp_path).records
     assert records.read_all() == []
     records.write(RECORD)
     pushed = RECORD.changed(status="pushed", version="7", metrics={"auc": 0.9})
@@ -74,10 +75,10 @@ def test_run_ids_are_unique():
 def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
     root = tmp_path / "root"
     record = RECORD.changed(log=str(root / "logs" / "1.log"), report=str(root / "runs" / "1.html"))
-    RunRecords(root).write(record)
-    assert RunRecords(root).read_all() == [record]
+    Root(root).records.write(record)
+    assert Root(root).records.read_all() == [record]
     moved = root.rename(tmp_path / "elsewhere")
-    (found,) = RunRecords(moved).read_all()
+    (found,) = Root(moved).records.read_all()
     assert (found.log, found.report) == (f"{moved}/logs/1.log", f"{moved}/runs/1.html")
 
 
@@ -87,7 +88,7 @@ def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
     ids=["empty", "cut", "list", "no field", "component", "binary", "nested deeply"],
 )
 def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplog, text):
-    records = RunRecords(tmp_path)
+    records = Root(tmp_path).records
     records.write(RECORD)
     broken = records.folder / "20260102-030406.json"
     broken.write_bytes(text.encode(errors="surrogateescape"))
@@ -114,7 +115,7 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
 def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
     tmp_path, caplog, field, value
 ):
-    records = RunRecords(tmp_path)
+    records = Root(tmp_path).records
     records.write(RECORD)
     (file,) = records.folder.iterdir()
     other = records.folder / "20260102-030406.json"
@@ -128,12 +129,12 @@ def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
 
 
 def test_a_run_id_with_other_digits_is_sorted(tmp_path):
-    RunRecords(tmp_path).write(RECORD.changed(run_id="20260102-030405-²"))
-    assert len(RunRecords(tmp_path).read_all()) == 1
+    Root(tmp_path).records.write(RECORD.changed(run_id="20260102-030405-²"))
+    assert len(Root(tmp_path).records.read_all()) == 1
 
 
 def test_runs_of_one_second_are_in_the_order_of_their_numbers(tmp_path):
-    records = RunRecords(tmp_path)
+    records = Root(tmp_path).records
     ids = ["20260102-030405", *(f"20260102-030405-{number}" for number in range(2, 12))]
     ids = ["20260102-030404-2", *ids, "20260102-030406"]
     for run_id in reversed(ids):

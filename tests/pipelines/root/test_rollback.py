@@ -3,13 +3,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.root.lock import LOCAL_KUBEFLOW, locked
+from pipelines.root import Root
 from pipelines.root.rollback import rollback
-from pipelines.root.versions import (
-    serving_versions,
-    serving_warnings,
-    withdrawn_versions,
-)
 from tests.pushed_versions import add_model
 
 
@@ -22,24 +17,24 @@ def root(tmp_path):
 
 
 def test_back_by_one(root):
-    assert rollback(root) == 70
-    assert (serving_versions(root), withdrawn_versions(root)) == ([5, 70], [800])
-    assert rollback(root) == 5
+    assert rollback(Root(root)) == 70
+    assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5, 70], [800])
+    assert rollback(Root(root)) == 5
     with pytest.raises(BadInputError, match="no earlier version"):
-        rollback(root)
+        rollback(Root(root))
 
 
 def test_to_a_version_and_forward_again(root):
-    assert rollback(root, to=5) == 5
-    assert (serving_versions(root), withdrawn_versions(root)) == ([5], [70, 800])
-    assert rollback(root, to=70) == 70
-    assert (serving_versions(root), withdrawn_versions(root)) == ([5, 70], [800])
+    assert rollback(Root(root), to=5) == 5
+    assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5], [70, 800])
+    assert rollback(Root(root), to=70) == 70
+    assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5, 70], [800])
 
 
 def test_an_unknown_version_is_refused(root):
     with pytest.raises(BadInputError, match=r"no version 6 .* Served: 5, 70, 800; withdrawn: none"):
-        rollback(root, to=6)
-    assert serving_versions(root) == [5, 70, 800]
+        rollback(Root(root), to=6)
+    assert Root(root).versions.served() == [5, 70, 800]
 
 
 @pytest.fixture
@@ -67,12 +62,17 @@ def test_a_rollback_that_is_killed_leaves_the_present_version_in_service(root, k
     add_model(root / "serving" / "9000")
     kill_after(moves)
     with pytest.raises(KeyboardInterrupt):
-        rollback(root, to=5)  # 70, 800 and 9000 have to go
-    assert serving_versions(root)[-1] == 9000
-    assert sorted(serving_versions(root) + withdrawn_versions(root)) == [5, 70, 800, 9000]
+        rollback(Root(root), to=5)  # 70, 800 and 9000 have to go
+    assert Root(root).versions.served()[-1] == 9000
+    assert sorted(Root(root).versions.served() + Root(root).versions.withdrawn()) == [
+        5,
+        70,
+        800,
+        9000,
+    ]
     kill_after(10)
-    assert rollback(root, to=5) == 5
-    assert serving_versions(root) == [5]
+    assert rollback(Root(root), to=5) == 5
+    assert Root(root).versions.served() == [5]
 
 
 @pytest.mark.parametrize(("moves", "left"), [(0, [800]), (1, [5, 800])])
@@ -84,8 +84,8 @@ def test_a_killed_rollback_to_a_withdrawn_version_leaves_one_that_serves(
         (root / "serving" / version).rename(root / "withdrawn" / version)
     kill_after(moves)
     with pytest.raises(KeyboardInterrupt):
-        rollback(root, to=5)
-    assert serving_versions(root) == left
+        rollback(Root(root), to=5)
+    assert Root(root).versions.served() == left
 
 
 class Killed(BaseException):
@@ -98,19 +98,19 @@ def kill(*_):
 
 def killed_after_the_move(root):
     with pytest.raises(Killed):
-        rollback(root, say=kill)
-    assert serving_versions(root) == [5, 70]
+        rollback(Root(root), say=kill)
+    assert Root(root).versions.served() == [5, 70]
 
 
 def test_a_rollback_that_was_killed_after_its_move_is_completed_and_goes_no_further(root):
     killed_after_the_move(root)
     done = []
-    assert rollback(root, say=done.append) == 70
-    assert (serving_versions(root), withdrawn_versions(root)) == ([5, 70], [800])
+    assert rollback(Root(root), say=done.append) == 70
+    assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5, 70], [800])
     assert str(done[0]).startswith(
         "rolled back from 800 to 70: this was begun before and interrupted"
     )
-    assert rollback(root, say=done.append) == 5  # a second wish
+    assert rollback(Root(root), say=done.append) == 5  # a second wish
     assert str(done[1]) == "rolled back from 70 to 5"
 
 
@@ -118,10 +118,10 @@ def test_a_rollback_that_was_killed_before_its_move_is_completed(root, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", kill)
         with pytest.raises(Killed):
-            rollback(root)
-    assert serving_versions(root) == [5, 70, 800]
-    assert rollback(root) == 70
-    assert rollback(root) == 5
+            rollback(Root(root))
+    assert Root(root).versions.served() == [5, 70, 800]
+    assert rollback(Root(root)) == 70
+    assert rollback(Root(root)) == 5
 
 
 @pytest.mark.parametrize("change", ["push", "to"])
@@ -130,36 +130,39 @@ def test_a_killed_rollback_is_forgotten_when_what_serves_has_changed(root, chang
     if change == "push":
         add_model(root / "serving" / "9000")
     else:
-        rollback(root, to=70)
-    assert rollback(root) == (70 if change == "push" else 5)
+        rollback(Root(root), to=70)
+    assert rollback(Root(root)) == (70 if change == "push" else 5)
 
 
 def test_what_is_repeated_by_its_number_changes_nothing(root):
     done = []
     for _ in range(2):
-        assert rollback(root, to=5, say=done.append) == 5
+        assert rollback(Root(root), to=5, say=done.append) == 5
     assert [str(one) for one in done] == [
         "rolled back from 800 to 5",
         "5 serves already; nothing was changed",
     ]
 
 
-@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+@pytest.mark.parametrize("name", ["own", "local_kubeflow"])
 def test_a_rollback_does_not_come_between_a_run(root, name):
-    with locked(root, name=name), pytest.raises(BadInputError, match="Another run is going on"):
-        rollback(root)
-    assert serving_versions(root) == [5, 70, 800]
+    with (
+        getattr(Root(root).lock, name).held(),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
+        rollback(Root(root))
+    assert Root(root).versions.served() == [5, 70, 800]
 
 
 def test_no_root_is_made_by_looking(tmp_path):
     with pytest.raises(BadInputError, match="no earlier version"):
-        rollback(tmp_path / "no")
+        rollback(Root(tmp_path / "no"))
     assert not (tmp_path / "no").exists()
 
 
 def test_only_whole_models_can_be_gone_back_to(root):
     (root / "serving" / "99999999999").write_text("a stray file")
     (root / "serving" / "60").mkdir()
-    assert rollback(root) == 70
-    (warning,) = serving_warnings(root)  # 60 is older than 70
+    assert rollback(Root(root)) == 70
+    (warning,) = Root(root).versions.warnings()  # 60 is older than 70
     assert "99999999999 is no version" in warning

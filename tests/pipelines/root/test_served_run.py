@@ -3,7 +3,7 @@ import pytest
 from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from pipelines.root.rollback import rollback
 from pipelines.root.served_run import named_as_in_root, serving_run
 from tests.pushed_versions import write_version
@@ -22,7 +22,7 @@ def root(killed, tmp_path):
             config=config(**given).model_dump(mode="json"),
             version=str(version),
         )
-        RunRecords(root).write(record)
+        Root(root).records.write(record)
         base = root / "serving"
         write_version(Provenance(record.run_id, "m"), str(base / str(version)), str(base))
         return root
@@ -38,15 +38,15 @@ def config(data="jan.csv", label="y", **settings):
 def test_a_new_file_is_the_same_pipeline_under_the_name_that_it_has(root):
     path = root(1000)
     for data in ("feb.csv", "jan.csv", "other/jan.csv"):
-        assert named_as_in_root(path, config(data)).name == "jan"
+        assert named_as_in_root(Root(path), config(data)).name == "jan"
     given = root(2000, name="trips")
-    assert named_as_in_root(given, config("feb.csv")).name == "trips"
-    assert named_as_in_root(given, config("feb.csv", name="trips")).name == "trips"
+    assert named_as_in_root(Root(given), config("feb.csv")).name == "trips"
+    assert named_as_in_root(Root(given), config("feb.csv", name="trips")).name == "trips"
 
 
 def test_an_empty_root_takes_any_pipeline(tmp_path):
-    assert named_as_in_root(tmp_path, config(name="trips")).name == "trips"
-    assert serving_run(tmp_path) is None
+    assert named_as_in_root(Root(tmp_path), config(name="trips")).name == "trips"
+    assert serving_run(Root(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -69,26 +69,26 @@ def test_an_empty_root_takes_any_pipeline(tmp_path):
 def test_another_pipeline_is_refused(root, before, now, message):
     path = root(1000, **before)
     with pytest.raises(BadInputError, match=f"serves version 1000 of the pipeline.*{message}"):
-        named_as_in_root(path, config("feb.csv", **now))
+        named_as_in_root(Root(path), config("feb.csv", **now))
 
 
 def test_a_label_that_was_not_named_is_not_another_one(root):
-    assert named_as_in_root(root(1000), config(evaluator__label="y_xf")).name == "jan"
+    assert named_as_in_root(Root(root(1000)), config(evaluator__label="y_xf")).name == "jan"
     path = root(2000, evaluator__label="y_xf")
-    assert named_as_in_root(path, config("feb.csv")).name == "jan"
+    assert named_as_in_root(Root(path), config("feb.csv")).name == "jan"
 
 
 def test_what_serves_after_a_rollback_counts(root):
     root(1000, label="y")
     path = root(2000, label="z")
-    assert serving_run(path).version == "2000"
-    assert named_as_in_root(path, config(label="z")).data.label == "z"
-    rollback(path)
-    assert serving_run(path).version == "1000"
+    assert serving_run(Root(path)).version == "2000"
+    assert named_as_in_root(Root(path), config(label="z")).data.label == "z"
+    rollback(Root(path))
+    assert serving_run(Root(path)).version == "1000"
     with pytest.raises(BadInputError, match="received 'z'"):
-        named_as_in_root(path, config(label="z"))
+        named_as_in_root(Root(path), config(label="z"))
 
 
 def test_a_version_of_unknown_origin_takes_any_pipeline(tmp_path):
     (tmp_path / "serving/5").mkdir(parents=True)
-    assert named_as_in_root(tmp_path, config()).name == "jan"
+    assert named_as_in_root(Root(tmp_path), config()).name == "jan"

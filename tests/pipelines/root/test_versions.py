@@ -1,7 +1,7 @@
 import pytest
 
+from pipelines.root import Root
 from pipelines.root.rollback import rollback
-from pipelines.root.versions import serving_versions, serving_warnings, version_state
 from tests.pushed_versions import add_model
 
 
@@ -13,16 +13,16 @@ def root(tmp_path):
 
 
 def test_where_a_version_is(root):
-    rollback(root)
-    found = [version_state(root, version) for version in ("5", "70", "800", "9", None)]
+    rollback(Root(root))
+    found = [Root(root).versions.state(version) for version in ("5", "70", "800", "9", None)]
     assert found == ["kept", "serving", "withdrawn", "removed", None]
 
 
 def test_where_tf_serving_would_serve_something_else(root):
-    assert serving_warnings(root) == []
+    assert Root(root).versions.warnings() == []
     for name in ("900", "0800", "70x", "²"):
         (root / "serving" / name).mkdir()
-    assert serving_versions(root) == [5, 70, 800]
-    found = serving_warnings(root)
+    assert Root(root).versions.served() == [5, 70, 800]
+    found = Root(root).versions.warnings()
     assert [line.split(" is no version")[0].rpartition("/")[2] for line in found] == ["0800", "900"]
     assert "(here: 800)" in found[0]

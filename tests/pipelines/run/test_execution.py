@@ -21,11 +21,10 @@ from components.pusher.provenance import Provenance
 from pipelines.cache.outcome import CacheOutcome
 from pipelines.errors import RunFailedError
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 from pipelines.root.metadata import cleanup
 from pipelines.root.metadata import store as metadata_store
-from pipelines.root.metadata.place import sqlite_file
-from pipelines.root.records import RunRecords
-from pipelines.root.schema.root_schema import read_root_schema
+from pipelines.root.metadata.place import MetadataPlace
 from pipelines.run import execution as run_execution
 from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, start_record
@@ -142,11 +141,11 @@ def run(data, tmp_path, display):
 
     def execute_plan(*settings, **former):
         plan = plan_run(
-            RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
+            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
             display,
         )
         plan = replace(plan, **former)
-        recorder = RunRecorder(RunRecords(tmp_path / "root"), start_record(plan), display)
+        recorder = RunRecorder(Root(tmp_path / "root"), start_record(plan), display)
         runner = AllAtOnce()
         return lambda: execute(plan, runner, recorder, Progress(display)), recorder, runner
 
@@ -201,14 +200,14 @@ def test_the_schema_of_the_first_pushed_run_is_the_roots(leave, run, tmp_path, m
     def run_and_push(launcher, component):
         run_component(launcher, component)
         if component.id == "Pusher":
-            assert read_root_schema(root) is None
+            assert Root(root).schema.read() is None
             prepared.append((root / f".schema-{run_id}" / "schema.pbtxt").is_file())
             push(root, run_id)
 
     monkeypatch.setattr(FakeLauncher, "run", run_and_push)
     start()
     assert prepared == [True]  # before the push
-    found = read_root_schema(root)
+    found = Root(root).schema.read()
     assert (found.origin.run_id, found.types) == (run_id, {"x": "FLOAT", "y": "INT"})
     assert found.origin.kinds == {"x": "number", "y": "number"}
     (label,) = (item for item in found.schema.feature if item.name == "y")
@@ -220,7 +219,7 @@ def test_a_run_that_pushes_nothing_leaves_no_schema(leave, run, tmp_path):
     leave(PASSED, version=None)
     start, _, _ = run()
     start()
-    assert read_root_schema(tmp_path / "root") is None
+    assert Root(tmp_path / "root").schema.read() is None
     assert sorted((tmp_path / "root").glob(".schema-*")) == []
 
 
@@ -231,7 +230,7 @@ def test_a_run_with_a_schema_of_the_users_leaves_none(leave, run, tmp_path):
     start, recorder, _ = run(f"schema.path={file}")
     push(tmp_path / "root", recorder.record.run_id)
     start()
-    assert read_root_schema(tmp_path / "root") is None
+    assert Root(tmp_path / "root").schema.read() is None
 
 
 def test_a_model_that_is_not_blessed(leave, run):
@@ -294,7 +293,7 @@ def test_a_baseline_that_is_worse_than_when_it_was_pushed_is_noted(leave, run, k
         metrics={"auc": 0.95},
         intervals={"auc": (0.93, 0.97)},
     )
-    RunRecords(root).write(former)
+    Root(root).records.write(former)
     write_version(Provenance(former.run_id, "m"), str(root / "serving/1000"), str(root / "serving"))
     start, recorder, _ = run()
     start()
@@ -361,10 +360,10 @@ def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatc
 def metadata(monkeypatch, tmp_path):
     """A stand-in for ML Metadata: the Trainer's output and the fingerprints of former runs, by run id."""
     (tmp_path / "root/metadata").mkdir(parents=True)
-    sqlite_file(tmp_path / "root").touch()
+    Root(tmp_path / "root").metadata.sqlite_file.touch()
+    monkeypatch.setattr(MetadataPlace, "open", lambda self, settings=None: None)
     said = {"outputs": {}, "fingerprints": {}}
     for name, function in {
-        "open_store": lambda root, settings=None: None,
         "relocate_artifacts": lambda *arguments: 0,
         "cancel_killed_executions": lambda *arguments: [],
         "output_of": lambda store, run_id, *arguments: said["outputs"].get(run_id),

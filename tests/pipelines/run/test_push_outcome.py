@@ -2,6 +2,7 @@ import pytest
 from tfx.types.standard_artifacts import PushedModel
 
 from components.evaluator.gate.verdict import Verdict
+from pipelines.root import Root
 from pipelines.root.records import RunOutcome
 from pipelines.run.push_outcome import push_outcome
 from tests.pushed_versions import add_model
@@ -17,7 +18,7 @@ def outcome(tmp_path):
             else:
                 pushed.set_string_custom_property(name, value)
         Verdict(not failures, {}, list(failures)).write(str(tmp_path))
-        return push_outcome(pushed, str(tmp_path), tmp_path)
+        return push_outcome(pushed, str(tmp_path), Root(tmp_path))
 
     return make
 

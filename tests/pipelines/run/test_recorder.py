@@ -3,15 +3,16 @@ import pytest
 from components.pusher.provenance import Provenance
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 from pipelines.root.check_records import check_records
-from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
+from pipelines.root.records import ComponentRecord, RunOutcome
 from pipelines.run.recorder import RunRecorder, start_record
 from tests.pushed_versions import write_version
 
 
 @pytest.fixture
 def plan(data, tmp_path, display):
-    return plan_run(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
+    return plan_run(RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display)
 
 
 def test_the_record_of_a_new_run(plan, killed, tmp_path):
@@ -27,7 +28,7 @@ def test_the_record_of_a_new_run(plan, killed, tmp_path):
 
 def test_the_spans_are_recorded(spans, tmp_path, display):
     request = RunRequest(
-        root=tmp_path / "root", data=spans, label="y", settings=("data.spans=8..9",)
+        root=Root(tmp_path / "root"), data=spans, label="y", settings=("data.spans=8..9",)
     )
     assert start_record(plan_run(request, display)).spans == (
         {"span": 8, "version": 1, "num_files": 1},
@@ -38,7 +39,7 @@ def test_the_spans_are_recorded(spans, tmp_path, display):
 def test_the_baseline_is_what_served_before_the_run_and_not_what_it_pushed_itself(plan, killed):
     from dataclasses import replace
 
-    base = plan.root / "serving"
+    base = plan.root.serving
     for version, run_id in ((1000, "a"), (2000, "b"), (3000, killed.run_id)):
         write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
     assert start_record(plan).baseline_version == "3000"
@@ -57,7 +58,10 @@ def test_the_tick_of_a_schedule_stays_with_its_run(data, tmp_path, display, kill
     from dataclasses import replace
 
     request = RunRequest(
-        root=tmp_path / "root", data=str(data), label="y", scheduled_by="nightly/20260131T030000Z"
+        root=Root(tmp_path / "root"),
+        data=str(data),
+        label="y",
+        scheduled_by="nightly/20260131T030000Z",
     )
     plan = plan_run(request, display)
     record = start_record(plan)
@@ -72,13 +76,13 @@ def test_the_tick_of_a_schedule_stays_with_its_run(data, tmp_path, display, kill
 
 
 def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
-    records = RunRecords(tmp_path / "root")
-    recorder = RunRecorder(records, start_record(plan), display)
-    assert [record.status for record in records.read_all()] == ["running"]
+    root = Root(tmp_path / "root")
+    recorder = RunRecorder(root, start_record(plan), display)
+    assert [record.status for record in root.records.read_all()] == ["running"]
     recorder.note("some rows are left out")
     recorder.add_component(ComponentRecord("Transform", "finished", 1.5))
     recorder.add_component(ComponentRecord("Trainer", "failed", 0.5))
-    (record,) = records.read_all()
+    (record,) = root.records.read_all()
     assert record.notes == ("some rows are left out",)
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
@@ -86,11 +90,11 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     recorder.add_verdict(
         {"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",)
     )
-    (record,) = records.read_all()
+    (record,) = root.records.read_all()
     assert (record.status, record.metrics) == ("running", {"auc": 0.9})
     assert (record.checks, record.not_checked) == ((check,), ("the loss",))
     recorder.end(RunOutcome("pushed", version="7"))
-    (record,) = records.read_all()
+    (record,) = root.records.read_all()
     assert (record.status, record.version, record.metrics) == ("pushed", "7", {"auc": 0.9})
     assert (record.baseline_metrics, record.slices) == ({"auc": 0.8}, {"x:1": {"auc": None}})
     assert record.finished >= record.started
@@ -108,13 +112,13 @@ def test_what_a_run_is_made_of_is_recorded(plan, data):
 
 
 def test_details_and_the_graph_reach_the_report(plan, display, tmp_path):
-    records = RunRecords(tmp_path / "root")
-    recorder = RunRecorder(records, start_record(plan), display)
+    root = Root(tmp_path / "root")
+    recorder = RunRecorder(root, start_record(plan), display)
     recorder.add_graph({"StatisticsGen": ["CsvExampleGen"], "CsvExampleGen": []})
     drift = [{"split": "train", "column": "x", "measure": "l_infty", "value": 0.25, "limit": 0.1}]
     recorder.add_details("anomalies", {"found": [], "drift": drift})
     recorder.end(RunOutcome("failed", reason="no space"))
-    (record,) = records.read_all()
+    (record,) = root.records.read_all()
     assert record.graph["StatisticsGen"] == ["CsvExampleGen"]
     page = (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert "L-infinity distance" in page
@@ -122,25 +126,25 @@ def test_details_and_the_graph_reach_the_report(plan, display, tmp_path):
 
 
 def test_the_root_is_tidied_behind_the_record_and_before_the_pages(plan, display, tmp_path):
-    records = RunRecords(tmp_path / "root")
-    recorder = RunRecorder(records, start_record(plan), display)
+    root = Root(tmp_path / "root")
+    recorder = RunRecorder(root, start_record(plan), display)
     seen = []
 
     def tidy():
-        (record,) = records.read_all()
-        seen.append((record.status, sorted(file.suffix for file in records.folder.iterdir())))
+        (record,) = root.records.read_all()
+        seen.append((record.status, sorted(file.suffix for file in root.runs.iterdir())))
 
     recorder.end(RunOutcome("failed", reason="no space"), tidy)
     assert seen == [("failed", [".json"])]
-    assert (records.folder / "index.html").exists()
+    assert (root.runs / "index.html").exists()
 
 
 def test_a_report_that_cannot_be_made_does_not_cost_the_record(plan, display, shown, tmp_path):
-    records = RunRecords(tmp_path / "root")
-    recorder = RunRecorder(records, start_record(plan), display)
+    root = Root(tmp_path / "root")
+    recorder = RunRecorder(root, start_record(plan), display)
     recorder.add_details("anomalies", {"found": "not what it should be"})
     recorder.end(RunOutcome("pushed", version="7"))
-    (record,) = records.read_all()
+    (record,) = root.records.read_all()
     assert (record.status, record.version, record.report) == ("pushed", "7", None)
     assert record.notes[-1].startswith("the report could not be made: TypeError")
     assert "the report could not be made" in shown.getvalue()

@@ -8,9 +8,8 @@ from components.pusher.provenance import Provenance
 from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
+from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.lock import LOCAL_KUBEFLOW, is_locked, locked
-from pipelines.root.records import RunRecords
 from pipelines.run import recorder
 from pipelines.run import run as run_module
 from pipelines.run.run import run
@@ -30,7 +29,7 @@ class RecordingRunner(Runner):
 
     def run(self, launcher):
         self.components = [component.id for component in launcher.components]
-        self.statuses = [record.status for record in read_runs(self.root)]
+        self.statuses = [record.status for record in read_runs(Root(self.root))]
         if isinstance(self.error, signal.Signals):
             signal.raise_signal(self.error)
         raise self.error
@@ -48,7 +47,9 @@ def run_with(data, tmp_path, display, monkeypatch):
     def run_it(error):
         runner = RecordingRunner(tmp_path / "root", error)
         monkeypatch.setitem(RUNNERS, "recording", runner)
-        request = RunRequest(root=tmp_path / "root", data=str(data), label="y", runner="recording")
+        request = RunRequest(
+            root=Root(tmp_path / "root"), data=str(data), label="y", runner="recording"
+        )
         return run(request, Progress(display), NoCapture()), runner
 
     return run_it
@@ -67,14 +68,15 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
     }  # fmt: skip
     assert runner.statuses == ["running"]
     assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")
-    assert read_runs(tmp_path / "root") == [record]
+    assert read_runs(Root(tmp_path / "root")) == [record]
 
 
 def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, monkeypatch):
     runner = RecordingRunner(tmp_path / "root", RunFailedError("Trainer", "stopped"))
     monkeypatch.setitem(RUNNERS, "recording", runner)
     request = RunRequest(
-        root=tmp_path / "root", data=spans, label="y", runner="recording", settings=("data.spans=last 2",)
+        root=Root(tmp_path / "root"), data=spans, label="y", runner="recording",
+        settings=("data.spans=last 2",),
     )  # fmt: skip
     record = run(request, Progress(display), NoCapture())
     said = f"data: spans 9..10 (version 1) of {spans}"
@@ -103,7 +105,7 @@ def test_however_a_run_ends_its_record_and_report_say_so(
         reason,
     )
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
-    assert not is_locked(tmp_path / "root")
+    assert not Root(tmp_path / "root").lock.is_held()
 
 
 @pytest.mark.parametrize("moment", ["after the push", "as the record is written", "in the pages"])
@@ -114,7 +116,7 @@ def test_a_run_that_has_pushed_before_a_signal_says_so(
 
     class PushingRunner(Runner):
         def run(self, launcher):
-            run_id = RunRecords(root).read_all()[-1].run_id
+            run_id = Root(root).records.read_all()[-1].run_id
             base = root / "serving"
             write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
             if moment == "after the push":
@@ -133,13 +135,13 @@ def test_a_run_that_has_pushed_before_a_signal_says_so(
     if moment == "in the pages":
         monkeypatch.setattr(recorder, "write_pages", with_signal(recorder.write_pages))
     monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
-    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    request = RunRequest(root=Root(root), data=str(data), label="y", runner="pushing")
     record = run(request, Progress(display), NoCapture())
     line = record.summary()
     assert (line["status"], line["version"]) == ("pushed", "1000")
     assert line["run_id"] is not None
     assert cli._exit_code(record) == 0
-    assert read_runs(root) == [record]
+    assert read_runs(Root(root)) == [record]
 
 
 def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
@@ -147,7 +149,7 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
 
     class PushingRunner(Runner):
         def run(self, launcher):
-            run_id = RunRecords(root).read_all()[-1].run_id
+            run_id = Root(root).records.read_all()[-1].run_id
             version = str(1000 + len(run_ids))
             base = root / "serving"
             write_version(Provenance(run_id, str(root)), str(base / version), str(base))
@@ -156,14 +158,14 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
     monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
     for number in range(4):
         request = RunRequest(
-            root=root, data=str(data), label="y", runner="pushing",
+            root=Root(root), data=str(data), label="y", runner="pushing",
             settings=("retention.runs=2", f"trainer.train_steps={number + 1}"),
         )  # fmt: skip
         record = run(request, Progress(display), NoCapture())
         run_ids.append(record.run_id)
         if number == 1:
             shutil.rmtree(root / "serving" / "1000")  # as the Pusher does
-    kept = [one.run_id for one in RunRecords(root).read_all()]
+    kept = [one.run_id for one in Root(root).records.read_all()]
     assert run_ids[0] not in kept
     assert dead_links(root / "runs") == []
     index = (root / "runs" / "index.html").read_text()
@@ -171,7 +173,7 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
     assert f'"run-{run_ids[-1]}"' in index
     assert index.count("<strong>serves</strong>") == 1
     # The page of the version that served before was made again: it serves no more.
-    (before,) = (one for one in RunRecords(root).read_all() if one.run_id == run_ids[2])
+    (before,) = (one for one in Root(root).records.read_all() if one.run_id == run_ids[2])
     page = (root / "runs" / f"{before.run_id}.html").read_text()
     assert f"{before.version} (kept when this page was made)" in page
     assert f"{before.version} (serving" not in page
@@ -181,7 +183,7 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
 def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_path, is_bad_input):
     record, _ = run_with(RunFailedError("CsvExampleGen", "no rows", is_bad_input=is_bad_input))
     assert record.status == "failed"
-    assert read_runs(tmp_path / "root") == [record]
+    assert read_runs(Root(tmp_path / "root")) == [record]
     assert cli._exit_code(record) == (2 if is_bad_input else 1)
     shown = []
     cli._say_outcome(shown.append, record)
@@ -197,22 +199,22 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
     assert not any("--resume" in line for line in shown)
 
 
-@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+@pytest.mark.parametrize("name", ["own", "local_kubeflow"])
 def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     with (
-        locked(tmp_path / "root", name=name),
+        getattr(Root(tmp_path / "root").lock, name).held(),
         pytest.raises(BadInputError, match="Another run is going on"),
     ):
         run_with(AssertionError("must not run"))
-    assert read_runs(tmp_path / "root") == []
+    assert read_runs(Root(tmp_path / "root")) == []
 
 
-@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+@pytest.mark.parametrize("name", ["own", "local_kubeflow"])
 def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display, name):
     root = tmp_path / "root"
-    request = RunRequest(root=root, data=str(tmp_path / "nothing.csv"), label="y")
+    request = RunRequest(root=Root(root), data=str(tmp_path / "nothing.csv"), label="y")
     with (
-        locked(root, name=name),
+        getattr(Root(root).lock, name).held(),
         pytest.raises(BadInputError, match="Another run is going on"),
     ):
         run(request, Progress(display), NoCapture())
@@ -228,7 +230,7 @@ def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display,
     ],
 )
 def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, message):
-    request = {"root": tmp_path / "root", "data": str(data), "label": "y", **changes}
+    request = {"root": Root(tmp_path / "root"), "data": str(data), "label": "y", **changes}
     with pytest.raises(BadInputError, match=message):
         run(RunRequest(**request), Progress(display), NoCapture())
     assert not (tmp_path / "root").exists()
@@ -240,12 +242,12 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
     class PushingRunner(Runner):
         def run(self, launcher):
             base = root / "serving"
-            run_id = RunRecords(root).read_all()[-1].run_id
+            run_id = Root(root).records.read_all()[-1].run_id
             write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
             raise OSError("disk full")
 
     monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
-    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    request = RunRequest(root=Root(root), data=str(data), label="y", runner="pushing")
     record = run(request, Progress(display), NoCapture())
     assert (record.status, record.version) == ("pushed", "1000")
     assert record.reason == "after the push: OSError: disk full"
@@ -270,7 +272,11 @@ def run_first(data, tmp_path, display, monkeypatch):
     def run_it(happens, *settings):
         monkeypatch.setitem(RUNNERS, "first", FirstComponentRunner(happens))
         request = RunRequest(
-            root=tmp_path / "root", data=str(data), label="y", runner="first", settings=settings
+            root=Root(tmp_path / "root"),
+            data=str(data),
+            label="y",
+            runner="first",
+            settings=settings,
         )
         return run(request, Progress(display), NoCapture())
 

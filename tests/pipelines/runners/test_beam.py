@@ -2,6 +2,7 @@ import pytest
 
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.runners.beam import BeamRunner
 
 DATAFLOW = {
@@ -39,6 +40,6 @@ def test_further_options_go_before_those_of_the_engine(tmp_path):
     config = BeamConfig.model_validate(
         {"direct": {"workers": 3}, "args": ["--direct_num_workers=2", "--direct_running_mode=x"]}
     )
-    with BeamRunner().beam_options(config, tmp_path) as options:
+    with BeamRunner().beam_options(config, Root(tmp_path)) as options:
         given = [option for option in options if "direct_num_workers" in option]
     assert given == ["--direct_num_workers=3", "--direct_num_workers=2"]

@@ -3,7 +3,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
@@ -156,7 +157,7 @@ def ledger(root):
 @pytest.fixture
 def scheduler(root, clock, stop, runs, told):
     return Scheduler(
-        root,
+        Root(root),
         clock,
         stop,
         start=runs.start,
@@ -170,8 +171,8 @@ def record(root, killed):
 
     def write(run_id, **fields):
         made = RunRecord(**{**vars(killed), "run_id": run_id, **fields})
-        RunRecords(root).write(made)
+        Root(root).records.write(made)
         return made
 
-    RunRecords(root).folder.joinpath(f"{killed.run_id}.json").unlink()
+    Root(root).records.folder.joinpath(f"{killed.run_id}.json").unlink()
     return write

@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pipelines import atomic_files as files
+from pipelines.root import Root
 from pipelines.scheduling import ledger, memory, receivers, run_process, scheduler, store
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.notify import letter, outbox
@@ -89,7 +90,7 @@ def main():
             stream.write(json.dumps(content) + "\n")
 
     made = scheduler.Scheduler(
-        root,
+        Root(root),
         clock,
         stop,
         command=command,

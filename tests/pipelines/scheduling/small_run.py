@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+from pipelines.root import Root
 from pipelines.root.history import mark_killed, unfinished_run
-from pipelines.root.lock import locked
-from pipelines.root.records import RunRecord, RunRecords, new_run_id, utc_now
+from pipelines.root.records import RunRecord, new_run_id, utc_now
 
 
 def wait_if(where, root):
@@ -28,10 +28,10 @@ def wait_if(where, root):
 def main():
     root, tick, resume = Path(sys.argv[1]), sys.argv[2], "--resume" in sys.argv
     wait_if("before", root)
-    with locked(root):
-        records = RunRecords(root)
-        unfinished = unfinished_run(root) if resume else None
-        mark_killed(root)
+    with Root(root).lock.own.held():
+        records = Root(root).records
+        unfinished = unfinished_run(Root(root)) if resume else None
+        mark_killed(Root(root))
         record = unfinished or RunRecord(
             run_id=new_run_id(records.read_all()),
             name="trips",

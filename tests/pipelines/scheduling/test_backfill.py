@@ -3,13 +3,14 @@ import shutil
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.backfill import plan_backfill
 from pipelines.scheduling.tick_runner import StoppedError, TickRunner
 
 
 @pytest.fixture
 def runner(root, clock, stop, scheduler, runs):
-    return TickRunner(root, clock, stop, scheduler, start=runs.start)
+    return TickRunner(Root(root), clock, stop, scheduler, start=runs.start)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.store import ScheduleStore
 
@@ -32,7 +32,7 @@ def scheduler_with(root, make_schedule, config_file):
     config_file.write_text(
         config_file.read_text() + 'on = ["pushed", "missed", "failed"]\ntimeout_secs = 5\n'
     )
-    ScheduleStore(root).write(make_schedule(missed="catch-up"))
+    ScheduleStore(Root(root)).write(make_schedule(missed="catch-up"))
 
     def run(number, how):
         words = [sys.executable, str(PROGRAM), str(root), str(number), how]
@@ -50,7 +50,7 @@ def holds(root):
     assert [(tick.state, tick.status, tick.failures) for tick in ledger.ticks()] == [
         ("done", "pushed", 0)
     ] * 2
-    records = RunRecords(root).read_all()
+    records = Root(root).records.read_all()
     assert [record.status for record in records] == ["pushed"] * 2
     assert {tick.run_id for tick in ledger.ticks()} == {record.run_id for record in records}
     told = [json.loads(line) for line in (root.parent / "told.jsonl").read_text().splitlines()]

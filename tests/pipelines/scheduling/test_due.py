@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from pipelines.root import Root
 from pipelines.scheduling.due import find_due, handled_until, next_time
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.span_arrival import Arrival
@@ -14,7 +15,7 @@ def at(minutes):
 
 
 def due(schedule, ledger, minutes, arrivals=()):
-    return find_due(schedule, ledger, at(minutes), ledger.folder, lambda *_: arrivals)
+    return find_due(schedule, ledger, at(minutes), Root(ledger.folder), lambda *_: arrivals)
 
 
 def num_skipped(found):

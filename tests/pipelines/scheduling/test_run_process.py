@@ -4,6 +4,7 @@ import signal
 import sys
 import time
 
+from pipelines.root import Root
 from pipelines.scheduling.locks import is_run_going_on, take_run_lock
 from pipelines.scheduling.run_process import (
     Launch,
@@ -29,13 +30,13 @@ def test_the_command_has_the_settings_of_the_schedule_but_no_notify(make_schedul
         settings=("notify.webhook=https://a/SECRET", "trainer.seed=7"), runner="beam"
     )
     tick = Tick("trips", "span-8", "2026-01-31T10:00:00+00:00", spans="last 2 to 8")
-    command = run_command(schedule, tick, root, True)
+    command = run_command(schedule, tick, Root(root), True)
     assert command[1:5] == ("-m", "pipelines", "run", "--config")
     assert command[5:] == (
         *(schedule.config, "--set", "trainer.seed=7", "--set", "data.spans=last 2 to 8"),
         *("--root", str(root), "--runner", "beam", "--scheduled-by", "trips/span-8", "--resume"),
     )
-    plain = run_command(make_schedule(), tick.changed(spans=None), root, False)
+    plain = run_command(make_schedule(), tick.changed(spans=None), Root(root), False)
     assert "--set" not in plain
     assert "--resume" not in plain
 

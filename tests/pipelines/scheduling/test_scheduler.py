@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from pipelines.config.notify import NotifyConfig
+from pipelines.root import Root
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.notify.delivery import DeliveryError
@@ -138,7 +139,7 @@ def test_a_receiver_that_is_down_fails_no_run_and_is_told_later(
             raise DeliveryError("mail is down")
         sent.append(content)
 
-    scheduler = Scheduler(root, clock, stop, start=runs.start, deliver=deliver)
+    scheduler = Scheduler(Root(root), clock, stop, start=runs.start, deliver=deliver)
     scheduler.store.write(make_schedule(every_secs=3_600))
     runs.outcomes = [{"run_id": "r", "status": "not_blessed", "reason": "worse"}]
     clock.pass_by(3_600)
@@ -157,7 +158,11 @@ def test_who_is_told_when_the_configuration_cannot_be_read(
 ):
     sent = []
     scheduler = Scheduler(
-        root, clock, stop, start=runs.start, deliver=lambda config, _: sent.append(config.command)
+        Root(root),
+        clock,
+        stop,
+        start=runs.start,
+        deliver=lambda config, _: sent.append(config.command),
     )
     fail = {"run_id": None, "status": "failed", "error": "bad_input"}
     runs.outcomes = [fail, fail, fail]
@@ -271,10 +276,14 @@ def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
     monkeypatch.setattr(Ledger.fold, "__defaults__", (kept,))
 
     def work():  # each time a scheduler that was just started
-        run_for(Scheduler(root, clock, stop, start=runs.start, deliver=print), clock, stop, 70)
+        run_for(
+            Scheduler(Root(root), clock, stop, start=runs.start, deliver=print), clock, stop, 70
+        )
 
     (tmp_path / "span-9").rename(tmp_path / "held-back")
-    ScheduleStore(root).write(make_schedule(on_new_span=True, missed="catch-up", poll_secs=20))
+    ScheduleStore(Root(root)).write(
+        make_schedule(on_new_span=True, missed="catch-up", poll_secs=20)
+    )
     work()
     for number in (11, 12, 13):
         shutil.copytree(tmp_path / "span-10", tmp_path / f"span-{number}")

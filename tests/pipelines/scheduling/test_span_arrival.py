@@ -7,8 +7,7 @@ import pytest
 
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.root.pruned_runs import PrunedRuns
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.span_arrival import (
     check_has_windows,
@@ -82,7 +81,7 @@ def new(ledger, root):
     """Returns a function that returns the spans that are new to a schedule."""
 
     def find(schedule):
-        found = new_arrivals(schedule, ledger, root, find_arrivals)
+        found = new_arrivals(schedule, ledger, Root(root), find_arrivals)
         return [one.selection for one in found.arrivals]
 
     return find
@@ -97,10 +96,10 @@ def test_of_the_spans_before_the_first_run_the_newest_is_run(
 ):
     schedule = make_schedule(on_new_span=True, missed="catch-up")
     assert new(schedule) == ["10"]
-    assert note_old_spans(schedule, ledger, root, find_arrivals) == 2
+    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 2
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-12")
     assert new(schedule) == ["10", "12"]  # both, though no scheduler was working
-    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
 
 
 def test_of_a_root_with_runs_the_spans_above_the_last_are_run(
@@ -111,7 +110,7 @@ def test_of_a_root_with_runs_the_spans_above_the_last_are_run(
     assert new(schedule) == ["10"]
     record("20260131-100001", status="unchanged", spans=(span(8),))
     assert new(schedule) == ["9", "10"]
-    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
     assert new(schedule) == ["9", "10"]
 
 
@@ -122,7 +121,7 @@ def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, ledger, root, rec
     assert new(schedule) == ["9", "10"]
     record("20260131-100001", status="not_blessed", spans=(span(9), span(10)))
     assert new(schedule) == []
-    PrunedRuns(root).add(RunRecords(root).read_all())  # also when its record is removed
+    Root(root).pruned.add(Root(root).records.read_all())  # also when its record is removed
     (root / "runs" / "20260131-100001.json").unlink()
     assert new(schedule) == []
     shutil.copytree(tmp_path / "span-9" / "v1", tmp_path / "span-9" / "v2")
@@ -134,12 +133,12 @@ def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, ledger, root, rec
 def test_a_missing_folder_of_the_data_settles_nothing(make_schedule, ledger, root, tmp_path):
     path = f"data.path={tmp_path}/volume/span-{{SPAN}}/v{{VERSION}}"
     schedule = make_schedule(on_new_span=True, settings=(path,))
-    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
     assert KnownSpans(ledger.folder).read() is None
     (tmp_path / "volume").mkdir()
     for number in (8, 9, 10):
         (tmp_path / f"span-{number}").rename(tmp_path / "volume" / f"span-{number}")
-    assert note_old_spans(schedule, ledger, root, find_arrivals) == 2
+    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 2
 
 
 def test_an_empty_folder_of_the_data_makes_all_that_follow_new(
@@ -148,7 +147,7 @@ def test_an_empty_folder_of_the_data_makes_all_that_follow_new(
     schedule = make_schedule(
         on_new_span=True, settings=(f"data.path={tmp_path}/span-{{SPAN}}/w{{VERSION}}",)
     )
-    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
     for number in (8, 9, 10):
         (tmp_path / f"span-{number}" / "v1").rename(tmp_path / f"span-{number}" / "w1")
     assert new(schedule) == ["8", "9", "10"]

@@ -6,6 +6,7 @@ import pytest
 from pipelines.atomic_files import write_json
 from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.memory import read_memory
 from pipelines.scheduling.store import ScheduleStore
@@ -15,7 +16,7 @@ from tests.pipelines.scheduling.conftest import START
 
 @pytest.fixture
 def store(root):
-    return ScheduleStore(root)
+    return ScheduleStore(Root(root))
 
 
 def test_schedules_are_kept_as_readable_files(store, make_schedule):
@@ -88,7 +89,7 @@ def test_who_is_told_is_in_a_file_that_others_cannot_read(store, make_schedule):
         settings=("notify.command=tell SECRET", "trainer.train_steps=5"),
     )
     store.write(schedule)
-    assert "SECRET" not in readable_by_others(store.root)
+    assert "SECRET" not in readable_by_others(store.root.path)
     read = store.read("trips")
     assert read.notify.webhook == SECRET
     assert set(read.settings) == set(schedule.settings)
@@ -106,7 +107,7 @@ def test_what_a_former_version_wrote_is_hidden_and_kept(store, make_schedule):
     assert read_memory(state.parent).told_missed == "20260131"
     store.hide_receivers()
     store.hide_receivers()
-    assert "SECRET" not in readable_by_others(store.root)
+    assert "SECRET" not in readable_by_others(store.root.path)
     assert read_memory(state.parent).told_missed == "20260131"
     read = store.read("trips")
     assert (read.notify.webhook, read.notify.command) == (SECRET, None)  # the newest that was known

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pipelines.root.lock import locked
+from pipelines.root import Root
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.tick_runner import MAX_STARTS_LEFT, StoppedError, TickRunner
 from pipelines.scheduling.ticks import time_tick
@@ -35,7 +35,7 @@ def listener():
 
 @pytest.fixture
 def runner(root, clock, stop, listener, runs):
-    return TickRunner(root, clock, stop, listener, start=runs.start)
+    return TickRunner(Root(root), clock, stop, listener, start=runs.start)
 
 
 def failed(root, record, tick=TICK, run_id="20260131-100000", **line):
@@ -230,7 +230,7 @@ def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
 
 
 def test_another_run_has_the_root(runner, ledger, runs, clock, make_schedule, root):
-    holder = locked(root)
+    holder = Root(root).lock.own.held()
     holder.__enter__()
     clock.at_sleep = lambda: len(clock.naps) == 3 and holder.__exit__(None, None, None)
     assert runner.run(make_schedule(), ledger, TICK).status == "pushed"

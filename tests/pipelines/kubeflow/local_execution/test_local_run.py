@@ -12,12 +12,10 @@ from pipelines.errors import BadInputError
 from pipelines.kubeflow.local_execution import local_run
 from pipelines.kubeflow.local_execution.local_run import TaskDisplay, as_seen_here, run_locally
 from pipelines.plan.inputs import RunRequest
+from pipelines.root import Root
 from pipelines.root.history import read_runs, run_of_version
-from pipelines.root.lock import LOCAL_KUBEFLOW, locked
-from pipelines.root.records import RunRecords
 from pipelines.root.rollback import rollback
 from pipelines.root.schema.acceptance import accept_schema
-from pipelines.root.versions import serving_versions
 from pipelines.terminal.progress import PlainDisplay, Progress
 from tests.pipelines.root.test_records import RECORD
 
@@ -56,11 +54,11 @@ def test_a_model_is_pushed_and_the_run_recorded_as_a_local_one(first, root):
     assert [row["name"] for row in first.columns] == ["size", "color", "sold"]
     assert Path(first.report).is_file()
     assert Path(first.log).is_file()
-    (version,) = serving_versions(root)
+    (version,) = Root(root).versions.served()
     assert first.version == str(version)
     assert (root / "serving" / first.version / "saved_model.pb").is_file()
     assert (root / "schema" / "schema.pbtxt").is_file()
-    assert read_runs(root)[0].run_id == first.run_id
+    assert read_runs(Root(root))[0].run_id == first.run_id
     assert not list((root / "kubeflow").iterdir())  # the steps' files for each other
 
 
@@ -113,7 +111,7 @@ def test_a_threshold_that_is_not_reached(tmp_path, run_here, little_settings):
     record = run_here(tmp_path / "root", *little_settings, bound)
     assert record.status == "not_blessed"
     assert "auc" in record.reason
-    assert not serving_versions(tmp_path / "root")
+    assert not Root(tmp_path / "root").versions.served()
     assert not list((tmp_path / "root").glob("kept/*"))
 
 
@@ -122,7 +120,7 @@ def test_data_that_cannot_be_used_leave_no_run(tmp_path, run_here, little_settin
         BadInputError, match=r"nothing\.csv on this .*here, pass --set data\.path=FILE"
     ):
         run_here(tmp_path / "root", *little_settings, f"data.path={tmp_path / 'nothing.csv'}")
-    assert read_runs(tmp_path / "root") == []
+    assert read_runs(Root(tmp_path / "root")) == []
 
 
 def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(
@@ -136,8 +134,12 @@ def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(
 
 def test_one_run_at_a_time(tmp_path, run_here, little_settings):
     root = tmp_path / "root"
-    for name in (".lock", LOCAL_KUBEFLOW):
-        with locked(root, name=name), pytest.raises(BadInputError, match="Another run is going on"):
+    lock = Root(root).lock
+    for part in (lock.own, lock.local_kubeflow):
+        with (
+            part.held(),
+            pytest.raises(BadInputError, match="Another run is going on"),
+        ):
             run_here(root, *little_settings)
     assert not (root / "logs").exists()
 
@@ -179,17 +181,17 @@ def test_users_code_that_fails_names_the_line(tmp_path, run_here, little_setting
     assert "kubeflow-" in record.log
     assert Path(record.log).name == "transform.log"
     assert Path(record.log).read_text().rstrip().endswith(record.reason)
-    assert read_runs(tmp_path / "root")[0].log == record.log
+    assert read_runs(Root(tmp_path / "root"))[0].log == record.log
     assert statuses(record)["Transform"] == "failed"
 
 
 def test_a_rollback_is_what_the_next_run_is_compared_with(first, root, run_here, little_settings):
-    version = str(serving_versions(root)[-1])  # of the first run, or of one with a parameter
-    served = run_of_version(root, version)
+    version = str(Root(root).versions.served()[-1])  # of the first run, or of one with a parameter
+    served = run_of_version(Root(root), version)
     other = run_here(root, *little_settings, "trainer.seed=5", *UNCHECKED)
     assert other.status == "pushed"
     assert other.baseline_version == version
-    rollback(root)
+    rollback(Root(root))
     third = run_here(root, *little_settings, "trainer.seed=6")
     assert third.baseline_version == version
     assert third.baseline_metrics["auc"] == pytest.approx(served.metrics["auc"], abs=1e-9)
@@ -197,9 +199,9 @@ def test_a_rollback_is_what_the_next_run_is_compared_with(first, root, run_here,
 
 def test_plan_shows_what_it_has_noted(tmp_path):
     notes = ("data: span 8 of /mnt/span-{SPAN}", "zip: leading zeros")
-    RunRecords(tmp_path).write(RECORD.changed(kubeflow_run="k-1", notes=notes))
+    Root(tmp_path).records.write(RECORD.changed(kubeflow_run="k-1", notes=notes))
     out = io.StringIO()
-    shown = TaskDisplay(Progress(PlainDisplay(out)), tmp_path, "k-1")
+    shown = TaskDisplay(Progress(PlainDisplay(out)), Root(tmp_path), "k-1")
     shown.task_finished("Trainer", False, 2.0)
     assert "span" not in out.getvalue()
     shown.task_finished("Plan", False, 2.0)
@@ -215,7 +217,7 @@ def test_a_training_job_that_is_not_used_is_told(tmp_path, little_settings, monk
 
     def shown(*further):
         out = io.StringIO()
-        request = RunRequest(root=tmp_path / "root", settings=(*settings, *further))
+        request = RunRequest(root=Root(tmp_path / "root"), settings=(*settings, *further))
         with pytest.raises(BadInputError, match="far enough"):
             run_locally(request, Progress(PlainDisplay(out)), {})
         return out.getvalue()
@@ -233,7 +235,7 @@ def test_data_of_a_parameter_are_not_looked_for_here(tmp_path, little_settings, 
 
     monkeypatch.setattr(local_run, "compile_pipeline", stop)
     nowhere = f"data.path={tmp_path / 'none' / 'span-{SPAN}' / '*.csv'}"
-    request = RunRequest(root=tmp_path / "root", settings=(*little_settings, nowhere))
+    request = RunRequest(root=Root(tmp_path / "root"), settings=(*little_settings, nowhere))
     progress = Progress(PlainDisplay(io.StringIO()))
     with pytest.raises(BadInputError, match=r"file or folder \S+none on this machine"):
         run_locally(request, progress, {})
@@ -258,7 +260,7 @@ def test_the_configuration_as_it_is_seen_here(tmp_path):
             },
         }
     )
-    seen = as_seen_here(config, tmp_path / "root", enable_cache=False)
+    seen = as_seen_here(config, Root(tmp_path / "root"), enable_cache=False)
     assert seen.kubeflow.root == str(tmp_path / "root")
     assert seen.kubeflow.image == "of/the:cluster"
     assert seen.kubeflow.pipeline_root == "minio://mlpipeline/v2/artifacts"
@@ -286,7 +288,7 @@ def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
     assert failed.reason.startswith("ExampleValidator: the data are not what the model needs")
     assert "schema accept" in failed.reason
     assert any(note.startswith("anomaly: ") for note in failed.notes)
-    accepted = accept_schema(root)
+    accepted = accept_schema(Root(root))
     assert accepted.run_id == failed.run_id
     third = run_here(root, *settings)
     assert statuses(third)["Transform"] == "finished"

@@ -5,7 +5,7 @@ from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.plan.run_plan import RunRequest, plan_run
-from pipelines.root.schema.root_schema import schema_file
+from pipelines.root import Root
 from tests.pushed_versions import write_version
 
 SCHEMA = """
@@ -18,7 +18,9 @@ MODULE = "def preprocessing_fn(inputs): ...\ndef trainer_fn(fn_args, schema): ..
 @pytest.fixture
 def plans(data, tmp_path, display):
     def make(run_id="run-b", baseline_version=None, settings=()):
-        request = RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings)
+        request = RunRequest(
+            root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings
+        )
         plan = plan_run(request, display)
         pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
         return component_plans(plan, pipeline, run_id, baseline_version)
@@ -59,8 +61,8 @@ def test_what_serves_and_the_schema_of_the_root_are_in_the_plans(plans, tmp_path
     version.mkdir(parents=True)
     model = root / "kept" / "run-a" / "model"
     write_version(Provenance("run-a", str(model)), str(version), str(root / "serving"))
-    schema_file(root).parent.mkdir()
-    schema_file(root).write_text(SCHEMA)
+    Root(root).schema.file.parent.mkdir()
+    Root(root).schema.file.write_text(SCHEMA)
     found = plans(baseline_version="5")
     assert found["evaluator"].baselines == {"baseline_model": "kept/run-a/model"}
     assert found["evaluator"].check["baseline_version"] == "5"

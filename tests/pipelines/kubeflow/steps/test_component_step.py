@@ -21,6 +21,7 @@ from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.kubeflow.steps.record_steps import end_run
 from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.kubeflow.training.training_job import JOB_KEY
+from pipelines.root import Root
 from pipelines.runners.causes import is_setting_error
 
 SCHEMA = 'feature { name: "x" type: FLOAT }\n'
@@ -45,7 +46,7 @@ def importing(tmp_path):
     )
     declared = {"artifacts": [{"name": "schema", "uri": "minio://b/schema"}]}
     call = StepCall(
-        tmp_path / "root",
+        Root(tmp_path / "root"),
         {"outputs": {"artifacts": {"schema": declared}, "outputFile": "/out"}},
         {},
         {"schema": str(tmp_path / "minio" / "b" / "schema")},
@@ -113,11 +114,11 @@ def test_the_files_of_a_training_are_known_by_their_run(importing, monkeypatch):
     monkeypatch.setattr(component_step, "execute_component", execute)
     with pytest.raises(RunFailedError, match="it broke"):
         run_component(call, plan, KeptFindings())
-    assert len(list(call.root.glob("training/*"))) == 1  # for the next try
+    assert len(list(call.root.training.glob("*"))) == 1  # for the next try
     end_run(call.root, "run-2")
-    assert len(list(call.root.glob("training/*"))) == 1
+    assert len(list(call.root.training.glob("*"))) == 1
     end_run(call.root, "run-1")
-    assert not list(call.root.glob("training/*"))
+    assert not list(call.root.training.glob("*"))
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def reading(tmp_path):
     )
     declared = {"artifacts": [{"name": "examples", "uri": "minio://b/examples"}]}
     call = StepCall(
-        tmp_path / "root",
+        Root(tmp_path / "root"),
         {"outputs": {"artifacts": {"examples": declared}, "outputFile": "/out"}},
         {},
         {"examples": str(tmp_path / "minio" / "b" / "examples")},
@@ -194,7 +195,7 @@ def test_the_baseline_and_the_schema_of_the_root_come_from_the_plan(tmp_path):
     )
     given = {"artifacts": [{"name": "artifacts/1", "type": {}, "metadata": {}}]}
     call = StepCall(
-        tmp_path / "root",
+        Root(tmp_path / "root"),
         {"inputs": {"artifacts": {"statistics": given, "schema": given}}},
         {"statistics": "/minio/statistics", "schema": "/minio/schema"},
     )

@@ -6,7 +6,7 @@ from pipelines.kubeflow.steps.kept_findings import (
     read_findings,
     report_json,
 )
-from pipelines.root.details import RunDetails
+from pipelines.root import Root
 
 
 class Recorder:
@@ -39,9 +39,9 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
     )  # fmt: skip
     findings.add_label_comparison({"label": "y"})
     findings.add_details("training", {"curves": []})
-    name = findings.write(tmp_path)
+    name = findings.write(Root(tmp_path))
     recorder = Recorder()
-    report_json(read_findings(tmp_path, name), recorder)
+    report_json(read_findings(Root(tmp_path), name), recorder)
     assert recorder.calls == [
         ("note", "first"),
         ("models", ({"name": "linear"},)),
@@ -66,8 +66,8 @@ def test_details_are_there_at_once_though_no_record_is_written(tmp_path):
     findings = KeptFindings()
     findings.note("something else")
     findings.add_details("training", {"curves": [1]})
-    findings.write_details(tmp_path, "r1")
-    assert RunDetails(tmp_path, "r1").read_all() == {"training": {"curves": [1]}}
+    findings.write_details(Root(tmp_path), "r1")
+    assert Root(tmp_path).details("r1").read_all() == {"training": {"curves": [1]}}
 
 
 def test_anomalies_are_known_by_their_notes():
@@ -84,13 +84,13 @@ def test_the_same_findings_have_the_same_name(tmp_path):
     for _ in range(2):
         findings = KeptFindings()
         findings.note("said")
-        names.add(findings.write(tmp_path))
+        names.add(findings.write(Root(tmp_path)))
     assert len(names) == 1
-    assert KeptFindings().write(tmp_path) not in names
+    assert KeptFindings().write(Root(tmp_path)) not in names
 
 
 def test_a_new_folder_has_a_new_id(tmp_path):
-    first = findings_id(tmp_path)
-    assert findings_id(tmp_path) == first
+    first = findings_id(Root(tmp_path))
+    assert findings_id(Root(tmp_path)) == first
     shutil.rmtree(tmp_path / "findings")
-    assert findings_id(tmp_path) != first
+    assert findings_id(Root(tmp_path)) != first

@@ -5,7 +5,7 @@ import pytest
 from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.old_runs import SILENT_SECS, mark_training, remove_training, tidy_runs
-from pipelines.root.records import RunRecords
+from pipelines.root import Root
 from tests.pushed_versions import write_version
 
 NOW = 1_800_000_000.0  # 2027-01-15; the run was started on 2026-01-02
@@ -18,8 +18,8 @@ def begun(killed, tmp_path):
     root = tmp_path / "root"
 
     def make(days, status="running", run="run-1", run_id=killed.run_id):
-        RunRecords(root).write(killed.changed(run_id=run_id, status=status, kubeflow_run=run))
-        folder = RunFolder(root, run)
+        Root(root).records.write(killed.changed(run_id=run_id, status=status, kubeflow_run=run))
+        folder = RunFolder(Root(root), run)
         folder.write_run(run_id)
         folder.write_step(StepEnd("Transform", 1.0))
         for path in (*folder.path.iterdir(), folder.path):
@@ -31,25 +31,25 @@ def begun(killed, tmp_path):
 
 def test_a_run_that_is_silent_for_long_has_failed(begun, killed):
     root, folder = begun(days=SILENT_SECS / DAY + 1)
-    assert tidy_runs(root, NOW) == [killed.run_id]
-    record = RunRecords(root).read(killed.run_id)
+    assert tidy_runs(Root(root), NOW) == [killed.run_id]
+    record = Root(root).records.read(killed.run_id)
     assert record.status == "failed"
     assert "no sign of life from this run for 14 days" in record.reason
     assert folder.read_run_id() == killed.run_id  # a step that is at work yet opens it again
-    assert tidy_runs(root, NOW) == []
+    assert tidy_runs(Root(root), NOW) == []
 
 
 def test_a_run_whose_steps_end_goes_on_however_long_ago_it_began(begun, killed):
     root, folder = begun(days=SILENT_SECS / DAY - 1)
-    assert tidy_runs(root, NOW) == []
-    assert RunRecords(root).read(killed.run_id).status == "running"
+    assert tidy_runs(Root(root), NOW) == []
+    assert Root(root).records.read(killed.run_id).status == "running"
     assert folder.read_run_id() == killed.run_id
 
 
 def test_a_run_without_its_folder_is_as_old_as_its_beginning(begun, killed):
     root, folder = begun(days=0)
     folder.remove()
-    assert tidy_runs(root, NOW) == [killed.run_id]
+    assert tidy_runs(Root(root), NOW) == [killed.run_id]
 
 
 def test_a_silent_run_that_pushed_has_pushed(begun, killed):
@@ -57,15 +57,15 @@ def test_a_silent_run_that_pushed_has_pushed(begun, killed):
     version = root / "serving" / "5"
     version.mkdir(parents=True)
     write_version(Provenance(killed.run_id, str(root)), str(version), str(root / "serving"))
-    tidy_runs(root, NOW)
-    record = RunRecords(root).read(killed.run_id)
+    tidy_runs(Root(root), NOW)
+    record = Root(root).records.read(killed.run_id)
     assert (record.status, record.version) == ("pushed", "5")
 
 
 def test_a_run_that_failed_can_be_tried_again_for_a_while(begun):
     root, kept = begun(days=3, status="failed")
     _, gone = begun(days=40, status="failed", run="run-0", run_id="20260101-000000")
-    assert tidy_runs(root, NOW) == []
+    assert tidy_runs(Root(root), NOW) == []
     assert kept.path.exists()
     assert not gone.path.exists()
 
@@ -80,7 +80,7 @@ def test_plans_and_copies_that_no_run_of_late_has_needed_go(begun):
             file.write_text("{}")
             for path in (file, file.parent):
                 os.utime(path, (NOW - days * DAY,) * 2)
-    tidy_runs(root, NOW)
+    tidy_runs(Root(root), NOW)
     assert [path.name for path in (root / "plans").iterdir()] == ["new.json"]
     assert [path.name for path in (root / "data").iterdir()] == ["new"]
     assert len(list((root / "findings").iterdir())) == 2
@@ -91,10 +91,10 @@ def test_a_training_goes_with_its_run(tmp_path):
         folder = tmp_path / "training" / f"of-{run}"
         (folder / "inputs").mkdir(parents=True)
         mark_training(folder, run)
-    remove_training(tmp_path, "run-1")
+    remove_training(Root(tmp_path), "run-1")
     assert [path.name for path in (tmp_path / "training").iterdir()] == ["of-run-2"]
 
 
 def test_local_runs_are_left_alone(killed, tmp_path):
-    assert tidy_runs(tmp_path / "root", NOW) == []
-    assert RunRecords(tmp_path / "root").read(killed.run_id) == killed
+    assert tidy_runs(Root(tmp_path / "root"), NOW) == []
+    assert Root(tmp_path / "root").records.read(killed.run_id) == killed

@@ -12,8 +12,8 @@ from pipelines.kubeflow.component_plan import read_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps import plan_step
 from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
+from pipelines.root import Root
 from pipelines.root.history import read_runs, unfinished_run
-from pipelines.root.lock import is_locked
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def plan(data, tmp_path):
             **sections,
         }
         return plan_on_kubeflow(
-            tmp_path / "root", PipelineConfig.model_validate(config), kubeflow_run
+            Root(tmp_path / "root"), PipelineConfig.model_validate(config), kubeflow_run
         )
 
     return make
@@ -37,7 +37,7 @@ def plan(data, tmp_path):
 
 def read_property(root, names, key):
     """Returns an execution property of the planned CsvExampleGen."""
-    parameters = read_component_plan(root, names["example_gen"]).parameters["parameters"]
+    parameters = read_component_plan(Root(root), names["example_gen"]).parameters["parameters"]
     return parameters[key]["fieldValue"]["stringValue"]
 
 
@@ -48,21 +48,23 @@ def changed(before, after):
 def test_a_run_begins_and_each_component_has_a_plan(plan, tmp_path):
     root = tmp_path / "root"
     names = plan("run-1")
-    plans = [read_component_plan(root, name) for name in names.values()]
+    plans = [read_component_plan(Root(root), name) for name in names.values()]
     assert tuple(found.component for found in plans) == COMPONENTS
-    (record,) = read_runs(root)  # it goes on, though no process holds the lock
+    (record,) = read_runs(Root(root))  # it goes on, though no process holds the lock
     assert record.status == "running"
     assert record.kubeflow_run == "run-1"
     assert record.columns
-    assert RunFolder(root, "run-1").read_run_id() == record.run_id
-    assert unfinished_run(root) is None  # nothing that `--resume` of a local run could go on with
+    assert RunFolder(Root(root), "run-1").read_run_id() == record.run_id
+    assert (
+        unfinished_run(Root(root)) is None
+    )  # nothing that `--resume` of a local run could go on with
 
 
 def test_equal_runs_have_equal_plans(plan, tmp_path):
     names = {role: name for role, name in plan("run-1").items() if role != "pusher"}
     again = plan("run-2")
     assert changed(names, again) == set()
-    assert len(read_runs(tmp_path / "root")) == 2
+    assert len(read_runs(Root(tmp_path / "root"))) == 2
 
 
 def test_the_data_are_seen_and_not_their_name(plan, data):
@@ -79,7 +81,7 @@ def test_the_lock_is_not_held_while_the_data_are_read(plan, tmp_path, monkeypatc
     found = []
 
     def watched(*arguments):
-        found.append(is_locked(tmp_path / "root"))
+        found.append(Root(tmp_path / "root").lock.is_held())
         return read(*arguments)
 
     monkeypatch.setattr(plan_step, "plan_run", watched)
@@ -104,7 +106,7 @@ def test_a_schema_that_changed_meanwhile_is_read_again(plan, tmp_path, monkeypat
     monkeypatch.setattr(plan_step, "plan_run", late)
     names = plan("run-1")
     assert [made.root_schema is None for made in tries] == [True, False]
-    found = read_component_plan(tmp_path / "root", names["example_validator"])
+    found = read_component_plan(Root(tmp_path / "root"), names["example_validator"])
     assert found.schema == schema.read_text()
 
 
@@ -112,13 +114,13 @@ def test_a_lock_that_another_step_holds_is_no_bad_input(plan, tmp_path, monkeypa
     monkeypatch.setattr(run_folder, "LOCK_WAIT_SECS", 0)
     root = tmp_path / "root"
     with (
-        locked_for_step(root, "Pusher", "run-a"),
+        locked_for_step(Root(root), "Pusher", "run-a"),
         pytest.raises(RunFailedError, match=r"lock.*the step Pusher of run run-a") as caught,
     ):
         plan("run-1")
     assert caught.value.component == "Plan"
     assert not caught.value.is_bad_input
-    assert read_runs(root) == []
+    assert read_runs(Root(root)) == []
 
 
 def test_no_step_is_taken_from_the_cache_whose_findings_are_gone(plan, tmp_path):
@@ -133,7 +135,7 @@ def test_spans_are_found_when_the_run_is_planned(plan, spans, tmp_path):
     names = plan("run-1", data=section)
     folder = tmp_path / "span-10" / "v1"
     assert read_property(root, names, "input_base") == str(folder)
-    (record,) = read_runs(root)
+    (record,) = read_runs(Root(root))
     assert [(one["span"], one["version"]) for one in record.spans] == [(10, 1)]
     assert record.notes[0] == f"data: span 10 (version 1) of {spans}"
     # The same span makes the same plans; a newer one others.
@@ -154,7 +156,7 @@ def test_a_plan_that_is_tried_again_takes_the_span_that_came_meanwhile(plan, spa
     newer.parent.mkdir(parents=True)
     newer.write_text((tmp_path / "span-10" / "v1" / "data.csv").read_text())
     names = plan("run-1", data=section)  # no other step has begun
-    (record,) = read_runs(root)
+    (record,) = read_runs(Root(root))
     assert [one["span"] for one in record.spans] == [11]
     assert read_property(root, names, "input_base") == str(newer.parent)
 
@@ -163,11 +165,11 @@ def test_where_beam_works_changes_no_plan_and_reaches_the_steps(plan, tmp_path, 
     names = plan("run-1")
     beam = {"direct": {"workers": 2}, "args": ["--temp_location=/tmp/b"]}
     assert changed(names, plan("run-2", beam=beam)) == {"pusher"}
-    options = RunFolder(tmp_path / "root", "run-2").read_beam_options()
+    options = RunFolder(Root(tmp_path / "root"), "run-2").read_beam_options()
     assert options[1:] == (
         "--direct_num_workers=2", "--direct_running_mode=multi_processing", "--temp_location=/tmp/b",
     )  # fmt: skip
-    assert not any("--runner" in note for note in read_runs(tmp_path / "root")[-1].notes)
+    assert not any("--runner" in note for note in read_runs(Root(tmp_path / "root"))[-1].notes)
     with pytest.raises(BadInputError, match="no meaning on Kubeflow"):
         plan("run-3", beam={"runner": "flink", "flink": {"master": "localhost:8081"}})
 
@@ -207,12 +209,12 @@ def test_each_setting_is_seen_where_it_counts(plan, section, settings, role):
 def test_a_step_that_is_tried_again_goes_on_with_the_same_run(plan, tmp_path):
     names = plan("run-1")
     assert changed(names, plan("run-1")) == set()
-    assert len(read_runs(tmp_path / "root")) == 1
+    assert len(read_runs(Root(tmp_path / "root"))) == 1
 
 
 def test_data_that_cannot_be_used_leave_no_run(plan, data, tmp_path):
     data.write_text("x,z\n1,2\n")
     with pytest.raises(BadInputError, match="'y'"):
         plan("run-1")
-    assert read_runs(tmp_path / "root") == []
-    assert RunFolder(tmp_path / "root", "run-1").read_run_id() is None
+    assert read_runs(Root(tmp_path / "root")) == []
+    assert RunFolder(Root(tmp_path / "root"), "run-1").read_run_id() is None

@@ -13,8 +13,7 @@ from pipelines.kubeflow.steps.push_step import run_pusher
 from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_baseline_statistics
 from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.plan.run_plan import RunRequest, plan_run
-from pipelines.root.schema.root_schema import schema_file
-from pipelines.root.versions import serving_versions
+from pipelines.root import Root
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }
@@ -41,7 +40,10 @@ def push(data, tmp_path, display):
         Verdict(blessed, {}, [] if blessed else ["too bad"]).write(str(copies / "evaluation"))
         plan = plan_run(
             RunRequest(
-                root=root, data=str(data), label="y", settings=(f"trainer.seed={fingerprint}",)
+                root=Root(root),
+                data=str(data),
+                label="y",
+                settings=(f"trainer.seed={fingerprint}",),
             ),
             display,
         )
@@ -60,51 +62,51 @@ def push(data, tmp_path, display):
         }
         output = {"artifacts": [{"name": "pushed_model", "uri": "minio://b/pushed"}]}
         call = StepCall(
-            root,
+            Root(root),
             {"inputs": {"artifacts": inputs}, "outputs": {"artifacts": {"pushed_model": output}}},
             {name: str(copies / name) for name in names},
             {"pushed_model": str(copies / "pushed")},
         )
         return json.loads(run_pusher(call, found, run_id)[1])
 
-    make.root = root
+    make.root = Root(root)
     return make
 
 
 def test_a_push_keeps_what_the_next_run_needs(push):
     outcome = push("run-a")
     assert outcome["status"] == "pushed"
-    (version,) = serving_versions(push.root)
+    (version,) = push.root.versions.served()
     assert outcome["version"] == str(version)
-    served = push.root / "serving" / str(version) / "saved_model.pb"
+    served = push.root.serving / str(version) / "saved_model.pb"
     assert served.read_bytes() == b"a model"
     model = find_baseline_model(push.root, required=True)
     assert (model / "Format-Serving" / "saved_model.pb").read_bytes() == b"a model"
     assert find_baseline_statistics(push.root).is_dir()
-    assert schema_file(push.root).is_file()
+    assert push.root.schema.file.is_file()
 
 
 def test_a_step_that_is_tried_again_does_not_push_twice(push):
     first = push("run-a")
     assert push("run-a") == first
-    assert len(serving_versions(push.root)) == 1
+    assert len(push.root.versions.served()) == 1
 
 
 def test_a_model_that_is_not_blessed_leaves_nothing(push):
     outcome = push("run-a", blessed=False)
     assert outcome["status"] == "not_blessed"
     assert outcome["reason"] == "too bad"
-    assert serving_versions(push.root) == []
-    assert not list(push.root.glob("kept/*"))
-    assert not schema_file(push.root).exists()
-    assert not list(push.root.glob(".schema-*"))
+    assert push.root.versions.served() == []
+    assert not list(push.root.kept.glob("*"))
+    assert not push.root.schema.file.exists()
+    assert not list(push.root.path.glob(".schema-*"))
 
 
 def test_the_same_model_is_not_pushed_again(push):
     version = push("run-a")["version"]
     outcome = push("run-b", baseline_version=version)
     assert outcome["status"] == "unchanged"
-    assert [folder.name for folder in push.root.glob("kept/*")] == ["run-a"]
+    assert [folder.name for folder in push.root.kept.glob("*")] == ["run-a"]
 
 
 def test_a_version_that_came_between_ends_the_run(push):

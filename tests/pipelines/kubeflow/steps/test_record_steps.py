@@ -7,7 +7,8 @@ from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.kubeflow.steps.record_steps import end_run, record_run
-from pipelines.root.records import RunOutcome, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunOutcome
 from tests.pushed_versions import write_version
 
 
@@ -15,8 +16,8 @@ from tests.pushed_versions import write_version
 def begun(killed, tmp_path):
     """The root of a run that the step Plan has begun, and its folder."""
     root = tmp_path / "root"
-    RunRecords(root).write(killed.changed(kubeflow_run="run-1"))
-    folder = RunFolder(root, "run-1")
+    Root(root).records.write(killed.changed(kubeflow_run="run-1"))
+    folder = RunFolder(Root(root), "run-1")
     folder.write_run(killed.run_id)
     return root, folder
 
@@ -25,14 +26,14 @@ def said(root, *notes):
     findings = KeptFindings()
     for note in notes:
         findings.note(note)
-    return findings.write(root)
+    return findings.write(Root(root))
 
 
 def test_the_record_has_all_that_the_steps_have_found(begun):
     root, folder = begun
     folder.write_step(StepEnd("Trainer", 2.5))
     record = record_run(
-        root,
+        Root(root),
         "run-1",
         {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two", "three")},
         json.dumps(asdict(RunOutcome("not_blessed", "too bad"))),
@@ -44,28 +45,30 @@ def test_the_record_has_all_that_the_steps_have_found(begun):
         ("CsvExampleGen", "cached", 0.0),
         ("Trainer", "finished", 2.5),
     ]
-    assert RunRecords(root).read(record.run_id) == record
+    assert Root(root).records.read(record.run_id) == record
     assert "too bad" in (root / "runs" / f"{record.run_id}.html").read_text()
 
 
 def test_a_run_that_was_recorded_stays_as_it_is(begun):
     root, folder = begun
-    record = record_run(root, "run-1", {}, json.dumps(asdict(RunOutcome("unchanged", "same"))))
-    assert end_run(root, "run-1") == record
+    record = record_run(
+        Root(root), "run-1", {}, json.dumps(asdict(RunOutcome("unchanged", "same")))
+    )
+    assert end_run(Root(root), "run-1") == record
     assert not folder.path.exists()
 
 
 def test_a_step_that_records_twice_writes_the_same(begun):
     root, folder = begun
-    recorder = RunRecords(root)
+    recorder = Root(root).records
     recorder.write(recorder.read(folder.read_run_id()).changed(notes=("of the plan",)))
     folder.write_run(folder.read_run_id(), num_notes=1)
     given = {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two")}
     outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
-    first = record_run(root, "run-1", given, outcome)
+    first = record_run(Root(root), "run-1", given, outcome)
     assert first.notes == ("of the plan", "one", "two")
     recorder.write(first.changed(status="running", finished=None))  # killed before its end
-    again = record_run(root, "run-1", given, outcome)
+    again = record_run(Root(root), "run-1", given, outcome)
     assert again.notes == first.notes
     assert again.components == first.components
     assert again.status == "pushed"
@@ -77,15 +80,15 @@ def test_a_run_that_failed_can_be_tried_again(begun):
     findings = KeptFindings()
     findings.note("found before")
     folder.write_step(StepEnd("Trainer", 0.5, "it broke", True, findings.as_json()))
-    assert end_run(root, "run-1").status == "failed"
-    assert end_run(root, "run-1").status == "failed"  # tried again, as it was killed
+    assert end_run(Root(root), "run-1").status == "failed"
+    assert end_run(Root(root), "run-1").status == "failed"  # tried again, as it was killed
     folder.write_step(StepEnd("Trainer", 2.5))
     outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
-    record = record_run(root, "run-1", {"Trainer": said(root, "two")}, outcome)
+    record = record_run(Root(root), "run-1", {"Trainer": said(root, "two")}, outcome)
     assert (record.status, record.reason, record.is_bad_input) == ("pushed", None, False)
     assert record.notes == ("two",)
     assert [(one.name, one.elapsed_secs) for one in record.components] == [("Trainer", 2.5)]
-    assert end_run(root, "run-1") == record
+    assert end_run(Root(root), "run-1") == record
     assert not folder.path.exists()
 
 
@@ -94,8 +97,8 @@ def test_findings_that_are_gone_are_said_and_leave_the_record_alone(begun):
     given = {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two")}
     (root / "findings" / f"{given['Trainer']}.json").unlink()
     with pytest.raises(LookupError, match=r"Remove all of .*findings and run again"):
-        record_run(root, "run-1", given, json.dumps(asdict(RunOutcome("unchanged"))))
-    record = RunRecords(root).read(folder.read_run_id())
+        record_run(Root(root), "run-1", given, json.dumps(asdict(RunOutcome("unchanged"))))
+    record = Root(root).records.read(folder.read_run_id())
     assert (record.status, record.notes, record.components) == ("running", (), ())
 
 
@@ -105,7 +108,7 @@ def test_a_step_that_failed_says_why(begun):
     findings = KeptFindings()
     findings.note("found before")
     folder.write_step(StepEnd("Trainer", 0.5, "it broke", True, findings.as_json()))
-    record = end_run(root, "run-1")
+    record = end_run(Root(root), "run-1")
     assert record.status == "failed"
     assert record.reason == "Trainer: it broke"
     assert record.is_bad_input
@@ -119,7 +122,7 @@ def test_a_step_that_failed_says_why(begun):
 def test_a_component_whose_check_failed_has_finished(begun):
     root, folder = begun
     folder.write_step(StepEnd("ExampleValidator", 0.5, "odd data", True, has_outputs=True))
-    record = end_run(root, "run-1")
+    record = end_run(Root(root), "run-1")
     assert record.reason == "ExampleValidator: odd data"
     assert [(one.name, one.status) for one in record.components] == [
         ("ExampleValidator", "finished")  # as `schema accept` wants it
@@ -128,7 +131,7 @@ def test_a_component_whose_check_failed_has_finished(begun):
 
 def test_a_step_that_was_killed_says_nothing(begun):
     root, _ = begun
-    record = end_run(root, "run-1")
+    record = end_run(Root(root), "run-1")
     assert record.status == "failed"
     assert "out of memory" in record.reason
     assert "run-1" in record.reason
@@ -141,28 +144,28 @@ def test_a_run_that_failed_after_its_push_has_pushed(begun):
     run_id = folder.read_run_id()
     write_version(Provenance(run_id, str(root / "m")), str(version), str(root / "serving"))
     folder.write_step(StepEnd("Pusher", 0.5, "it broke"))
-    record = end_run(root, "run-1")
+    record = end_run(Root(root), "run-1")
     assert record.status == "pushed"
     assert record.version == "5"
     assert record.reason == "after the push: Pusher: it broke"
 
 
 def test_a_run_that_did_not_begin_has_no_record(tmp_path):
-    assert end_run(tmp_path, "run-1") is None
+    assert end_run(Root(tmp_path), "run-1") is None
     with pytest.raises(LookupError, match=r"no run run-1 in .*every step mounts.*is over"):
-        record_run(tmp_path, "run-1", {}, "{}")
+        record_run(Root(tmp_path), "run-1", {}, "{}")
 
 
 def test_a_run_stopped_by_a_signal_is_interrupted(begun):
     root, _ = begun
-    record = end_run(root, "run-1", RunOutcome("interrupted", "stopped by a signal"))
+    record = end_run(Root(root), "run-1", RunOutcome("interrupted", "stopped by a signal"))
     assert record.status == "interrupted"
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_what_the_rules_do_not_keep_is_removed_at_the_end(begun, is_recorded, killed):
     root, folder = begun
-    records = RunRecords(root)
+    records = Root(root).records
     for number in (1, 2, 3):
         run_id = f"2025010{number}-000000"
         records.write(
@@ -175,8 +178,10 @@ def test_what_the_rules_do_not_keep_is_removed_at_the_end(begun, is_recorded, ki
     retention = {"retention": {"runs": 2}}
     records.write(begun_record.changed(config={**begun_record.config, **retention}))
     if is_recorded:
-        record_run(root, "run-1", {}, json.dumps(asdict(RunOutcome("not_blessed", "too bad"))))
-    end_run(root, "run-1")
+        record_run(
+            Root(root), "run-1", {}, json.dumps(asdict(RunOutcome("not_blessed", "too bad")))
+        )
+    end_run(Root(root), "run-1")
     # The newest two; and, where this run came to no verdict, the newest that did.
     kept = [running.run_id, killed.run_id]
     assert [one.run_id for one in records.read_all()] == (

@@ -8,8 +8,8 @@ from pipelines.kubeflow.steps.served_baseline import (
     keep,
     kept_metadata,
 )
-from pipelines.root.kept_artifacts import kept_folder
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from tests.pushed_versions import write_version
 
 
@@ -22,7 +22,7 @@ def put(root, version, run_id, model=None, folder="serving"):
     """Puts a version there, pushed by a run."""
     place = root / folder / str(version)
     place.mkdir(parents=True)
-    model = model or kept_folder(root, run_id, "model")
+    model = model or Root(root).kept_artifact(run_id, "model")
     write_version(Provenance(run_id, str(model)), str(place), str(root / folder))
 
 
@@ -31,25 +31,27 @@ def keep_all(root, tmp_path, run_id):
     (source / "deep").mkdir(parents=True, exist_ok=True)
     (source / "deep" / "file").write_text(run_id)
     for name in ("model", "statistics"):
-        keep(root, run_id, name, source, {"of": name})
+        keep(Root(root), run_id, name, source, {"of": name})
 
 
 def test_nothing_served_gives_no_baseline(root):
-    assert find_baseline_model(root, required=True) is None
-    assert find_baseline_statistics(root) is None
+    assert find_baseline_model(Root(root), required=True) is None
+    assert find_baseline_statistics(Root(root)) is None
 
 
 def test_the_model_that_serves_and_its_statistics_are_found(root, tmp_path):
     for version, run_id in ((5, "run-a"), (7, "run-b")):
         keep_all(root, tmp_path, run_id)
         put(root, version, run_id)
-    model = find_baseline_model(root, required=True)
+    model = find_baseline_model(Root(root), required=True)
     assert (model / "deep" / "file").read_text() == "run-b"
-    statistics = find_baseline_statistics(root)
-    assert statistics == kept_folder(root, "run-b", "statistics")
+    statistics = find_baseline_statistics(Root(root))
+    assert statistics == Root(root).kept_artifact("run-b", "statistics")
     assert kept_metadata(statistics) == {"of": "statistics"}
     (root / "serving" / "7").rename(root / "7")  # a rollback
-    assert find_baseline_model(root, required=True) == kept_folder(root, "run-a", "model")
+    assert find_baseline_model(Root(root), required=True) == Root(root).kept_artifact(
+        "run-a", "model"
+    )
 
 
 def test_a_root_can_be_moved(root, tmp_path):
@@ -57,32 +59,34 @@ def test_a_root_can_be_moved(root, tmp_path):
     put(root, 5, "run-a")
     moved = tmp_path / "moved"
     root.rename(moved)
-    assert find_baseline_model(moved, required=True) == kept_folder(moved, "run-a", "model")
+    assert find_baseline_model(Root(moved), required=True) == Root(moved).kept_artifact(
+        "run-a", "model"
+    )
 
 
 def test_the_model_of_a_local_run_in_the_same_root_serves_as_well(root, tmp_path):
     model = root / "artifacts" / "Trainer" / "model" / "3"
     model.mkdir(parents=True)
     put(root, 5, "run-a", model)
-    assert find_baseline_model(root, required=True) == model
-    assert find_baseline_statistics(root) is None
+    assert find_baseline_model(Root(root), required=True) == model
+    assert find_baseline_statistics(Root(root)) is None
     assert kept_metadata(model) == {"tfx_artifact": "{}"}
 
 
 def test_a_version_whose_model_is_not_known(root):
     put(root, 5, "run-a")
-    assert find_baseline_model(root, required=False) is None
+    assert find_baseline_model(Root(root), required=False) is None
     with pytest.raises(LookupError, match=r"Version 5 in .*default_checks = false"):
-        find_baseline_model(root, required=True)
+        find_baseline_model(Root(root), required=True)
 
 
 def test_keeping_twice_keeps_the_first(root, tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     (source / "file").write_text("first")
-    keep(root, "run-a", "model", source, {})
+    keep(Root(root), "run-a", "model", source, {})
     (source / "file").write_text("second")
-    assert (keep(root, "run-a", "model", source, {}) / "file").read_text() == "first"
+    assert (keep(Root(root), "run-a", "model", source, {}) / "file").read_text() == "first"
 
 
 def test_what_cannot_be_served_any_more_is_forgotten(root, tmp_path):
@@ -91,14 +95,14 @@ def test_what_cannot_be_served_any_more_is_forgotten(root, tmp_path):
         **{f"2026010{day}-000000": "failed" for day in range(2, 7)},
     }
     for run_id, status in names.items():
-        RunRecords(root).write(
+        Root(root).records.write(
             RunRecord(run_id, "taxi", status, "2026-01-02T03:04:05+00:00", {}, "", "")
         )
     for run_id in (*names, "serving", "withdrawn"):
         keep_all(root, tmp_path, run_id)
     put(root, 5, "serving")
     put(root, 6, "withdrawn", folder="withdrawn")
-    assert forget_unserved(root) == ["20260102-000000", "20260103-000000"]
+    assert forget_unserved(Root(root)) == ["20260102-000000", "20260103-000000"]
     kept = sorted(folder.name for folder in (root / "kept").iterdir())
     assert kept == [
         "20260101-000000",  # it goes on
@@ -112,11 +116,13 @@ def test_an_accepted_run_takes_the_place_of_what_serves(root, tmp_path):
     for run_id in ("run-a", "run-b"):
         keep_all(root, tmp_path, run_id)
     put(root, 5, "run-a")
-    assert find_baseline_statistics(root, "run-b") == kept_folder(root, "run-b", "statistics")
-    assert find_baseline_statistics(root, "run-c") is None
+    assert find_baseline_statistics(Root(root), "run-b") == Root(root).kept_artifact(
+        "run-b", "statistics"
+    )
+    assert find_baseline_statistics(Root(root), "run-c") is None
 
 
 def test_what_is_no_folder_of_a_run_stays(root):
     (root / "kept").mkdir(parents=True)
     (root / "kept" / "model.metadata.json").write_text("{}")
-    assert forget_unserved(root) == []
+    assert forget_unserved(Root(root)) == []

@@ -6,6 +6,7 @@ import pytest
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.steps.step_code import check_code, code_of_step
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def module(tmp_path):
 
 @pytest.fixture
 def code(data, tmp_path, display, module):
-    request = RunRequest(root=tmp_path / "root", data=str(data), label="y")
+    request = RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y")
     return replace(plan_run(request, display).code, module_file=str(module))
 
 

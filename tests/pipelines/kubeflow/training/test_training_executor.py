@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pipelines.root.versions import serving_versions
+from pipelines.root import Root
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
 
 
@@ -45,7 +45,7 @@ def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
     (container,) = body["spec"]["template"]["spec"]["containers"]
     assert container["command"][:3] == ["python", "-m", "pipelines.kubeflow.indexed_task"]
     assert container["volumeMounts"][0]["mountPath"] == str(tmp_path)  # where the root is
-    assert len(serving_versions(root)) == 1
+    assert len(Root(root).versions.served()) == 1
     assert not list(root.glob("training/*"))
 
 

@@ -20,6 +20,7 @@ from pipelines.kubeflow.training.training_job import (
     training_job_of,
 )
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
 
 SETTINGS = {
     "cpu": "2", "memory": "4Gi", "accelerators": 1, "accelerator": "nvidia.com/gpu",
@@ -147,7 +148,9 @@ def test_a_run_has_one_if_it_has_workers_and_asks_for_it(data, tmp_path, display
     if asked_for:
         settings.append('kubeflow.training_job={namespace = "ml"}')
     plan = plan_run(
-        RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=tuple(settings)),
+        RunRequest(
+            root=Root(tmp_path / "root"), data=str(data), label="y", settings=tuple(settings)
+        ),
         display,
     )
     found = training_job_of(plan)
@@ -163,12 +166,12 @@ def test_a_step_that_is_tried_again_finds_what_it_has_trained(tmp_path, monkeypa
     given = {"outputs": {"artifacts": {"model": {"artifacts": [{"uri": "minio://b/1"}]}}}}
     again = {"outputs": {"artifacts": {"model": {"artifacts": [{"uri": "minio://b/2"}]}}}}
     killed = contextlib.ExitStack()
-    folder = killed.enter_context(shared_folder(tmp_path, plan, given))
+    folder = killed.enter_context(shared_folder(Root(tmp_path), plan, given))
     (folder / "checkpoint").touch()
     killed.pop_all()  # the process is gone, and has put nothing in order
-    with shared_folder(tmp_path, plan, again) as folder:
+    with shared_folder(Root(tmp_path), plan, again) as folder:
         assert (folder / "checkpoint").exists()
     assert not Path(folder).exists()
     monkeypatch.setenv("KFP_RUN_ID", "run-2")
-    with shared_folder(tmp_path, plan, given) as other:
+    with shared_folder(Root(tmp_path), plan, given) as other:
         assert other != folder

@@ -6,7 +6,7 @@ from tests.pushed_versions import add_model
 
 
 def test_pushes_newest_first_and_the_metric(full):
-    add_model(full.root / "serving" / "1770000000")
+    add_model(full.root.serving / "1770000000")
     found = describe(full)
     assert [(row["version"], row["state"], row["value"]) for row in found["rows"]] == [
         ("1770000000", "serving", "0.81"),

@@ -1,3 +1,4 @@
+from pipelines.root import Root
 from pipelines.root.metadata.cleanup import tidy_root
 
 LEFT = (
@@ -25,7 +26,7 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text('model_checkpoint_path: "model.ckpt-7"\n')
-    assert tidy_root(tmp_path, "20260103-000000", "20260102-999999") == [
+    assert tidy_root(Root(tmp_path), "20260103-000000", "20260102-999999") == [
         f"the training of run {run_id}, at step 7, was not resumed: removed"
         for run_id in ("20260102-030405", "20260103-000000-2")
     ]
@@ -35,5 +36,5 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
 
 
 def test_a_new_root_has_nothing_to_tidy(tmp_path):
-    tidy_root(tmp_path, run_id="20260103-000000")
+    tidy_root(Root(tmp_path), run_id="20260103-000000")
     assert list(tmp_path.iterdir()) == []

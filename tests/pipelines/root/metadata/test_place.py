@@ -2,18 +2,8 @@ import pytest
 
 from pipelines.config.metadata import MetadataConfig
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.metadata import place as metadata_place
-from pipelines.root.metadata.place import (
-    check_place,
-    connection_config,
-    has_store,
-    note_move,
-    record_place,
-    root_id,
-    server_place,
-    sqlite_file,
-    was_moved,
-)
 
 SERVER = MetadataConfig.model_validate({"url": "mysql://pipe:s3cret@db:3307/mlmd"})
 
@@ -25,32 +15,40 @@ def reachable(monkeypatch):
 
 
 def test_without_a_url_it_is_a_file_of_the_root(tmp_path):
-    record_place(tmp_path, MetadataConfig())
+    Root(tmp_path).metadata.record(MetadataConfig())
     assert list(tmp_path.iterdir()) == []
-    assert (has_store(tmp_path), root_id(tmp_path), was_moved(tmp_path)) == (False, "", True)
-    config = connection_config(tmp_path)
+    assert (
+        Root(tmp_path).metadata.exists(),
+        Root(tmp_path).metadata.root_id(),
+        Root(tmp_path).metadata.was_moved(),
+    ) == (False, "", True)
+    config = Root(tmp_path).metadata.connection_config()
     assert config.sqlite.filename_uri == f"{tmp_path}/metadata/metadata.sqlite"
     assert not config.HasField("mysql")
 
 
 def test_a_root_notes_its_database_and_has_an_id_there(tmp_path):
-    record_place(tmp_path, SERVER)
-    place = server_place(tmp_path)
+    Root(tmp_path).metadata.record(SERVER)
+    place = Root(tmp_path).metadata.server()
     assert (place.url, place.path) == ("mysql://pipe@db:3307/mlmd", str(tmp_path))
-    assert has_store(tmp_path)
-    assert not was_moved(tmp_path)
-    record_place(tmp_path, SERVER)
-    assert server_place(tmp_path) == place
+    assert Root(tmp_path).metadata.exists()
+    assert not Root(tmp_path).metadata.was_moved()
+    Root(tmp_path).metadata.record(SERVER)
+    assert Root(tmp_path).metadata.server() == place
     assert "s3cret" not in (tmp_path / "metadata" / "store.json").read_text()
-    record_place(tmp_path / "other", SERVER)
-    assert root_id(tmp_path / "other") != root_id(tmp_path) == place.root_id
+    Root(tmp_path / "other").metadata.record(SERVER)
+    assert (
+        Root(tmp_path / "other").metadata.root_id()
+        != Root(tmp_path).metadata.root_id()
+        == place.root_id
+    )
 
 
 def test_it_is_reached_with_the_password_of_the_run_or_of_the_environment(tmp_path, monkeypatch):
-    record_place(tmp_path, SERVER)
+    Root(tmp_path).metadata.record(SERVER)
     monkeypatch.setenv("PIPELINES_METADATA_PASSWORD", "of the environment")
-    assert connection_config(tmp_path, SERVER).mysql.password == "s3cret"
-    config = connection_config(tmp_path)
+    assert Root(tmp_path).metadata.connection_config(SERVER).mysql.password == "s3cret"
+    config = Root(tmp_path).metadata.connection_config()
     assert (config.mysql.host, config.mysql.port, config.mysql.password) == (
         "db", 3307, "of the environment",
     )  # fmt: skip
@@ -59,36 +57,36 @@ def test_it_is_reached_with_the_password_of_the_run_or_of_the_environment(tmp_pa
 
 def test_a_root_stays_where_its_metadata_are(tmp_path, reachable):
     server, file = tmp_path / "server", tmp_path / "file"
-    record_place(server, SERVER)
-    check_place(server, SERVER)
+    Root(server).metadata.record(SERVER)
+    Root(server).metadata.check(SERVER)
     for other in (MetadataConfig(), MetadataConfig(url="mysql://pipe@elsewhere/mlmd")):
         with pytest.raises(BadInputError, match=r"are in mysql://pipe@db:3307/mlmd, and their"):
-            check_place(server, other)
-    sqlite_file(file).parent.mkdir(parents=True)
-    sqlite_file(file).touch()
-    check_place(file, MetadataConfig())
+            Root(server).metadata.check(other)
+    Root(file).metadata.sqlite_file.parent.mkdir(parents=True)
+    Root(file).metadata.sqlite_file.touch()
+    Root(file).metadata.check(MetadataConfig())
     with pytest.raises(BadInputError, match=r"are in .*metadata.sqlite, and their artifacts"):
-        check_place(file, SERVER)
+        Root(file).metadata.check(SERVER)
 
 
 def test_a_root_may_be_moved_and_not_copied(tmp_path, reachable):
-    record_place(tmp_path / "root", SERVER)
+    Root(tmp_path / "root").metadata.record(SERVER)
     moved = (tmp_path / "root").rename(tmp_path / "moved")
-    check_place(moved, SERVER)
-    assert was_moved(moved)
-    note_move(moved)
-    assert not was_moved(moved)
+    Root(moved).metadata.check(SERVER)
+    assert Root(moved).metadata.was_moved()
+    Root(moved).metadata.note_move()
+    assert not Root(moved).metadata.was_moved()
     (tmp_path / "copy" / "metadata").mkdir(parents=True)
     (tmp_path / "copy" / "metadata" / "store.json").write_bytes(
         (moved / "metadata" / "store.json").read_bytes()
     )
     with pytest.raises(BadInputError, match=r"copy is a copy of .*moved: both would write"):
-        check_place(tmp_path / "copy", SERVER)
+        Root(tmp_path / "copy").metadata.check(SERVER)
 
 
 def test_a_server_that_cannot_be_reached_is_bad_input_without_the_password(tmp_path):
     settings = MetadataConfig.model_validate({"url": "mysql://pipe:s3cret@127.0.0.1:1/mlmd"})
     with pytest.raises(BadInputError, match=r"ML Metadata cannot use it .*") as error:
-        check_place(tmp_path, settings)
+        Root(tmp_path).metadata.check(settings)
     assert "s3cret" not in str(error.value)
     assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,11 @@
 import pytest
 from ml_metadata.proto import metadata_store_pb2
 
+from pipelines.root import Root
 from pipelines.root.metadata.store import (
     FINGERPRINT,
     cancel_killed_executions,
     fingerprints_of,
-    open_store,
     output_of,
     relocate_artifacts,
     run_contexts,
@@ -25,7 +25,7 @@ def store(tmp_path):
     config.sqlite.filename_uri = str(file)
     config.sqlite.connection_mode = 3  # READWRITE_OPENCREATE
     ml_metadata.MetadataStore(config)
-    return open_store(tmp_path)
+    return Root(tmp_path).metadata.open()
 
 
 def put_execution(store, state, run_id, fingerprint=""):

@@ -12,11 +12,10 @@ from components.example_validator.validation import validate
 from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.root.lock import locked
-from pipelines.root.records import ComponentRecord, RunRecord, RunRecords
+from pipelines.root import Root
+from pipelines.root.records import ComponentRecord, RunRecord
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.inference import schema_to_keep
-from pipelines.root.schema.root_schema import read_root_schema, replace_root_schema, schema_file
 from tests.pushed_versions import write_version
 
 Event = metadata_store_pb2.Event
@@ -42,12 +41,12 @@ def table(rows=60):
     )
 
 
-class Root:
+class RootOfRuns:
     """A root with runs; the first one has pushed version 5, and the schema is of its data."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.records = RunRecords(folder)
+        self.records = Root(folder).records
         (folder / "metadata").mkdir(parents=True)
         connection = metadata_store_pb2.ConnectionConfig()
         connection.sqlite.filename_uri = str(folder / "metadata" / "metadata.sqlite")
@@ -111,7 +110,7 @@ class Root:
 
     @property
     def schema(self):
-        return read_root_schema(self.folder).schema
+        return Root(self.folder).schema.read().schema
 
 
 ODD = ("anomaly: train split, column 'city': Odd.",)
@@ -119,13 +118,13 @@ ODD = ("anomaly: train split, column 'city': Odd.",)
 
 @pytest.fixture
 def root(tmp_path):
-    made = Root(tmp_path / "root")
+    made = RootOfRuns(tmp_path / "root")
     first = made.run(FIRST, table())
     made.push(5, FIRST)
     schema = tfdv.infer_schema(first[0], infer_feature_shape=False)
     schema = tfdv.update_schema(schema, first[1], infer_feature_shape=False)
     schema = schema_to_keep(schema, KINDS, "tips", ("no", "yes"))
-    replace_root_schema(made.folder, schema, FIRST, columns(KINDS))
+    Root(made.folder).schema.replace(schema, FIRST, columns(KINDS))
     return made
 
 
@@ -133,7 +132,7 @@ def accept(root, frame, *arguments):
     """Returns the lines of an acceptance; its data must be free of anomalies by the new schema."""
     for part in root.run(SECOND, frame, ODD):
         assert validate(part, root.schema, fixed_schema=True).anomaly_info or not arguments
-    accepted = accept_schema(root.folder)
+    accepted = accept_schema(Root(root.folder))
     assert accepted.run_id == SECOND
     for split in ("train", "eval"):
         file = root.folder / f"artifacts/StatisticsGen/statistics/{SECOND}/Split-{split}"
@@ -141,7 +140,7 @@ def accept(root, frame, *arguments):
         assert not validate(part, root.schema, fixed_schema=True).anomaly_info
     *lines, last = accepted.lines
     assert last == f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}"
-    assert read_root_schema(root.folder).run_to_compare_with(root.folder) == SECOND
+    assert Root(root.folder).schema.run_to_compare_with(Root(root.folder).schema.read()) == SECOND
     return lines
 
 
@@ -168,15 +167,15 @@ def test_another_type_missing_values_and_a_new_label(root):
 
 
 def test_drift_alone_changes_what_is_compared_with(root):
-    before = schema_file(root.folder).read_text()
+    before = Root(root.folder).schema.file.read_text()
     assert accept(root, table().assign(fare=lambda frame: frame.fare * 60)) == [
         "= the schema stays as it is"
     ]
-    assert schema_file(root.folder).read_text() == before
+    assert Root(root.folder).schema.file.read_text() == before
     with pytest.raises(
         BadInputError, match=f"nothing to accept: run {SECOND} was accepted already"
     ):
-        accept_schema(root.folder)
+        accept_schema(Root(root.folder))
 
 
 def test_an_edit_that_the_data_fit_stays_and_another_gives_way(root):
@@ -187,7 +186,7 @@ def test_an_edit_that_the_data_fit_stays_and_another_gives_way(root):
             feature.float_domain.max = 1_000
         if feature.name == "n":
             feature.int_domain.max = 49
-    replace_root_schema(root.folder, schema, FIRST, columns(KINDS))
+    Root(root.folder).schema.replace(schema, FIRST, columns(KINDS))
     lines = accept(root, table().assign(n=lambda frame: frame.n + 100), "fails before")
     assert len(lines) == 1
     assert lines[0].startswith("~ column 'n': values at most 49 -> ")
@@ -200,7 +199,7 @@ def test_a_column_that_was_empty_takes_the_type_that_it_has(root):
     kinds = {**KINDS, "note": "empty"}
     statistics = root.run("20260101-100000", table().assign(note=None), kinds=kinds)
     inferred = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
-    replace_root_schema(root.folder, schema_to_keep(inferred, kinds, "tips"), FIRST, columns(kinds))
+    Root(root.folder).schema.replace(schema_to_keep(inferred, kinds, "tips"), FIRST, columns(kinds))
     assert accept(root, table().assign(note=2.5)) == [
         "~ column 'note': type any -> FLOAT; present optional -> required"
     ]
@@ -209,7 +208,7 @@ def test_a_column_that_was_empty_takes_the_type_that_it_has(root):
 def test_a_root_without_a_schema_gets_that_of_the_run(root):
     shutil.rmtree(root.folder / "schema")
     root.run(SECOND, table().replace("a", "A"), ODD)
-    lines = accept_schema(root.folder).lines
+    lines = accept_schema(Root(root.folder)).lines
     assert lines == (
         "+ the schema, which the root did not have",
         f"~ new data are compared with those of run {SECOND}; before: of version 5",
@@ -221,14 +220,14 @@ def test_a_run_that_is_named(root):
     root.run(SECOND, table().replace("a", "A"), ODD)
     root.run("20260103-000000", table())
     with pytest.raises(BadInputError, match=f"20260103-000000 found no anomalies. .*: {SECOND}"):
-        accept_schema(root.folder)
-    assert accept_schema(root.folder, SECOND).run_id == SECOND
+        accept_schema(Root(root.folder))
+    assert accept_schema(Root(root.folder), SECOND).run_id == SECOND
 
 
 def test_a_root_that_was_moved(root, tmp_path):
     root.run(SECOND, table().replace("a", "A"), ODD)
     moved = root.folder.rename(tmp_path / "moved")
-    assert accept_schema(moved).lines[0] == "~ column 'city': new values 'A'"
+    assert accept_schema(Root(moved)).lines[0] == "~ column 'city': new values 'A'"
 
 
 @pytest.mark.parametrize(
@@ -242,10 +241,10 @@ def test_a_root_that_was_moved(root, tmp_path):
 )
 def test_what_cannot_be_accepted(root, arguments, run_id, message):
     root.run(SECOND, table(), *arguments)
-    before = schema_file(root.folder).read_bytes()
+    before = Root(root.folder).schema.file.read_bytes()
     with pytest.raises(BadInputError, match=message):
-        accept_schema(root.folder, run_id)
-    assert schema_file(root.folder).read_bytes() == before
+        accept_schema(Root(root.folder), run_id)
+    assert Root(root.folder).schema.file.read_bytes() == before
 
 
 def test_a_run_that_did_not_come_to_the_validation(root):
@@ -253,9 +252,9 @@ def test_a_run_that_did_not_come_to_the_validation(root):
     with pytest.raises(
         BadInputError, match=f"run {SECOND} ended before the validation of its data"
     ):
-        accept_schema(root.folder, SECOND)
+        accept_schema(Root(root.folder), SECOND)
     with pytest.raises(BadInputError, match=f"the validation of run {FIRST} found no anomalies"):
-        accept_schema(root.folder)
+        accept_schema(Root(root.folder))
 
 
 def test_statistics_that_are_not_there_any_more(root):
@@ -264,16 +263,19 @@ def test_statistics_that_are_not_there_any_more(root):
     with pytest.raises(
         BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"
     ):
-        accept_schema(root.folder)
+        accept_schema(Root(root.folder))
 
 
 def test_another_process_works_in_the_root(root):
     root.run(SECOND, table(), ODD)
-    with locked(root.folder), pytest.raises(BadInputError, match="Another run is going on"):
-        accept_schema(root.folder)
+    with (
+        Root(root.folder).lock.own.held(),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
+        accept_schema(Root(root.folder))
 
 
 def test_a_folder_that_is_no_root_stays_as_it_is(tmp_path):
     with pytest.raises(BadInputError, match="There are no runs in"):
-        accept_schema(tmp_path / "none")
+        accept_schema(Root(tmp_path / "none"))
     assert list(tmp_path.iterdir()) == []

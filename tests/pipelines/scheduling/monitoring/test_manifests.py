@@ -9,6 +9,7 @@ import yaml
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.scheduling.monitoring.manifests import cron_job, systemd_unit
 
 
@@ -18,7 +19,7 @@ def settings(unit):
 
 def test_a_unit_restarts_the_scheduler_and_lets_it_stop_its_run(tmp_path):
     unit = systemd_unit(
-        tmp_path, tmp_path, (), ("--metrics-port", "9200"), {"PYTHONPATH": "/opt/code"}
+        Root(tmp_path), tmp_path, (), ("--metrics-port", "9200"), {"PYTHONPATH": "/opt/code"}
     )
     found = settings(unit)
     assert shlex.split(found["ExecStart"]) == [
@@ -40,7 +41,7 @@ def test_a_unit_has_secrets_and_waits_for_its_volumes(make_schedule, tmp_path):
         make_schedule(config="/mnt/code/trips.toml", notify={"webhook_env": "TRIPS_HOOK"}),
         make_schedule(name="other", config="/mnt/code/other.toml"),
     ]
-    unit = systemd_unit(tmp_path / "taxi root", tmp_path, schedules)
+    unit = systemd_unit(Root(tmp_path / "taxi root"), tmp_path, schedules)
     found = settings(unit)
     assert shlex.split(found["RequiresMountsFor"]) == [
         "/mnt/code",
@@ -58,7 +59,7 @@ def test_systemd_takes_the_unit(tmp_path):
     root = tmp_path / '100% of $it\'s "root"'
     root.mkdir()
     file = tmp_path / "pipelines.service"
-    file.write_text(systemd_unit(root, root, (), (), {"A": "b c"}))
+    file.write_text(systemd_unit(Root(root), root, (), (), {"A": "b c"}))
     words = [program, "verify", "--man=no", str(file)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
     said = [line for line in ended.stderr.splitlines() if "pipelines.service" in line]
@@ -69,10 +70,10 @@ def test_systemd_takes_the_unit(tmp_path):
 
 
 def test_words_have_systemds_own_quotes(tmp_path):
-    unit = systemd_unit(tmp_path / "100% of $it", tmp_path)
+    unit = systemd_unit(Root(tmp_path / "100% of $it"), tmp_path)
     assert f'"{tmp_path}/100%% of $$it"' in unit
     with pytest.raises(BadInputError, match="line breaks"):
-        systemd_unit(tmp_path / "a\nb", tmp_path)
+        systemd_unit(Root(tmp_path / "a\nb"), tmp_path)
 
 
 def test_a_cron_job(make_schedule):

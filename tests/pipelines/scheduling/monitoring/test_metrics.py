@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from components.pusher.provenance import Provenance
 from pipelines.config.notify import NotifyConfig
+from pipelines.root import Root
 from pipelines.scheduling.monitoring.metrics import (
     PipelineCollector,
     registry,
@@ -47,7 +48,7 @@ def collector(root, clock, scheduler, ledger, make_schedule, record):
         times = {"started": iso(at(2)), "finished": iso(at(4))}
     ledger.write(time_tick("trips", at(4)).changed(state="skipped", count=2))
     ledger.write(time_tick("trips", at(5)))
-    missed = of_missed(root, (time_tick("trips", at(5)),), iso(at(6)))
+    missed = of_missed(Root(root), (time_tick("trips", at(5)),), iso(at(6)))
     scheduler.outbox.put(missed, NotifyConfig(command="tell"))
     for version in (8, 9):
         write_version(
@@ -58,7 +59,7 @@ def collector(root, clock, scheduler, ledger, make_schedule, record):
         finished=iso(at(1.5)),
     )  # fmt: skip
     clock.pass_by(7.9 * 60)
-    return PipelineCollector(root, clock, scheduler.outbox)
+    return PipelineCollector(Root(root), clock, scheduler.outbox)
 
 
 def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
@@ -66,7 +67,7 @@ def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
         found = parsed(generate_latest(registry(collector)).decode())
         return {key: value for key, value in found.items() if key[0].startswith("newest_")}
 
-    collector = PipelineCollector(root, clock, scheduler.outbox)
+    collector = PipelineCollector(Root(root), clock, scheduler.outbox)
     assert now() == {}
     record("20260131-100000", status="pushed", started=iso(at(0)), finished=iso(at(3)))
     record("20260131-100500", status="failed", started=iso(at(5)), finished=iso(at(6.5)))
@@ -132,7 +133,7 @@ def test_names_are_as_prometheus_asks(collector):
 def test_nothing_is_served_yet(root, clock, scheduler):
     scheduler.store.folder.mkdir(parents=True)
     found = parsed(
-        generate_latest(registry(PipelineCollector(root, clock, scheduler.outbox))).decode()
+        generate_latest(registry(PipelineCollector(Root(root), clock, scheduler.outbox))).decode()
     )
     assert list(found) == [("damaged_schedules",), ("metrics_time_seconds",)]
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
+from pipelines.root import Root
 from pipelines.scheduling.locks import scheduler_lock, take_run_lock
 from pipelines.scheduling.memory import remember
 from pipelines.scheduling.monitoring.overview import problems, standings, table
@@ -20,13 +21,13 @@ def at(minutes):
 
 @pytest.fixture
 def store(root, make_schedule):
-    store = ScheduleStore(root)
+    store = ScheduleStore(Root(root))
     store.write(make_schedule())
     return store
 
 
 def outbox_of(root):
-    return Outbox(root / "schedules" / "outbox", FakeClock(), lambda *_: None)
+    return Outbox(root.schedules / "outbox", FakeClock(), lambda *_: None)
 
 
 def standing(store, minutes):

@@ -1,5 +1,6 @@
 import json
 
+from pipelines.root import Root
 from pipelines.scheduling.notify.notification import of_missed, of_outcome
 from pipelines.scheduling.ticks import Tick
 
@@ -24,7 +25,7 @@ def test_a_run_that_was_not_blessed_and_has_drifted(root, record):
         report="/r.html",
         notes=("data: span 8", "anomaly: column 'miles': metres?"),
     )
-    told = of_outcome(root, TICK.changed(drifted=True), NOW, None)
+    told = of_outcome(Root(root), TICK.changed(drifted=True), NOW, None)
     assert [one.event for one in told] == ["not_blessed", "drifted"]
     content = told[0].as_json()
     json.dumps(content, allow_nan=False)
@@ -40,25 +41,25 @@ def test_a_run_that_was_not_blessed_and_has_drifted(root, record):
 
 def test_a_run_that_was_none(root, tmp_path):
     tick = TICK.changed(status="failed", run_id=None, reason="no such column")
-    (told,) = of_outcome(root, tick, NOW, tmp_path / "1.err")
+    (told,) = of_outcome(Root(root), tick, NOW, tmp_path / "1.err")
     assert told.text == f"trips: the run that was due at {TICK.due} failed: no such column"
     assert told.log == str(tmp_path / "1.err")
 
 
 def test_a_push_is_reported_with_its_version(root):
     tick = TICK.changed(status="pushed", reason=None, version="4")
-    (told,) = of_outcome(root, tick, NOW, None)
+    (told,) = of_outcome(Root(root), tick, NOW, None)
     assert told.text == "trips: run run-1 pushed version 4"
 
 
 def test_missed_runs_are_reported_in_one_notification(root):
     later = TICK.changed(key="20260131T100200Z", due="2026-01-31T10:02:00+00:00")
-    told = of_missed(root, (TICK, later), NOW)
+    told = of_missed(Root(root), (TICK, later), NOW)
     assert told.missed == {"count": 2, "first": TICK.due, "last": later.due}
     assert told.text == (
         f"trips: 2 runs were due between {TICK.due} and {later.due} and had not started by {NOW}"
     )
-    assert of_missed(root, (TICK,), NOW).text == (
+    assert of_missed(Root(root), (TICK,), NOW).text == (
         f"trips: a run was due at {TICK.due} and had not started by {NOW}"
     )
     assert told.id == "trips-20260131T100000Z-missed"

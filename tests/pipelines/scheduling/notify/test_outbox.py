@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from pipelines.config.notify import NotifyConfig
+from pipelines.root import Root
 from pipelines.scheduling.notify import letter as letters
 from pipelines.scheduling.notify import outbox as outboxes
 from pipelines.scheduling.notify.delivery_error import DeliveryError
@@ -19,7 +20,7 @@ CONFIG = NotifyConfig(command="tell", on=("missed",))
 
 @pytest.fixture
 def letter(root):
-    return of_missed(root, (time_tick("trips", START),), iso(START))
+    return of_missed(Root(root), (time_tick("trips", START),), iso(START))
 
 
 class Receiver:
@@ -230,7 +231,7 @@ def test_a_receiver_that_has_taken_it_does_not_get_it_again(tmp_path, clock, let
 def test_a_receiver_that_fails_costs_one_try_at_a_time(outbox, root, receiver, clock):
     for minute in range(3):
         tick = time_tick("trips", START + timedelta(minutes=minute))
-        outbox.put(of_missed(root, (tick,), iso(START)), CONFIG)
+        outbox.put(of_missed(Root(root), (tick,), iso(START)), CONFIG)
     receiver.problem = "down"
     send(outbox)
     assert [one.attempts for one in outbox.pending()] == [1, 0, 0]

@@ -1,0 +1,125 @@
+"""The folder of a pipeline's runs: where everything in it lies, and what gives access to it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.root.details import RunDetails
+    from pipelines.root.lock import RootLock
+    from pipelines.root.metadata.place import MetadataPlace
+    from pipelines.root.pruned_runs import PrunedRuns
+    from pipelines.root.records import RunRecords
+    from pipelines.root.schema.root_schema import SchemaFolder
+    from pipelines.root.versions import Versions
+
+
+class _Place:
+    """Path in the root, as an attribute."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, root: "Root", owner: type) -> Path:
+        return root.path / self._name
+
+
+@dataclass(frozen=True)
+class Root:
+    """The folder of a pipeline's runs, which holds everything that they keep.
+
+    `str` and the functions of `os` take it for its path.
+
+    Attributes:
+      path: Absolute path; a relative one is made absolute. The folder need not exist.
+    """
+
+    path: Path
+
+    runs = _Place("runs")  # records, details and pages
+    index = _Place("runs/index.html")  # page about all runs
+    run_details = _Place("runs/details")
+    logs = _Place("logs")
+    serving = _Place("serving")  # versions, of which TensorFlow Serving serves the highest
+    withdrawn = _Place("withdrawn")  # versions that a rollback has moved out of its sight
+    artifacts = _Place("artifacts")  # of TFX
+    data = _Place("data")  # copies of the user's files, where CsvExampleGen needs them
+    schedules = _Place("schedules")
+    beam = _Place("beam")  # what Beam's engines write
+    kept = _Place("kept")  # models and statistics of pushed runs on Kubeflow
+    plans = _Place("plans")  # of the steps on Kubeflow
+    findings = _Place("findings")  # of their checks
+    kubeflow = _Place("kubeflow")  # what the steps of a run on Kubeflow leave for each other
+    training = _Place("training")  # what the pods of a training share
+    local_kubeflow = _Place("kubeflow_local")  # of `run --runner kubeflow --local`
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", self.path.absolute())
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    # Imports at the point of use: the command line gets a root before it loads anything.
+
+    @property
+    def records(self) -> "RunRecords":
+        """Records of the runs."""
+        from pipelines.root.records import RunRecords
+
+        return RunRecords(self.runs)
+
+    @property
+    def pruned(self) -> "PrunedRuns":
+        """Facts about runs whose records were removed."""
+        from pipelines.root.pruned_runs import PrunedRuns
+
+        return PrunedRuns(self.runs)
+
+    @property
+    def versions(self) -> "Versions":
+        """Versions of the model that were pushed."""
+        from pipelines.root.versions import Versions
+
+        return Versions(self.serving, self.withdrawn)
+
+    @property
+    def lock(self) -> "RootLock":
+        """Lock that allows one run at a time."""
+        from pipelines.root.lock import RootLock
+
+        return RootLock(self.path)
+
+    @property
+    def schema(self) -> "SchemaFolder":
+        """Schema that new data are validated against."""
+        from pipelines.root.schema.root_schema import SchemaFolder
+
+        return SchemaFolder(self.path, self.versions)
+
+    @property
+    def metadata(self) -> "MetadataPlace":
+        """ML Metadata of the runs."""
+        from pipelines.root.metadata.place import MetadataPlace
+
+        return MetadataPlace(self.path, self.artifacts)
+
+    def details(self, run_id: str) -> "RunDetails":
+        """Returns the details of a run for its report."""
+        from pipelines.root.details import RunDetails
+
+        return RunDetails(self.run_details / run_id)
+
+    def kept_artifact(self, run_id: str, name: str) -> Path:
+        """Returns the folder for an artifact of a run: `model` or `statistics`."""
+        return self.kept / run_id / name
+
+    def report(self, run_id: str) -> Path:
+        """Returns the path of a run's report."""
+        return self.runs / f"{run_id}.html"
+
+    def log(self, run_id: str) -> Path:
+        """Returns the path of a run's log."""
+        return self.logs / f"{run_id}.log"

@@ -1,0 +1,96 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.root import Root
+
+ROOT = Root(Path("/data/taxi"))
+
+
+def test_everything_in_a_root_has_its_place():
+    found = {
+        "runs": ROOT.runs,
+        "runs/index.html": ROOT.index,
+        "runs/details": ROOT.run_details,
+        "runs/r1.json": ROOT.records.file("r1"),
+        "runs/r1.html": ROOT.report("r1"),
+        "runs/details/r1": ROOT.details("r1").folder,
+        "logs": ROOT.logs,
+        "logs/r1.log": ROOT.log("r1"),
+        "serving": ROOT.serving,
+        "withdrawn": ROOT.withdrawn,
+        "artifacts": ROOT.artifacts,
+        "data": ROOT.data,
+        "schema/schema.pbtxt": ROOT.schema.file,
+        "metadata": ROOT.metadata.folder,
+        "metadata/metadata.sqlite": ROOT.metadata.sqlite_file,
+        "schedules": ROOT.schedules,
+        "beam": ROOT.beam,
+        "kept": ROOT.kept,
+        "kept/r1/model": ROOT.kept_artifact("r1", "model"),
+        "plans": ROOT.plans,
+        "findings": ROOT.findings,
+        "kubeflow": ROOT.kubeflow,
+        "training": ROOT.training,
+        "kubeflow_local": ROOT.local_kubeflow,
+    }
+    assert {name: str(path) for name, path in found.items()} == {
+        name: f"/data/taxi/{name}" for name in found
+    }
+
+
+def test_it_is_its_path_in_messages_and_for_the_system(tmp_path):
+    root = Root(tmp_path)
+    assert (f"{root}", os.fspath(root)) == (str(tmp_path), str(tmp_path))
+    assert os.path.isdir(root)
+    assert (tmp_path / "logs").relative_to(root) == Path("logs")
+    assert (tmp_path / "logs").is_relative_to(root)
+
+
+def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Root(Path("root")) == Root(tmp_path / "root")
+    assert Root(Path("root")).log("r1") == tmp_path / "root" / "logs" / "r1.log"
+
+
+def test_looking_makes_no_folder(tmp_path):
+    root = Root(tmp_path / "root")
+    assert root.records.read_all() == root.pruned.read_all() == root.versions.served() == []
+    assert (root.schema.read(), root.versions.newest(), root.versions.origin()) == (
+        None,
+        None,
+        None,
+    )
+    assert (root.lock.is_held(), root.metadata.exists()) == (False, False)
+    assert not root.path.exists()
+
+
+def test_the_version_before_a_run_is_not_the_one_that_it_pushed(tmp_path):
+    from components.pusher.provenance import Provenance
+    from tests.pushed_versions import write_version
+
+    versions = Root(tmp_path).versions
+    assert versions.served_before("run-1") is None
+    for version, run_id in ((5, "run-1"), (70, "run-2")):
+        folder = tmp_path / "serving" / str(version)
+        write_version(Provenance(run_id, "m"), str(folder), str(folder.parent))
+    found = [versions.served_before(run_id) for run_id in ("run-1", "run-2", "run-3")]
+    assert found == ["70", "5", "70"]
+    assert [(version, origin.pipeline_run_id) for version, origin in versions.origins()] == [
+        (5, "run-1"),
+        (70, "run-2"),
+    ]
+
+
+def test_a_root_is_a_value_that_nobody_changes(tmp_path):
+    assert {Root(tmp_path), Root(tmp_path)} == {Root(tmp_path)}
+    with pytest.raises(AttributeError):
+        Root(tmp_path).path = Path("/")
+
+
+def test_the_module_of_the_root_loads_nothing_heavy():
+    program = "import sys\nfrom pipelines.root import Root\nprint('pydantic' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"
