@@ -168,9 +168,14 @@ def apply_gradients(
 
 
 def has_custom_updates(optimizer: Any) -> bool:
-    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, as all did in Keras 1."""
-    method = getattr(type(optimizer), "get_updates", None)
-    return method is not None and not method.__module__.startswith(("tf_keras.", "keras."))
+    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, or `get_gradients` within it.
+
+    All classes of Keras 1 did the former; optimizers with differential privacy do the latter.
+    """
+    methods = [getattr(type(optimizer), name, None) for name in ("get_updates", "get_gradients")]
+    return methods[0] is not None and not all(
+        method.__module__.startswith(("tf_keras.", "keras.")) for method in methods if method
+    )
 
 
 def custom_updates(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Operation:
