@@ -239,7 +239,13 @@ def create_estimator_spec_train_op(
     )
 
 
-create_estimator_spec_summary = write_loss_summaries
+def create_estimator_spec_summary(
+    regularized_training_loss: Any,
+    regularization_losses: Sequence[Any] | None = None,
+    summary_key_fn: Callable[[str], str] | None = None,
+) -> None:
+    """Adds the scalar summaries of a training loss; see `write_loss_summaries`."""
+    write_loss_summaries(regularized_training_loss, regularization_losses, summary_key_fn)
 
 
 def _append_update_ops(train_op: Any) -> Any:

@@ -33,7 +33,6 @@ from estimator_core.v1.heads import (
     CannedRegressionHead,
 )
 
-
 _NONE = "none"  # of tf.compat.v1.losses.Reduction; for subclasses that reduce the losses themselves
 
 

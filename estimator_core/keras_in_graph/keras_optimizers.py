@@ -66,8 +66,8 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     hyperparameters = keras_internals.legacy_hyperparameters(optimizer)
     if hyperparameters is None:
         return type(optimizer).from_config(_config(optimizer))
-    if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
-        return optimizer  # made in this graph, from a tensor as learning rate
+    if any(map(_holds_graph_tensors, vars(optimizer).values())):
+        return optimizer  # made in this graph, from a tensor as learning rate, or with a state of its own
     if optimizer.weights:
         if graph_of(optimizer.weights[0]) is tf1.get_default_graph():
             return optimizer
@@ -80,6 +80,15 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
     keras_internals.set_legacy_strategy(unused, current_execution().strategy)
     return unused
+
+
+def _holds_graph_tensors(value: Any) -> bool:
+    """Returns whether a value is a tensor of a graph, or a container of one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_graph_tensors, value))
+    if isinstance(value, dict):
+        return any(map(_holds_graph_tensors, value.values()))
+    return bool(tf.is_symbolic_tensor(value))
 
 
 def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
