@@ -100,7 +100,8 @@ class _Head:
         )
 
 
-class _CannedHead(_Head, WeightedHead):
+# They take the arguments of 2.15's heads, not of ours.
+class _CannedHead(_Head, WeightedHead):  # type: ignore[misc]
     """The methods of 2.15's heads, over those of ours."""
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
@@ -192,7 +193,7 @@ def _scalar(loss_reduction: str) -> str:
     return LossReduction.WEIGHTED_SUM if loss_reduction == _NONE else loss_reduction
 
 
-class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_CannedHead, CannedBinaryClassHead):
+class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_CannedHead, CannedBinaryClassHead):  # type: ignore[misc]
     """Two classes, one logit."""
 
     def __init__(
@@ -219,7 +220,7 @@ class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_CannedHead, CannedBinaryCl
             "class_ids": predictions[PredictionKeys.CLASS_IDS],
         }
 
-    def _eval_metric_ops(  # type: ignore[override]
+    def _eval_metric_ops(
         self,
         labels: Any,
         logits: Any,
@@ -234,7 +235,7 @@ class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_CannedHead, CannedBinaryCl
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
 
 
-class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHead):
+class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHead):  # type: ignore[misc]
     """Three or more classes, with a logit for each."""
 
     def __init__(
@@ -262,7 +263,7 @@ class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHe
             "class_ids": predictions[PredictionKeys.CLASS_IDS],
         }
 
-    def _eval_metric_ops(  # type: ignore[override]
+    def _eval_metric_ops(
         self,
         labels: Any,
         class_ids: Any,
@@ -274,7 +275,7 @@ class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHe
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
 
 
-class _RegressionHeadWithMeanSquaredErrorLoss(_CannedHead, CannedRegressionHead):
+class _RegressionHeadWithMeanSquaredErrorLoss(_CannedHead, CannedRegressionHead):  # type: ignore[misc]
     """Labels are real numbers."""
 
     def __init__(
@@ -300,7 +301,7 @@ class _RegressionHeadWithMeanSquaredErrorLoss(_CannedHead, CannedRegressionHead)
             "labels": loss.processed_labels,
         }
 
-    def _eval_metric_ops(  # type: ignore[override]
+    def _eval_metric_ops(
         self,
         predicted_value: Any,
         labels: Any,

@@ -74,8 +74,9 @@ def _dnn_model_fn(
 ) -> Any:
     """Returns the spec of TensorFlow 1's `DNNEstimator`; its arguments are the same."""
     network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+    own_head: Any = _WithTpuSpec(head) if use_tpu else head
     model_fn = v1_dnn.dnn_model_fn(
-        _WithTpuSpec(head) if use_tpu else head,
+        own_head,
         network,
         optimizer,
         input_layer_partitioner,

@@ -66,10 +66,13 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     hyperparameters = keras_internals.legacy_hyperparameters(optimizer)
     if hyperparameters is None:
         return type(optimizer).from_config(_config(optimizer))
-    if any(map(_holds_graph_tensors, vars(optimizer).values())):
-        return optimizer  # made in this graph, from a tensor as learning rate, or with a state of its own
+    if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
+        return optimizer  # made in this graph, from a tensor as learning rate
+    graph = tf1.get_default_graph()
+    if _holds_tensor_of(graph, vars(optimizer)):
+        return optimizer  # made in this graph, with a state of its own
     if optimizer.weights:
-        if graph_of(optimizer.weights[0]) is tf1.get_default_graph():
+        if graph_of(optimizer.weights[0]) is graph:
             return optimizer
         fresh = type(optimizer).from_config(_config(optimizer))
         fresh.gradient_transformers = optimizer.gradient_transformers
@@ -82,13 +85,13 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     return unused
 
 
-def _holds_graph_tensors(value: Any) -> bool:
-    """Returns whether a value is a tensor of a graph, or a container of one."""
-    if isinstance(value, (list, tuple)):
-        return any(map(_holds_graph_tensors, value))
+def _holds_tensor_of(graph: tf.Graph, value: Any) -> bool:
+    """Returns whether a value is a tensor of the graph, or a container of one."""
     if isinstance(value, dict):
-        return any(map(_holds_graph_tensors, value.values()))
-    return bool(tf.is_symbolic_tensor(value))
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensor_of(graph, each) for each in value)
+    return bool(tf.is_symbolic_tensor(value)) and getattr(value, "graph", None) is graph
 
 
 def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
