@@ -103,7 +103,7 @@ def _uninstall():
         if (
             first == "tensorflow_estimator"
             or (first == "tensorflow_model_analysis" and name.endswith(".export"))
-            or (first == "tensorflow" and "estimator" in name.split("."))
+            or (first == "tensorflow" and {"estimator", "estimator_training"} & {*name.split(".")})
         ):
             del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]

@@ -65,7 +65,10 @@ class LinearModel:
         return MinimizeParts()
 
 
-def _model_fn(head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str) -> ModelFn:
+def linear_model_fn(
+    head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str
+) -> ModelFn:
+    """Returns the model_fn of a `LinearEstimator`; see its arguments."""
     linear = LinearModel(feature_columns, sparse_combiner)
     training = linear.training(head, optimizer, model_scope="linear")
     part = ModelPart(linear.logit_fn(head), optimizer, linear.learning_rate())
@@ -107,7 +110,7 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner)
+        model_fn = linear_model_fn(head, feature_columns, optimizer, sparse_combiner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -150,7 +153,7 @@ class LinearClassifier(Estimator):
         head = binary_or_multi_class_head(
             n_classes, weight_column, label_vocabulary, loss_reduction
         )
-        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner)
+        model_fn = linear_model_fn(head, feature_columns, optimizer, sparse_combiner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -189,5 +192,5 @@ class LinearRegressor(Estimator):
         sparse_combiner: str = "sum",
     ):
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner)
+        model_fn = linear_model_fn(head, feature_columns, optimizer, sparse_combiner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

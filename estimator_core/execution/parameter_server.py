@@ -90,7 +90,7 @@ class ParameterServers(Execution):
         self._chief = next(task for task in _tasks(cluster) if task.kind in kinds)
         self._chief_model = ChiefModel(self._chief, self._own, master)
         self._here = SingleDevice(session_config, master)
-        self._device_setter = None if device_fn else _replica_device_setter(cluster)
+        self._device_setter = None if device_fn else replica_device_setter(cluster)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns the context that places variables on the parameter servers, and the rest on this task."""
@@ -284,7 +284,8 @@ class _WorkerSession(tf1.train.SessionCreator):
         )
 
 
-def _replica_device_setter(cluster: Cluster) -> Any:
+def replica_device_setter(cluster: Cluster) -> Any:
+    """Returns the function that places variables on parameter servers in turn, and the rest on this task."""
     return tf1.train.replica_device_setter(
         worker_device=f"/job:{cluster.task_type}/task:{cluster.task_id}", cluster=cluster.spec
     )

@@ -12,7 +12,7 @@ from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.metrics import GraphMetric
-from estimator_core.optimizers.minimize import minimize
+from estimator_core.heads.train_op import head_train_op
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
@@ -173,6 +173,20 @@ class Head(abc.ABC):
         """
         if mode not in ModeKeys.ALL:
             raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
+        spec_fn = getattr(self, "_create_tpu_estimator_spec", None)
+        if spec_fn is not None:  # tf.estimator called this method of a subclass
+            spec = spec_fn(
+                features=features,
+                mode=mode,
+                logits=logits,
+                labels=labels,
+                optimizer=optimizer,
+                trainable_variables=trainable_variables,
+                train_op_fn=train_op_fn,
+                update_ops=update_ops,
+                regularization_losses=regularization_losses,
+            )
+            return spec.as_estimator_spec()
         with tf.name_scope(self.name or "head"):
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
@@ -195,64 +209,50 @@ class Head(abc.ABC):
                     mode=mode,
                     regularization_losses=regularization_losses,
                 )
-                metric_ops = {key: _as_metric_op(metric) for key, metric in eval_metrics.items()}
+                metric_ops = {key: as_metric_op(metric) for key, metric in eval_metrics.items()}
                 if self.loss_reduction not in LossReduction.MEANS:
                     loss = current_execution().whole_sum(loss)
                 return EstimatorSpec(
                     mode, predictions=predictions, loss=loss, eval_metric_ops=metric_ops
                 )
-        self._write_loss_summaries(loss, regularization_losses)
-        train_op = self._train_op(loss, optimizer, trainable_variables, train_op_fn, update_ops)
+        write_loss_summaries(loss, regularization_losses, self._summary_tag)
+        train_op = head_train_op(
+            loss,
+            self.loss_reduction,
+            optimizer,
+            trainable_variables,
+            train_op_fn,
+            update_ops,
+            self.training_scope,
+        )
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
-
-    def _train_op(
-        self,
-        loss: Any,
-        optimizer: Any,
-        trainable_variables: Sequence[Any] | None,
-        train_op_fn: Callable[[Any], Any] | None,
-        update_ops: Sequence[Any] | None,
-    ) -> Any:
-        if (optimizer is None) == (train_op_fn is None):
-            raise ValueError(
-                "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "
-                f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
-            )
-        if optimizer is not None and tf.executing_eagerly():
-            raise ValueError(
-                "An optimizer needs the graph of the loss, and there is none in eager mode: take the "
-                "gradients of `loss()` in a tf.GradientTape, or make the EstimatorSpec in a model_fn. "
-                f"Received: optimizer={optimizer!r}"
-            )
-        if self.loss_reduction in LossReduction.MEANS:
-            loss = current_execution().share_of_mean(loss)
-        if update_ops is None:
-            update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
-        # Outside of the current scopes: Adam's powers are "training/beta1_power" for every head.
-        root, training = tf.name_scope(""), tf.name_scope(self.training_scope)
-        with root, training, tf.control_dependencies(list(update_ops)):
-            if train_op_fn is not None:
-                train_op = train_op_fn(loss)
-            else:
-                train_op = minimize(optimizer, loss, trainable_variables)
-        if train_op is None:
-            raise ValueError(
-                f"train_op_fn must return an op or a tensor. Received: train_op_fn={train_op_fn!r}"
-            )
-        if update_ops:
-            train_op = tf.group(train_op, *update_ops)
-        return train_op
-
-    def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
-        suffix = f"/{self.summary_name}" if self.summary_name else ""
-        write_summary(f"{MetricKeys.LOSS}{suffix}", loss)
-        if regularization_losses:
-            total = tf.add_n(list(regularization_losses))
-            write_summary(f"{MetricKeys.LOSS_REGULARIZATION}{suffix}", total)
 
     def _with_name(self, key: str) -> str:
         """Returns a metric key of this head."""
         return f"{key}/{self.name}" if self.name else key
+
+    def _summary_tag(self, key: str) -> str:
+        """Returns the tag of a loss summary of this head."""
+        return f"{key}/{self.summary_name}" if self.summary_name else key
+
+
+def write_loss_summaries(
+    loss: Any,
+    regularization_losses: Sequence[Any] | None = None,
+    tag_of: Callable[[str], str] | None = None,
+) -> None:
+    """Adds the scalar summaries of a training loss and of its regularization.
+
+    Args:
+        loss: Training loss, regularization included.
+        regularization_losses: Scalars that the loss includes; their sum has a summary of its own.
+        tag_of: Function from a key of `MetricKeys` to the tag; None takes the key.
+    """
+    tag_of = tag_of or str
+    write_summary(tag_of(MetricKeys.LOSS), loss)
+    if regularization_losses:
+        total = tf.add_n(list(regularization_losses))
+        write_summary(tag_of(MetricKeys.LOSS_REGULARIZATION), total)
 
 
 def write_summary(tag: str, value: Any) -> None:
@@ -266,5 +266,6 @@ def write_summary(tag: str, value: Any) -> None:
             tf1.summary.scalar(tag, value)
 
 
-def _as_metric_op(metric: Any) -> Any:
+def as_metric_op(metric: Any) -> Any:
+    """Returns a metric in the form of `EstimatorSpec.eval_metric_ops`."""
     return metric.as_pair() if isinstance(metric, GraphMetric) else metric

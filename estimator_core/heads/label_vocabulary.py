@@ -11,6 +11,9 @@ import tensorflow as tf
 class LabelVocabulary:
     """An ordered list of label strings; the id of a label is its index in the list.
 
+    Attributes:
+        labels: The label strings.
+
     Args:
         labels: List or tuple of distinct strings.
         n_classes: Required number of labels.
@@ -30,14 +33,14 @@ class LabelVocabulary:
             )
         if len(set(labels)) != len(labels):
             raise ValueError(f"label_vocabulary must not repeat a label. Received: {labels}")
-        self._labels = tuple(labels)
+        self.labels = tuple(labels)
 
     def ids(self, strings: tf.Tensor) -> tf.Tensor:
         """Returns the int64 ids of string labels, same shape; -1 for a string not in the list."""
         table = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
-                keys=tf.constant(self._labels, tf.string),
-                values=tf.range(len(self._labels), dtype=tf.int64),
+                keys=tf.constant(self.labels, tf.string),
+                values=tf.range(len(self.labels), dtype=tf.int64),
             ),
             default_value=-1,
         )
@@ -45,8 +48,8 @@ class LabelVocabulary:
 
     def strings(self, ids: Any) -> tf.Tensor:
         """Returns the labels of class ids, same shape."""
-        return tf.gather(tf.constant(self._labels, tf.string), ids)
+        return tf.gather(tf.constant(self.labels, tf.string), ids)
 
     def __str__(self) -> str:
-        shown = ", ".join(self._labels[:10])
-        return f"[{shown}{', ...' if len(self._labels) > 10 else ''}]"
+        shown = ", ".join(self.labels[:10])
+        return f"[{shown}{', ...' if len(self.labels) > 10 else ''}]"

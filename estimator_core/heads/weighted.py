@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -122,7 +122,7 @@ class WeightedHead(Head):
         regularization_losses: Sequence[Any] | None = None,
     ) -> tf.Tensor:
         """Returns the scalar training loss of processed labels."""
-        losses = self._losses(labels, logits, features)
+        losses = self.losses_of_processed(labels, logits, features)
         weights = self.example_weights(features, losses)
         return reduce_loss(losses, weights, self._loss_reduction, regularization_losses)
 
@@ -131,7 +131,8 @@ class WeightedHead(Head):
         """True if the loss is the head's own, False if it is a `loss_fn`."""
         return self._loss_fn is None
 
-    def _losses(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
+    def losses_of_processed(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
+        """Returns the losses of processed labels, `[batch_size, loss_dimension]`, before any weights."""
         if self._loss_fn is None:
             return self.own_loss(labels, logits)
         return call_loss_fn(
@@ -159,15 +160,35 @@ class WeightedHead(Head):
         del mode
         logits = checked_logits(logits, self.logits_dimension)
         labels = self.processed_labels(labels, logits)
-        losses = self._losses(labels, logits, features)
+        losses = self.losses_of_processed(labels, logits, features)
         weights = self.example_weights(features, losses)
+        values = self.metric_values(labels, logits)
+        total = tf.add_n(list(regularization_losses)) if regularization_losses else None
+        return self.with_batch(eval_metrics, values, losses, weights, total)
+
+    def with_batch(
+        self,
+        eval_metrics: dict[str, Any],
+        values: Iterable[tuple[Any, ...]],
+        losses: tf.Tensor,
+        weights: Any,
+        regularization_loss: Any = None,
+    ) -> dict[str, Any]:
+        """Adds the values of a batch to the metrics and returns them.
+
+        Args:
+            eval_metrics: Metrics from `metrics`.
+            values: (name, *values) for each of `own_metrics`; see `metric_values`.
+            losses: `[batch_size, loss_dimension]`.
+            weights: Weights that broadcast to the losses, or 1.0.
+            regularization_loss: Sum of the regularization losses, or None.
+        """
         if isinstance(weights, float):  # it is 1: metrics without weights have fewer operations
             weights = None
-        loss_mean = (MetricKeys.LOSS_MEAN, losses)
-        for name, *values in itertools.chain([loss_mean], self.metric_values(labels, logits)):
+        for name, *tensors in itertools.chain([(MetricKeys.LOSS_MEAN, losses)], values):
             metric = eval_metrics[self._with_name(name)]
-            metrics_lib.update(metric, *values, sample_weight=weights)
-        if regularization_losses:
+            metrics_lib.update(metric, *tensors, sample_weight=weights)
+        if regularization_loss is not None:
             key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            metrics_lib.update(eval_metrics[key], tf.add_n(list(regularization_losses)))
+            metrics_lib.update(eval_metrics[key], regularization_loss)
         return eval_metrics

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.installation.model_analysis import provide_export
+from estimator_core.installation.old_head_attributes import provide_attributes
 from estimator_core.installation.old_modules import OldModuleFinder
 
 _OWNERS = {
@@ -73,6 +74,7 @@ def install() -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == _STANDALONE]:
         del sys.modules[name]
     sys.meta_path.insert(0, OldModuleFinder())
+    provide_attributes()
     provide_export()
     # Keras 3 is one module for both versions: TensorFlow 2's estimator is assigned last.
     for owner in ("tensorflow.compat.v1", "tensorflow.compat.v2"):

@@ -68,8 +68,11 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
         return type(optimizer).from_config(_config(optimizer))
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
         return optimizer  # made in this graph, from a tensor as learning rate
+    graph = tf1.get_default_graph()
+    if _holds_tensor_of(graph, vars(optimizer)):
+        return optimizer  # made in this graph, with a state of its own
     if optimizer.weights:
-        if graph_of(optimizer.weights[0]) is tf1.get_default_graph():
+        if graph_of(optimizer.weights[0]) is graph:
             return optimizer
         fresh = type(optimizer).from_config(_config(optimizer))
         fresh.gradient_transformers = optimizer.gradient_transformers
@@ -80,6 +83,15 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
     keras_internals.set_legacy_strategy(unused, current_execution().strategy)
     return unused
+
+
+def _holds_tensor_of(graph: tf.Graph, value: Any) -> bool:
+    """Returns whether a value is a tensor of the graph, or a container of one."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensor_of(graph, each) for each in value)
+    return bool(tf.is_symbolic_tensor(value)) and getattr(value, "graph", None) is graph
 
 
 def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
@@ -168,9 +180,14 @@ def apply_gradients(
 
 
 def has_custom_updates(optimizer: Any) -> bool:
-    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, as all did in Keras 1."""
-    method = getattr(type(optimizer), "get_updates", None)
-    return method is not None and not method.__module__.startswith(("tf_keras.", "keras."))
+    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, or `get_gradients` within it.
+
+    All classes of Keras 1 did the former; optimizers with differential privacy do the latter.
+    """
+    methods = [getattr(type(optimizer), name, None) for name in ("get_updates", "get_gradients")]
+    return methods[0] is not None and not all(
+        method.__module__.startswith(("tf_keras.", "keras.")) for method in methods if method
+    )
 
 
 def custom_updates(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Operation:

@@ -33,6 +33,7 @@ def evaluate_continuously(
     sleep: Callable[[float], object] = training_is_over.wait,
     is_over: Callable[[], bool] = training_is_over.is_set,
     chief_is_there: Callable[[], bool] = lambda: False,
+    evaluator: Evaluator | None = None,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Evaluates and exports each newest checkpoint of `estimator.model_dir` as it appears.
 
@@ -48,6 +49,7 @@ def evaluate_continuously(
         is_over: Function that returns whether there will be no more checkpoints.
         chief_is_there: Function that returns whether the task that saves checkpoints may save another one.
             Workers in the middle of a step when `max_steps` is reached exceed it by a step or two.
+        evaluator: `Evaluator` of the checkpoints; None makes one.
 
     Returns:
         The metrics of the last evaluation, None when there was no checkpoint, and the results of its
@@ -57,10 +59,11 @@ def evaluate_continuously(
     """
     logger.info("Waiting %f secs before starting eval.", eval_spec.start_delay_secs)
     sleep(eval_spec.start_delay_secs)
-    evaluator = Evaluator(estimator, eval_spec)
+    evaluator = evaluator or Evaluator(estimator, eval_spec)
     while True:
         start = clock()
-        was_over = is_over()  # before the lookup, so that the newest checkpoint is the last
+        # Before the lookup, so that the newest checkpoint is the last.
+        was_over = is_over() or evaluator.is_over
         step = with_newest(estimator.latest_checkpoint, _step_of)
         is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
         if is_final and not was_over:
@@ -72,6 +75,8 @@ def evaluate_continuously(
             return evaluation.metrics, evaluation.export_results
         if was_over:
             return None, []
+        if evaluator.is_over:
+            continue
         wait = max(eval_spec.throttle_secs - (clock() - start), _MIN_WAIT_SECS)
         logger.info("Waiting %f secs before starting next eval run.", wait)
         sleep(wait)

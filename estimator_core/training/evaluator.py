@@ -30,6 +30,10 @@ class Evaluation(NamedTuple):
 class Evaluator:
     """Evaluates the newest checkpoint and runs the exporters, once per checkpoint.
 
+    Attributes:
+        newest: The newest evaluation, or None.
+        is_over: True if this evaluator asks for the end of training and evaluation.
+
     Args:
         estimator: Estimator in training.
         eval_spec: Settings of the evaluation.
@@ -39,6 +43,7 @@ class Evaluator:
         self._estimator = estimator
         self._eval_spec = eval_spec
         self.newest: Evaluation | None = None
+        self.is_over = False
 
     def evaluate_and_export(self, is_the_final_export: bool) -> Evaluation | None:
         """Returns the evaluation of the newest checkpoint; None without a checkpoint.

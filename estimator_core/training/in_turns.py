@@ -18,6 +18,7 @@ def train_and_evaluate_in_turns(
     train_spec: TrainSpec,
     eval_spec: EvalSpec,
     after_training: Callable[[], None] | None = None,
+    evaluator: Evaluator | None = None,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Trains with evaluations at checkpoints; then evaluates and exports at the end.
 
@@ -26,6 +27,7 @@ def train_and_evaluate_in_turns(
         train_spec: `TrainSpec` of the training.
         eval_spec: `EvalSpec` of the evaluations.
         after_training: Function to call between the training and the last evaluation.
+        evaluator: `Evaluator` of the checkpoints; None makes one.
 
     Returns:
         The metrics of the last evaluation, or None, and the results of its exporters.
@@ -38,7 +40,7 @@ def train_and_evaluate_in_turns(
         config.save_checkpoints_steps,
         config.save_checkpoints_secs,
     )
-    evaluator = Evaluator(estimator, eval_spec)
+    evaluator = evaluator or Evaluator(estimator, eval_spec)
     listener = _EvaluateAtCheckpoints(evaluator, eval_spec, train_spec.max_steps)
     with contextlib.closing(listener):
         estimator.train(
@@ -76,11 +78,11 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         self._timer.reset()
         self._last_step = None
 
-    def after_save(self, session: Any, global_step_value: int) -> None:
-        """Evaluates the checkpoint just saved; skips the one before the first step."""
+    def after_save(self, session: Any, global_step_value: int) -> bool:
+        """Evaluates the checkpoint just saved, not the one before the first step; returns whether to stop."""
         del session
         if self._is_closed:
-            return
+            return False
         if self._last_step is None:
             self._last_step = global_step_value
         elif self._is_due(global_step_value):
@@ -88,7 +90,9 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
             self._timer.update_last_triggered_step(global_step_value)
             is_final = self._max_steps is not None and global_step_value >= self._max_steps
             self._evaluator.evaluate_and_export(is_the_final_export=is_final)
-        self._log_next(global_step_value)
+        if not self._evaluator.is_over:
+            self._log_next(global_step_value)
+        return self._evaluator.is_over
 
     def _is_due(self, step: int) -> bool:
         if self._every_n_steps is not None:

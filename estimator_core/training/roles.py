@@ -26,6 +26,7 @@ from estimator_core.execution.select import start_task_server
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.training.continuous_evaluation import evaluate_continuously
+from estimator_core.training.evaluator import Evaluator
 from estimator_core.training.in_turns import train_and_evaluate_in_turns
 from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.termination import ends_on_sigterm, serve_until_sigterm
@@ -39,6 +40,7 @@ def run_task(
     train_spec: TrainSpec,
     eval_spec: EvalSpec,
     sleep: Callable[[float], None] = time.sleep,
+    evaluator: Evaluator | None = None,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
     """Runs the part of this task; see the table above.
 
@@ -47,6 +49,7 @@ def run_task(
         train_spec: `TrainSpec` of the training.
         eval_spec: `EvalSpec` of the evaluations.
         sleep: Function that waits for a number of seconds.
+        evaluator: `Evaluator` of the checkpoints, for an evaluator or a master; None makes one.
 
     Returns:
         The evaluator returns the metrics of the last evaluation and the results of its exporters. The
@@ -72,6 +75,7 @@ def run_task(
             eval_spec,
             train_spec.max_steps,
             chief_is_there=lambda: bool(chief) and answers(chief),
+            evaluator=evaluator,
         )
     _start_server(config)
     if config.task_type == PS:
@@ -79,7 +83,9 @@ def run_task(
     with ends_on_sigterm() as termination:
         train_spec = train_spec._replace(hooks=(*train_spec.hooks, *termination.hooks))
         if config.task_type == MASTER:
-            train_and_evaluate_in_turns(estimator, train_spec, eval_spec, termination.exit_if_asked)
+            train_and_evaluate_in_turns(
+                estimator, train_spec, eval_spec, termination.exit_if_asked, evaluator
+            )
         else:
             _train(estimator, train_spec, sleep)
     return None

@@ -6,6 +6,7 @@ from typing import Any
 
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
+from estimator_core.training.evaluator import Evaluator
 from estimator_core.training.in_turns import train_and_evaluate_in_turns
 from estimator_core.training.roles import run_task
 from estimator_core.training.specs import EvalSpec, TrainSpec, check_every_n_steps
@@ -48,6 +49,38 @@ def train_and_evaluate(
     final export, also if it ends with the input or by an early stop; and a finished run
     is evaluated and exported again, since it may have been killed before that.
     """
+    return run(estimator, train_spec, eval_spec)
+
+
+def run(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    evaluator: Evaluator | None = None,
+) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
+    """Runs `train_and_evaluate`, with an evaluator of the caller.
+
+    Args:
+        estimator: See `train_and_evaluate`.
+        train_spec: See `train_and_evaluate`.
+        eval_spec: See `train_and_evaluate`.
+        evaluator: `Evaluator` of the checkpoints; None makes one.
+    """
+    check_arguments(estimator, train_spec, eval_spec)
+    config = estimator.config
+    check_every_n_steps(eval_spec, config)
+    if config.is_in_cluster:
+        return run_task(estimator, train_spec, eval_spec, evaluator=evaluator)
+    logger.info("Running training and evaluation locally (non-distributed).")
+    return train_and_evaluate_in_turns(estimator, train_spec, eval_spec, evaluator=evaluator)
+
+
+def check_arguments(estimator: Any, train_spec: Any, eval_spec: Any) -> None:
+    """Checks the types of `train_and_evaluate`'s arguments.
+
+    Raises:
+        TypeError: One has another type.
+    """
     for name, value, kind in (
         ("estimator", estimator, Estimator),
         ("train_spec", train_spec, TrainSpec),
@@ -55,9 +88,3 @@ def train_and_evaluate(
     ):
         if not isinstance(value, kind):
             raise TypeError(f"`{name}` must be a {kind.__name__}. Received: {name}={value!r}")
-    config = estimator.config
-    check_every_n_steps(eval_spec, config)
-    if config.is_in_cluster:
-        return run_task(estimator, train_spec, eval_spec)
-    logger.info("Running training and evaluation locally (non-distributed).")
-    return train_and_evaluate_in_turns(estimator, train_spec, eval_spec)

@@ -26,13 +26,32 @@ _SCOPE = "dnn"
 _LEARNING_RATE = 0.05
 
 
-def _model_fn(
-    head: Head, network: Network, optimizer: Any, input_layer_partitioner: Any, config: Any
+def dnn_model_fn(
+    head: Head,
+    network: Network,
+    optimizer: Any,
+    input_layer_partitioner: Any,
+    config: Any,
+    is_partitioned: bool = True,
 ) -> ModelFn:
-    partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
+    """Returns the model_fn of a `DNNEstimator`; see its arguments.
+
+    Args:
+        head: See `DNNEstimator`.
+        network: Settings of the network.
+        optimizer: See `DNNEstimator`.
+        input_layer_partitioner: See `DNNEstimator`.
+        config: `RunConfig`, or None.
+        is_partitioned: False leaves all variables whole, as on a TPU.
+    """
+    if not is_partitioned:
+        partitioner = hidden_partitioner = None
+    else:
+        partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
+        hidden_partitioner = hidden_layer_partitioner(config)
     logit_fn = network.logit_fn(head, scope=None, input_layer_partitioner=partitioner)
     part = ModelPart(in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE))
-    return model_in_scope(compose(head, [part]), _SCOPE, hidden_layer_partitioner(config))
+    return model_in_scope(compose(head, [part]), _SCOPE, hidden_partitioner)
 
 
 class DNNEstimator(Estimator):
@@ -67,7 +86,7 @@ class DNNEstimator(Estimator):
         batch_norm: bool = False,
     ):
         network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
-        model_fn = _model_fn(head, network, optimizer, input_layer_partitioner, config)
+        model_fn = dnn_model_fn(head, network, optimizer, input_layer_partitioner, config)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -106,7 +125,7 @@ class DNNClassifier(Estimator):
     ):
         head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
-        model_fn = _model_fn(head, network, optimizer, input_layer_partitioner, config)
+        model_fn = dnn_model_fn(head, network, optimizer, input_layer_partitioner, config)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -144,5 +163,5 @@ class DNNRegressor(Estimator):
     ):
         head = regressor_head(label_dimension, weight_column, loss_reduction)
         network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
-        model_fn = _model_fn(head, network, optimizer, input_layer_partitioner, config)
+        model_fn = dnn_model_fn(head, network, optimizer, input_layer_partitioner, config)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

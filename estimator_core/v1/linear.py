@@ -22,9 +22,10 @@ from estimator_core.v1.scopes import (
 _SCOPE = "linear"
 
 
-def _model_fn(
+def linear_model_fn(
     head: Head, linear: LinearModel, optimizer: Any, partitioner: Any, config: Any
 ) -> ModelFn:
+    """Returns the model_fn of a `LinearEstimator`; see its arguments."""
     part = ModelPart(
         in_name_scope(linear.logit_fn(head, scope=None), _SCOPE),
         optimizer_for(optimizer, linear.learning_rate()),
@@ -64,7 +65,7 @@ class LinearEstimator(Estimator):
         warm_start_from: Any = None,
     ):
         linear = LinearModel(feature_columns, sparse_combiner)
-        model_fn = _model_fn(head, linear, optimizer, partitioner, config)
+        model_fn = linear_model_fn(head, linear, optimizer, partitioner, config)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -100,7 +101,7 @@ class LinearClassifier(Estimator):
     ):
         head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         linear = LinearModel(feature_columns, sparse_combiner)
-        model_fn = _model_fn(head, linear, optimizer, partitioner, config)
+        model_fn = linear_model_fn(head, linear, optimizer, partitioner, config)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -135,5 +136,5 @@ class LinearRegressor(Estimator):
     ):
         head = regressor_head(label_dimension, weight_column, loss_reduction)
         linear = LinearModel(feature_columns, sparse_combiner)
-        model_fn = _model_fn(head, linear, optimizer, partitioner, config)
+        model_fn = linear_model_fn(head, linear, optimizer, partitioner, config)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

@@ -14,7 +14,9 @@ from estimator_core.spec.types import ModelFn
 _INPUT_LAYER_MIN_SLICE_BYTES = 64 << 20
 
 
-def model_in_scope(model_fn: ModelFn, scope: str, partitioner: Callable[..., Any]) -> ModelFn:
+def model_in_scope(
+    model_fn: ModelFn, scope: str, partitioner: Callable[..., Any] | None
+) -> ModelFn:
     """Returns `model_fn`, building its variables below a scope and partitioned.
 
     Optimizer slots are made there as well, so that their names in a checkpoint end in "part_0/Ftrl" or
@@ -23,7 +25,7 @@ def model_in_scope(model_fn: ModelFn, scope: str, partitioner: Callable[..., Any
     Args:
         model_fn: Function `model_fn(features, labels, mode)`.
         scope: Variable scope.
-        partitioner: Partitioner of the variables.
+        partitioner: Partitioner of the variables; None leaves them whole.
     """
 
     def scoped_model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:

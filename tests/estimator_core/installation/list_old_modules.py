@@ -1,4 +1,7 @@
-"""Writes old_modules.json: which public names each module inside tensorflow_estimator 2.15 defines.
+"""Writes old_modules.json and old_arguments.json, about the modules inside tensorflow_estimator 2.15.
+
+The first has the public names that each module defines; the second has the arguments of the private functions
+and classes that are here, too.
 
 Runs in the reference environment that tests/oracle/README.md describes:
 
@@ -6,9 +9,11 @@ Runs in the reference environment that tests/oracle/README.md describes:
 """
 
 import importlib
+import inspect
 import json
 import os
 import pkgutil
+import runpy
 import types
 
 import tensorflow as tf
@@ -28,8 +33,38 @@ def public_names(module, prefix, found):
     return found
 
 
+def arguments(public):
+    """Returns the names of the arguments of each private name in the table of places, by module.
+
+    Args:
+        public: Public path of each object, by the object's id.
+    """
+    source = os.path.join(HERE, "../../../estimator_core/installation/old_places.py")
+    found = {}
+    for path, names in sorted(runpy.run_path(source)["PLACES"].items()):
+        if path.startswith(root.__name__) or path.endswith("estimator_training"):
+            try:
+                module = importlib.import_module(path)
+            except ImportError:  # of an older TensorFlow
+                continue
+            values = {name: getattr(module, name, None) for name in sorted(names)}
+            found[path] = {
+                name: list(inspect.signature(value).parameters)
+                for name, value in values.items()
+                if (inspect.isfunction(value) or inspect.isclass(value)) and id(value) not in public
+            }
+    return {path: of_module for path, of_module in found.items() if of_module}
+
+
+def write(name, content):
+    """Writes a file beside this one."""
+    with open(os.path.join(HERE, name), "w") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+
+
 def main():
-    """Writes the file."""
+    """Writes the files."""
     public = {}
     for prefix in ("tf.estimator", "tf.compat.v1.estimator"):
         owner = tf.estimator if prefix == "tf.estimator" else tf.compat.v1.estimator
@@ -46,9 +81,8 @@ def main():
         }
         if names:
             modules[info.name] = dict(sorted(names.items()))
-    with open(os.path.join(HERE, "old_modules.json"), "w") as file:
-        json.dump(modules, file, indent=1)
-        file.write("\n")
+    write("old_modules.json", modules)
+    write("old_arguments.json", arguments(public))
 
 
 if __name__ == "__main__":

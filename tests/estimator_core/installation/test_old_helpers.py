@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core
-from estimator_core.installation import old_helpers
+from estimator_core.installation import old_heads, old_helpers, old_training
 
 tf1 = tf.compat.v1
 X = np.array([[1.0], [2.0], [4.0]], np.float32)
@@ -98,7 +98,7 @@ def test_the_executor_and_the_exporter(tmp_path):
         {"x": tf.TensorSpec([None, 1], tf.float32)}
     )
     exporter = old_helpers._SavedModelExporter("mine", receiver_fn)
-    executor = old_helpers._TrainingExecutor(
+    executor = old_training._TrainingExecutor(
         estimator,
         estimator_core.TrainSpec(input_fn, max_steps=4),
         estimator_core.EvalSpec(input_fn, exporters=exporter, start_delay_secs=0, throttle_secs=0),
@@ -112,9 +112,9 @@ def test_the_executor_and_the_exporter(tmp_path):
 
 
 def test_heads_sum_their_losses():
-    binary = old_helpers._binary_logistic_head_with_sigmoid_cross_entropy_loss("w")
-    regression = old_helpers._regression_head("w", 1)
-    several = old_helpers._multi_class_head_with_softmax_cross_entropy_loss(3, "w")
+    binary = old_heads._binary_logistic_head_with_sigmoid_cross_entropy_loss("w")
+    regression = old_heads._regression_head("w", 1)
+    several = old_heads._multi_class_head_with_softmax_cross_entropy_loss(3, "w")
     with tf.Graph().as_default(), tf1.Session() as session:
         features = {"w": tf.constant([[1.0], [3.0]])}
         logits, labels = tf.constant([[0.0], [0.0]]), tf.constant([[1.0], [0.0]])

@@ -1,4 +1,5 @@
 import importlib
+import inspect
 import json
 import pathlib
 import sys
@@ -9,7 +10,17 @@ import tensorflow as tf
 import estimator_core
 
 TABLE = json.loads((pathlib.Path(__file__).parent / "old_modules.json").read_text())
+ARGUMENTS = json.loads((pathlib.Path(__file__).parent / "old_arguments.json").read_text())
 OLD = "tensorflow_estimator.python.estimator"
+OTHER_ARGUMENTS = {
+    "ExportSavedModelApiVersion",
+    "SequentialHeadWrapper",
+    "TPUContext",
+    "_negation",
+    "_union",
+    "estimator_export",
+    "model_to_estimator",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +42,15 @@ def test_public_names_are_in_the_modules_that_defined_them(module):
         assert getattr(importlib.import_module(module), name) is resolved(public), name
         below_tensorflow = module.replace("tensorflow_estimator", "tensorflow")
         assert getattr(importlib.import_module(below_tensorflow), name) is resolved(public), name
+
+
+@pytest.mark.parametrize("module", sorted(ARGUMENTS))
+def test_private_names_take_the_arguments_of_2_15(module):
+    for name, arguments in ARGUMENTS[module].items():
+        if name not in OTHER_ARGUMENTS:
+            value = getattr(importlib.import_module(module), name)
+            ours = list(inspect.signature(value).parameters)
+            assert ours[: len(arguments)] == arguments, name
 
 
 def test_the_ways_to_import_them():
@@ -82,12 +102,39 @@ def test_what_is_not_there_is_said_with_what_is():
         ModuleNotFoundError, match=r"canned.timeseries.*it has baseline, boosted_trees, dnn"
     ):
         importlib.import_module(f"{OLD}.canned.timeseries")
-    with pytest.raises(ImportError, match=r"no 'MonitoredThing' in .*util.*It has fn_args, parse"):
+    with pytest.raises(
+        ImportError, match=r"no 'MonitoredThing' in .*util.*It has _Dat.*, fn_args, parse"
+    ):
         exec(f"from {OLD}.util import MonitoredThing")
     util = importlib.import_module(f"{OLD}.util")
     assert not hasattr(util, "MonitoredThing")
-    with pytest.raises(AttributeError, match="It has fn_args, parse_input_fn_result"):
+    with pytest.raises(AttributeError, match=r"It has _Data.*, fn_args, parse_input_fn_result"):
         _ = util.MonitoredThing
+
+
+def test_what_is_not_there_names_what_to_use_instead():
+    with pytest.raises(ImportError, match=r"Use a CheckpointSaverListener in TrainSpec\("):
+        exec(f"from {OLD}.training import _NewCheckpointListenerForEvaluate")
+    with pytest.raises(
+        AttributeError, match=r"Use .*experimental.make_early_stopping_hook\. It has"
+    ):
+        _ = importlib.import_module(f"{OLD}.early_stopping")._StopOnPredicateHook
+    with pytest.raises(ModuleNotFoundError, match=r"Use numpy_input_fn .* or tf.data\. Below"):
+        importlib.import_module("tensorflow.python.estimator.inputs.queues.feeding_functions")
+
+
+def test_the_coordinator_that_tensorflow_removed_with_tf_estimator():
+    names: dict = {}
+    exec(
+        "from tensorflow.python.distribute import estimator_training\n"
+        "from tensorflow.python.distribute.estimator_training import PS\n"
+        "from tensorflow.python.estimator.warm_starting_util import WarmStartSettings\n",
+        names,
+    )
+    coordinator = names["estimator_training"]
+    assert not coordinator.should_run_distribute_coordinator(estimator_core.RunConfig())
+    assert (names["PS"], coordinator.CHIEF, coordinator.EVALUATOR) == ("ps", "chief", "evaluator")
+    assert names["WarmStartSettings"] is estimator_core.WarmStartSettings
 
 
 def test_a_tensorflow_estimator_that_could_not_be_imported_is_replaced(monkeypatch):

@@ -272,3 +272,25 @@ def test_get_updates_of_a_class_of_the_users_own(tmp_path):
     assert trained_bias(Shrinking(0.125)) == pytest.approx([0.75])
     # Half of the way to 2 in each step.
     assert trained_bias(Own("Own")) == pytest.approx([1.5])
+
+
+@pytest.mark.parametrize("is_made_in_graph", [False, True])
+def test_get_gradients_of_a_class_of_the_users_own(is_made_in_graph):
+    """As optimizers with differential privacy are written; some have a state, a tensor of the graph."""
+    tf_keras = pytest.importorskip("tf_keras")
+
+    class Halved(tf_keras.optimizers.legacy.SGD):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.state = {"factor": (0.5 if tf.executing_eagerly() else tf.constant(0.5),)}
+
+        def get_gradients(self, loss, params):
+            (factor,) = self.state["factor"]
+            return [factor * gradient for gradient in super().get_gradients(loss, params)]
+
+    optimizer = (lambda: Halved(0.25)) if is_made_in_graph else Halved(0.25)
+    estimator = est.BaselineRegressor(optimizer=optimizer)
+    estimator.train(lambda: tf.data.Dataset.from_tensors(({"x": [[0.0]]}, [[2.0]])).repeat(2))
+    # The gradient of (b - 2)^2 is 2 b - 4, and half of it b - 2: from 0 to 0.5 and 0.875.
+    assert estimator.get_variable_value("baseline/bias") == pytest.approx([0.875])
+    assert estimator.get_variable_value("global_step") == 2

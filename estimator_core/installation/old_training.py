@@ -1,0 +1,256 @@
+"""The executor of `train_and_evaluate` in tensorflow_estimator, which programs give a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from estimator_core import cluster, tf1
+from estimator_core.estimator import Estimator
+from estimator_core.logs import logger
+from estimator_core.run_config import RunConfig
+from estimator_core.spec.arguments import checked_instances
+from estimator_core.spec.types import Hook
+from estimator_core.training.continuous_evaluation import evaluate_continuously
+from estimator_core.training.evaluator import Evaluation, Evaluator
+from estimator_core.training.in_turns import train_and_evaluate_in_turns
+from estimator_core.training.specs import EvalSpec, TrainSpec
+from estimator_core.training.train_and_evaluate import check_arguments, run
+
+CHIEF = cluster.CHIEF
+EVALUATOR = cluster.EVALUATOR
+PS = cluster.PS
+WORKER = cluster.WORKER
+
+
+class _EvalStatus:
+    """The outcomes of a pass of the evaluator."""
+
+    EVALUATED = "evaluated"
+    MISSING_CHECKPOINT = "missing checkpoint"
+    NO_NEW_CHECKPOINT = "no new checkpoint"
+
+
+class _ResultFields(NamedTuple):
+    status: str
+    metrics: Mapping[str, Any] | None
+    checkpoint_path: str | None
+
+
+class _EvalResult(_ResultFields):
+    """The result of a pass of the evaluator.
+
+    Args:
+        status: One of `_EvalStatus`.
+        metrics: Metrics of the evaluation, "global_step" among them; None without one.
+        checkpoint_path: Checkpoint that was evaluated; None without one.
+
+    Raises:
+        ValueError: There are metrics without an evaluation, or an evaluation without metrics or checkpoint.
+        TypeError: The metrics are not a dict.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        status: str,
+        metrics: Mapping[str, Any] | None = None,
+        checkpoint_path: str | None = None,
+    ) -> _EvalResult:
+        """Returns the checked result."""
+        if status != _EvalStatus.EVALUATED:
+            if metrics or checkpoint_path:
+                raise ValueError(
+                    f"metrics and checkpoint_path must be empty if status is {status!r}. Received: "
+                    f"metrics={metrics!r}, checkpoint_path={checkpoint_path!r}"
+                )
+            return super().__new__(cls, status, metrics, checkpoint_path)
+        if not metrics or not checkpoint_path:
+            raise ValueError(
+                "An evaluation needs metrics and a checkpoint_path. Received: "
+                f"metrics={metrics!r}, checkpoint_path={checkpoint_path!r}"
+            )
+        if not isinstance(metrics, Mapping):
+            raise TypeError(f"`Estimator.evaluate` should return a dict. Received: {metrics!r}")
+        if tf1.GraphKeys.GLOBAL_STEP not in metrics:
+            raise ValueError(
+                f"The metrics must have {tf1.GraphKeys.GLOBAL_STEP!r}. Received: {metrics!r}"
+            )
+        return super().__new__(cls, status, metrics, checkpoint_path)
+
+
+class _ContinuousEvalListener:
+    """Base of listeners that may end the training and evaluation at each pass of the evaluator."""
+
+    def before_eval(self) -> bool:
+        """Returns whether to go on; called before each pass."""
+        return True
+
+    def after_eval(self, eval_result: _EvalResult) -> bool:
+        """Returns whether to go on; called after each pass.
+
+        Args:
+            eval_result: Result of the pass.
+        """
+        del eval_result
+        return True
+
+
+class _EvaluatorWithListener(Evaluator):
+    """An `Evaluator` that asks a listener at each pass whether to go on.
+
+    After the end, the last checkpoint's exports are made as final ones.
+    """
+
+    def __init__(
+        self, estimator: Estimator, eval_spec: EvalSpec, listener: _ContinuousEvalListener
+    ):
+        super().__init__(estimator, eval_spec)
+        self._listener = listener
+
+    def evaluate_and_export(self, is_the_final_export: bool) -> Evaluation | None:
+        """Returns the evaluation of the newest checkpoint; see `Evaluator`."""
+        if self.is_over:
+            return super().evaluate_and_export(is_the_final_export)
+        if not self._listener.before_eval():
+            logger.info("The listener ends the evaluation, by before_eval.")
+            self.is_over = True
+            return self.newest
+        before = None if self.newest is None else self.newest.checkpoint_path
+        evaluation = super().evaluate_and_export(is_the_final_export)
+        if not self._listener.after_eval(_result_of(evaluation, before)):
+            logger.info("The listener ends the evaluation, by after_eval.")
+            self.is_over = True
+        return evaluation
+
+
+def _result_of(evaluation: Evaluation | None, before: str | None) -> _EvalResult:
+    if evaluation is None:
+        return _EvalResult(_EvalStatus.MISSING_CHECKPOINT)
+    if evaluation.checkpoint_path == before:
+        return _EvalResult(_EvalStatus.NO_NEW_CHECKPOINT)
+    return _EvalResult(_EvalStatus.EVALUATED, evaluation.metrics, evaluation.checkpoint_path)
+
+
+class _TrainingExecutor:
+    """Runs `train_and_evaluate` or its parts.
+
+    Args:
+        estimator: See `train_and_evaluate`.
+        train_spec: See `train_and_evaluate`.
+        eval_spec: See `train_and_evaluate`.
+        train_hooks: Further hooks for the training.
+        continuous_eval_listener: Listener that may end the training and evaluation; None never does.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+    """
+
+    # Private methods of 2.15 that nothing calls here.
+    _NOT_CALLED = (
+        "_execute_evaluator_once",
+        "_start_continuous_evaluation",
+        "_start_distributed_training",
+        "_start_std_server",
+    )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if unused := [name for name in cls._NOT_CALLED if name in vars(cls)]:
+            logger.warning(
+                "%s defines %s, which the executor of estimator_core does not call.",
+                cls.__name__,
+                ", ".join(unused),
+            )
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        train_spec: TrainSpec,
+        eval_spec: EvalSpec,
+        train_hooks: Sequence[Hook] | None = None,
+        continuous_eval_listener: _ContinuousEvalListener | None = None,
+    ):
+        check_arguments(estimator, train_spec, eval_spec)
+        if continuous_eval_listener is not None and not isinstance(
+            continuous_eval_listener, _ContinuousEvalListener
+        ):
+            raise TypeError(
+                "`continuous_eval_listener` must have type `_ContinuousEvalListener`. "
+                f"Received: {continuous_eval_listener!r}"
+            )
+        self._estimator = estimator
+        self._train_spec = train_spec
+        self._eval_spec = eval_spec
+        self._train_hooks = checked_instances(train_hooks, "train_hooks")
+        self._continuous_eval_listener = continuous_eval_listener or _ContinuousEvalListener()
+
+    @property
+    def estimator(self) -> Estimator:
+        """The Estimator to train."""
+        return self._estimator
+
+    def run(self) -> Any:
+        """Runs this task's part; returns the result of `train_and_evaluate`."""
+        return run(self._estimator, self._all_of_train_spec, self._eval_spec, self._evaluator())
+
+    # The part of a task is that of its type, whatever the name.
+    run_chief = run_master = run_ps = run_worker = run
+
+    def run_local(self) -> Any:
+        """Trains and evaluates on one machine."""
+        return train_and_evaluate_in_turns(
+            self._estimator,
+            self._all_of_train_spec,
+            self._eval_spec,
+            evaluator=self._evaluator(),
+        )
+
+    def run_evaluator(self) -> Any:
+        """Evaluates checkpoints until the last step's."""
+        return evaluate_continuously(
+            self._estimator,
+            self._eval_spec,
+            self._train_spec.max_steps,
+            evaluator=self._evaluator(),
+        )
+
+    @property
+    def _all_of_train_spec(self) -> TrainSpec:
+        hooks = (*self._train_spec.hooks, *self._train_hooks)
+        return self._train_spec._replace(hooks=hooks)
+
+    def _evaluator(self) -> Evaluator:
+        return _EvaluatorWithListener(
+            self._estimator, self._eval_spec, self._continuous_eval_listener
+        )
+
+
+def _assert_eval_spec(eval_spec: Any) -> None:
+    """Checks the type of an `EvalSpec`.
+
+    Raises:
+        TypeError: It has another type.
+    """
+    if not isinstance(eval_spec, EvalSpec):
+        raise TypeError(f"`eval_spec` must have type `EvalSpec`. Received: {eval_spec!r}")
+
+
+# tensorflow.python.distribute.estimator_training. Here the executor runs every kind of cluster.
+
+
+def should_run_distribute_coordinator(config: RunConfig) -> bool:
+    """Returns False: a program then calls its executor, which runs every kind of cluster."""
+    del config
+    return False
+
+
+def train_and_evaluate(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    executor_cls: type[_TrainingExecutor],
+) -> Any:
+    """Runs this task's part with an executor of a class; returns the executor's result."""
+    return executor_cls(estimator, train_spec, eval_spec).run()

@@ -1,0 +1,115 @@
+"""The names of variables are those of tf.estimator 2.15."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core
+from estimator_core.installation import old_heads, old_model_fns
+
+tf1 = tf.compat.v1
+COLUMNS = (tf.feature_column.numeric_column("x"),)
+X = np.array([[1.0], [2.0], [4.0], [8.0]], np.float32)
+Y = np.array([[0], [0], [1], [1]])
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors(({"x": X}, Y)).repeat(10)
+
+
+def trained(estimator):
+    """Returns the metrics and the variables after ten steps."""
+    estimator.train(input_fn)
+    names = estimator.get_variable_names()
+    return estimator.evaluate(input_fn, steps=1), {
+        name: estimator.get_variable_value(name) for name in names
+    }
+
+
+def config():
+    return estimator_core.RunConfig(tf_random_seed=3)
+
+
+def old_dnn(features, labels, mode, config):
+    head = old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")
+    return old_model_fns._dnn_model_fn(
+        features, labels, mode, head, [3], COLUMNS, optimizer="Adam", config=config
+    )
+
+
+def new_dnn(features, labels, mode, config):
+    head = estimator_core.BinaryClassHead()
+    return old_model_fns.dnn_model_fn_v2(features, labels, mode, head, [3], COLUMNS, "Adam")
+
+
+def old_linear(features, labels, mode, config):
+    head = old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")
+    return old_model_fns._linear_model_fn(
+        features, labels, mode, head, COLUMNS, "Ftrl", partitioner=None, config=config
+    )
+
+
+def new_linear(features, labels, mode, config):
+    head = estimator_core.BinaryClassHead()
+    return old_model_fns._linear_model_fn_v2(features, labels, mode, head, COLUMNS, "Ftrl", config)
+
+
+@pytest.mark.parametrize(
+    ("model_fn", "canned"),
+    [
+        (
+            old_dnn,
+            functools.partial(estimator_core.v1.DNNClassifier, [3], COLUMNS, optimizer="Adam"),
+        ),
+        (new_dnn, functools.partial(estimator_core.DNNClassifier, [3], COLUMNS, optimizer="Adam")),
+        (old_linear, functools.partial(estimator_core.v1.LinearClassifier, COLUMNS)),
+        (new_linear, functools.partial(estimator_core.LinearClassifier, COLUMNS)),
+    ],
+)
+def test_a_model_fn_trains_like_the_canned_model(model_fn, canned):
+    metrics, variables = trained(estimator_core.Estimator(model_fn, config=config()))
+    expected_metrics, expected = trained(canned(config=config()))
+    assert sorted(variables) == sorted(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(variables[name], value, rtol=1e-6, err_msg=name)
+    assert metrics == pytest.approx(expected_metrics, rel=1e-6)
+
+
+def test_on_a_tpu_variables_are_whole_and_the_spec_is_one_of_tpus():
+    arguments = {"hidden_units": [2], "feature_columns": COLUMNS, "use_tpu": True}
+    head = old_heads._RegressionHeadWithMeanSquaredErrorLoss(1)
+    with tf.Graph().as_default():
+        tf1.train.get_or_create_global_step()
+        features, labels = {"x": tf.constant(X)}, tf.constant(Y)
+        spec = old_model_fns._dnn_model_fn(features, labels, "train", head, **arguments)
+        names = [variable.op.name for variable in tf1.trainable_variables()]
+        with pytest.raises(ValueError, match="to_tpu_estimator"):
+            old_model_fns.dnn_model_fn_v2(
+                features, labels, "train", estimator_core.RegressionHead(), **arguments
+            )
+    assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
+    assert names == [
+        "dnn/hiddenlayer_0/kernel",
+        "dnn/hiddenlayer_0/bias",
+        "dnn/logits/kernel",
+        "dnn/logits/bias",
+    ]
+
+
+def test_what_sdca_can_train():
+    check = old_model_fns._validate_linear_sdca_optimizer_for_linear_classifier
+    sdca = estimator_core.experimental.LinearSDCA("id")
+    check(COLUMNS, 2, sdca, "sum")
+    check(COLUMNS, 3, "Ftrl", "mean")
+    with pytest.raises(ValueError, match="multi-class"):
+        check(COLUMNS, 3, sdca, "sum")
+    with pytest.raises(ValueError, match="sparse_combiner"):
+        check(COLUMNS, 2, sdca, "mean")
+
+
+def test_a_builder_of_logits_without_batch_norm():
+    logit_fn = old_model_fns._dnn_logit_fn_builder(2, [3], COLUMNS, tf.nn.relu, None, None)
+    with tf.Graph().as_default():
+        assert logit_fn(features={"x": tf.constant(X)}, mode="train").shape == [4, 2]
