@@ -396,7 +396,8 @@ def test_what_model_fn_reads_is_read_anew(case, method, monkeypatch, tmp_path):
         product = features["x"] * read()
         step = tf1.train.get_global_step().assign_add(1)
         metrics = {"mean": tf1.metrics.mean(product)}
-        return est.EstimatorSpec(mode, {"y": product}, 0.0, step, eval_metric_ops=metrics)
+        loss = tf.constant(0.0)
+        return est.EstimatorSpec(mode, {"y": product}, loss, step, eval_metric_ops=metrics)
 
     estimator = est.Estimator(model_fn, str(tmp_path)).train(lambda: features([1.0]), steps=1)
 
