@@ -25,6 +25,7 @@ from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.spec import calling
 from estimator_core.spec.arguments import (
+    check_overrides,
     checked_instances,
     checked_steps,
     config_with_model_dir,
@@ -70,6 +71,7 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ):
+        type(self)._assert_members_are_not_overridden(self)  # noqa: SLF001
         calling.check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
@@ -78,6 +80,11 @@ class Estimator:
         settings = warm_start_settings.settings_from(warm_start_from)
         self._model = Model(model_fn, self._params, self._config, settings)
         logger.info("Using config: %s", self._config)
+
+    @staticmethod
+    def _assert_members_are_not_overridden(estimator: Estimator) -> None:
+        """Checks a subclass. Programs of tf.estimator's time replace this function in order to override."""
+        check_overrides(type(estimator), Estimator)
 
     @property
     def model_dir(self) -> str:

@@ -33,8 +33,8 @@ def classifier_parse_example_spec(
         weight_column: Feature name or numeric column of the example weights, or None.
 
     Raises:
-        TypeError: `weight_column` is neither a name nor a numeric column.
-        ValueError: A column is not a feature column, or a feature has the name of the label or the weight.
+        ValueError: A column is not a feature column, `weight_column` is neither a name nor a numeric column,
+            or a feature has the name of the label or the weight.
 
     Source: `tf.estimator.classifier_parse_example_spec`.
     """
@@ -61,8 +61,8 @@ def regressor_parse_example_spec(
         weight_column: Feature name or numeric column of the example weights, or None.
 
     Raises:
-        TypeError: `weight_column` is neither a name nor a numeric column.
-        ValueError: A column is not a feature column, or a feature has the name of the label or the weight.
+        ValueError: A column is not a feature column, `weight_column` is neither a name nor a numeric column,
+            or a feature has the name of the label or the weight.
 
     Source: `tf.estimator.regressor_parse_example_spec`.
     """
@@ -75,7 +75,10 @@ def _parse_example_spec(
 ) -> dict[str, Any]:
     spec = dict(tf.feature_column.make_parse_example_spec(feature_columns))
     _add(spec, "label", label_key, label)
-    weight_column = check_weight_column(weight_column)
+    try:
+        weight_column = check_weight_column(weight_column)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
     if isinstance(weight_column, str):
         weight_column = tf.feature_column.numeric_column(weight_column)
     if weight_column is not None:

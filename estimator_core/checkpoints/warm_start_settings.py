@@ -33,6 +33,9 @@ class WarmStartSettings(_Fields):
         var_name_to_prev_var_name: Variable name to its name in the checkpoint, if it has changed. None
             means an empty dict.
 
+    Raises:
+        ValueError: `ckpt_to_initialize_from` is empty.
+
     Source: `tf.estimator.WarmStartSettings`.
     """
 
@@ -46,6 +49,11 @@ class WarmStartSettings(_Fields):
         var_name_to_prev_var_name: Mapping[str, str] | None = None,
     ) -> WarmStartSettings:
         """Creates the settings; see the class."""
+        if not ckpt_to_initialize_from:
+            raise ValueError(
+                "ckpt_to_initialize_from must be the path of a checkpoint or its directory. Received: "
+                f"ckpt_to_initialize_from={ckpt_to_initialize_from!r}"
+            )
         return super().__new__(
             cls,
             ckpt_to_initialize_from,
@@ -66,7 +74,7 @@ def settings_from(
             `export_saved_model` returns them.
 
     Raises:
-        ValueError: `warm_start_from` is neither a path nor `WarmStartSettings`.
+        ValueError: `warm_start_from` is neither a path nor `WarmStartSettings`, or is empty.
     """
     if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
         return warm_start_from

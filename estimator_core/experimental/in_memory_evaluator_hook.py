@@ -38,7 +38,8 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         TypeError: `estimator` is not an Estimator.
         ValueError: `every_n_iter` or `steps` is not above 0, or the Estimator trains in a cluster of
             several tasks. Once training begins: the graph of training lacks a variable of the evaluation,
-            or the evaluation's Scaffold has a saver or an init_fn.
+            or saves other objects than variables, such as a `MutableHashTable`, or the evaluation's Scaffold
+            has a saver or an init_fn.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`. Ours does not evaluate a second time at
     the end when the last evaluation was at the last step.
@@ -115,6 +116,12 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Evaluates the model at the start of training."""
         del coord
+        saved = session.graph.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)
+        if saved:
+            raise ValueError(
+                "InMemoryEvaluatorHook does not support saveables other than global variables, whose values "
+                f"it copies: evaluate checkpoints, by train_and_evaluate. Received: {saved}"
+            )
         self._evaluate(session)
 
     def steps_until_due(self, global_step: int) -> int | None:

@@ -58,14 +58,14 @@ class BestExporter(LatestExporter):
         event_file_pattern: Pattern of event files, relative to the model_dir, whose evaluations
             count if there is no file of the best result yet; None counts none.
         compare_fn: Function of (best_eval_result, current_eval_result) that returns whether the
-            current one is better. None compares the loss.
+            current one is better.
         assets_extra: See `Estimator.export_saved_model`.
         as_text: See `Estimator.export_saved_model`.
         exports_to_keep: Number of exports to keep; None keeps all.
 
     Raises:
-        ValueError: `compare_fn` is not callable or has other arguments, or
-            `exports_to_keep` is not above 0.
+        TypeError: `compare_fn` is not callable.
+        ValueError: `compare_fn` is None or has other arguments, or `exports_to_keep` is not above 0.
 
     Source: `tf.estimator.BestExporter`, which exports once in each process whatever the result, and
     remembers results only by the event files.
@@ -76,7 +76,7 @@ class BestExporter(LatestExporter):
         name: str = "best_exporter",
         serving_input_receiver_fn: ReceiverFn | None = None,
         event_file_pattern: str | None = "eval/*.tfevents.*",
-        compare_fn: Callable[..., bool] | None = loss_smaller,
+        compare_fn: Callable[..., bool] = loss_smaller,
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         exports_to_keep: int | None = 5,
@@ -84,9 +84,10 @@ class BestExporter(LatestExporter):
         if serving_input_receiver_fn is None:
             raise ValueError("serving_input_receiver_fn must be defined. Received: None")
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
-        compare_fn = loss_smaller if compare_fn is None else compare_fn
+        if compare_fn is None:
+            raise ValueError("compare_fn must not be None. Leave it out to compare the loss.")
         if not callable(compare_fn):
-            raise ValueError(f"compare_fn must be callable. Received: compare_fn={compare_fn!r}")
+            raise TypeError(f"compare_fn must be callable. Received: compare_fn={compare_fn!r}")
         names = arg_names(compare_fn)
         if set(names) != {"best_eval_result", "current_eval_result"}:
             raise ValueError(

@@ -15,6 +15,8 @@ from estimator_core.heads.label_vocabulary import LabelVocabulary
 def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
     """Returns logits as float32 `[..., logits_dimension]`.
 
+    Unknown parts of their shape are checked when the graph runs.
+
     Raises:
         ValueError: The last dimension differs, or there is no batch dimension.
     """
@@ -22,12 +24,18 @@ def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
         raise ValueError("logits must not be None: the model has to produce a Tensor.")
     logits = tf.cast(logits, tf.float32)
     is_vector = logits.shape.rank is not None and logits.shape.rank < 2
+    required = (
+        "logits shape must be [D0, D1, ... DN, logits_dimension] with logits_dimension="
+        f"{logits_dimension}. Received: logits with shape"
+    )
     if is_vector or not logits.shape[-1:].is_compatible_with([logits_dimension]):
-        raise ValueError(
-            f"logits shape must be [D0, D1, ... DN, logits_dimension] with logits_dimension="
-            f"{logits_dimension}. Received: logits with shape {logits.shape}"
-        )
-    return logits
+        raise ValueError(f"{required} {logits.shape}")
+    if logits.shape.rank is not None and logits.shape[-1] is not None:
+        return logits
+    shape = tf.shape(logits)
+    fits = (tf.size(shape) > 1) & tf.reduce_all(tf.equal(shape[-1:], logits_dimension))
+    with tf.control_dependencies(assertion(fits, required, shape)):
+        return tf.identity(logits)
 
 
 def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.Tensor:

@@ -45,6 +45,7 @@ def numpy_input_fn(
         num_threads: Not used.
 
     Raises:
+        TypeError: `x` is neither an array nor a dict.
         ValueError: `shuffle` is not given, `x` is empty, lengths differ, or an array of Python objects
             holds anything but strings.
 
@@ -58,6 +59,10 @@ def numpy_input_fn(
         )
     if batch_size <= 0:
         raise ValueError(f"batch_size must be above 0. Received: batch_size={batch_size}")
+    if not isinstance(x, (Mapping, np.ndarray)):
+        raise TypeError(
+            f"x must be a dict or array; numpy.asarray makes a list one. Received: {type(x)}"
+        )
     if isinstance(x, Mapping) and not x:
         raise ValueError("x cannot be an empty dict. Received: x={}")
     if isinstance(y, Mapping) and not y:
@@ -106,7 +111,7 @@ def pandas_input_fn(
         target_column: Name for the labels, which no feature may have.
 
     Raises:
-        TypeError: `x` is not a `DataFrame`.
+        TypeError: `x` is not a `DataFrame`, or `target_column` is not a string.
         ValueError: `shuffle` is not given, the indexes of `x` and `y` differ, a feature has the name
             of the labels, or a column of Python objects holds anything but strings.
 
@@ -114,6 +119,10 @@ def pandas_input_fn(
     """
     if not hasattr(x, "columns"):
         raise TypeError(f"x must be a pandas DataFrame. Received: x={type(x)}")
+    if not isinstance(target_column, str):
+        raise TypeError(
+            f"target_column must be a string. Received: target_column={target_column!r}"
+        )
     if y is not None:
         if not np.array_equal(x.index, y.index):
             raise ValueError(

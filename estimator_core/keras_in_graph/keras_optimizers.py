@@ -6,6 +6,7 @@ import contextlib
 import copy
 import re
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,13 +18,16 @@ from estimator_core.keras_in_graph import eager_tracing, keras_internals
 from estimator_core.keras_in_graph.faster_updates import dense, faster_updates, is_known
 from estimator_core.keras_in_graph.graph_variables import graph_of, tf_variable
 
+_before_use: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""Copies of optimizers from before a graph used them, for other graphs; None if one can't be copied."""
+
 
 def is_keras_optimizer(optimizer: Any) -> bool:
     """Returns whether the object has the interface of a Keras optimizer, of any Keras."""
-    return hasattr(optimizer, "apply_gradients") and hasattr(optimizer, "get_config")
+    return all(hasattr(optimizer, n) for n in ("apply_gradients", "get_config", "variables"))
 
 
-def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
+def in_this_graph(optimizer: Any, iterations: Any = None, itself: bool = False) -> Any:
     """Returns the optimizer, or, if it was made outside of the current graph, a copy in it.
 
     Keras optimizers own variables (the learning rate, the step count), which belong to one graph.
@@ -33,9 +37,15 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
         iterations: Variable that a `tf_keras.optimizers.legacy` optimizer counts its steps by,
             and increments, as in tf.estimator 2.15; None means its own. Other Keras
             optimizers always have their own.
+        itself: Lets the first graph have an unused `tf_keras.optimizers.legacy` optimizer itself, as
+            tf.estimator 2.15 did. Other graphs have copies; in 2.15 they were an error.
     """
     if _is_legacy(optimizer):
-        legacy = _legacy_in_this_graph(optimizer)
+        if not hasattr(type(optimizer), "from_config"):  # a mock
+            if iterations is not None:
+                optimizer.iterations = iterations
+            return optimizer
+        legacy = _legacy_in_this_graph(optimizer, itself)
         if iterations is not None and not legacy.weights:  # the first weight is the step count
             legacy.iterations = iterations
         return legacy
@@ -58,10 +68,10 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
         return type(optimizer).from_config(config)
 
 
-def _legacy_in_this_graph(optimizer: Any) -> Any:
-    """Returns a `tf_keras.optimizers.legacy` optimizer for the current graph.
+def _legacy_in_this_graph(optimizer: Any, itself: bool) -> Any:
+    """Returns a `tf_keras.optimizers.legacy` optimizer for the current graph; see `in_this_graph`.
 
-    It creates its variables at first use, so a copy of an unused one creates them in the current graph.
+    It creates its variables at first use, so an unused one creates them in the current graph.
     """
     hyperparameters = keras_internals.legacy_hyperparameters(optimizer)
     if hyperparameters is None:
@@ -69,18 +79,33 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
         return optimizer  # made in this graph, from a tensor as learning rate
     graph = tf1.get_default_graph()
-    if _holds_tensor_of(graph, vars(optimizer)):
+    if optimizer in _before_use:
+        optimizer, itself = _before_use[optimizer], False
+        if optimizer is None:
+            raise ValueError(
+                "The optimizer is in another graph, and can't be copied into this one; pass a function "
+                "that makes it."
+            )
+    elif _holds_tensor_of(graph, vars(optimizer)):
         return optimizer  # made in this graph, with a state of its own
-    if optimizer.weights:
-        if graph_of(optimizer.weights[0]) is graph:
+    elif optimizer.weights or any(isinstance(v, tf.Variable) for v in hyperparameters.values()):
+        if optimizer.weights and graph_of(optimizer.weights[0]) is graph:
             return optimizer
         fresh = type(optimizer).from_config(_config(optimizer))
         fresh.gradient_transformers = optimizer.gradient_transformers
         for name, value in hyperparameters.items():
-            if callable(value):  # the configuration has only its current value
+            # The configuration has only the current value of a function.
+            if callable(value) and not isinstance(value, tf.Variable):
                 setattr(fresh, name, value)
         return fresh
-    unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
+    if itself and not current_execution().is_in_replica:
+        try:
+            _before_use[optimizer] = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
+        except ValueError:
+            _before_use[optimizer] = None
+        unused = optimizer
+    else:
+        unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
     keras_internals.set_legacy_strategy(unused, current_execution().strategy)
     return unused
 
@@ -177,26 +202,6 @@ def apply_gradients(
     if eager_tracing.replicas_synchronize_in_graph():
         return tf.function(update, autograph=False)(gradients).op
     return eager_tracing.call_as_one_op(update, gradients).op
-
-
-def has_custom_updates(optimizer: Any) -> bool:
-    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, or `get_gradients` within it.
-
-    All classes of Keras 1 did the former; optimizers with differential privacy do the latter.
-    """
-    methods = [getattr(type(optimizer), name, None) for name in ("get_updates", "get_gradients")]
-    return methods[0] is not None and not all(
-        method.__module__.startswith(("tf_keras.", "keras.")) for method in methods if method
-    )
-
-
-def custom_updates(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Operation:
-    """Returns the op of all updates by the optimizer's own `get_updates`.
-
-    Source: tf.estimator 2.15 calls it, too, but runs only the first of several updates.
-    """
-    with tf.control_dependencies([loss]):  # nothing is counted at the end of the input
-        return tf.group(*optimizer.get_updates(loss, list(variables)))
 
 
 def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:

@@ -12,6 +12,13 @@ from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS
 from estimator_core.optimizers.names import optimizer_named
+from estimator_core.optimizers.own_updates import (
+    first_after,
+    has_own,
+    has_own_updates,
+    number_of_updates,
+    own_updates,
+)
 
 
 class OptimizedPart(NamedTuple):
@@ -35,32 +42,27 @@ def get_optimizer(
 
     Args:
         optimizer: A name ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"), a Keras optimizer (Keras 3 or
-            tf_keras), a `tf.compat.v1.train.Optimizer`, or a function without arguments that returns
-            one of these; it is called in the current graph, so it may use the global step.
+            tf_keras), a `tf.compat.v1.train.Optimizer`, or a function without arguments, or a class, that
+            returns one of these; it is called in the current graph, so it may use the global step.
         learning_rate: Learning rate of an optimizer given by name: None means 0.001, and 0.01 for "SGD".
         iterations: Variable that counts training steps, for optimizers that can use it;
             None lets the optimizer count by itself.
 
     Raises:
-        ValueError: The name is unknown.
-        TypeError: `optimizer` is not an optimizer.
+        ValueError: The name is unknown, or `optimizer` is not an optimizer.
     """
     if isinstance(optimizer, str):
         return optimizer_named(optimizer, NAMED_OPTIMIZERS)(learning_rate, iterations)
     if isinstance(optimizer, tf1.train.Optimizer):
         return optimizer
-    if isinstance(optimizer, type):
-        raise TypeError(
-            f"optimizer must be an object, not its class. Received: optimizer={optimizer}"
-        )
-    if keras_optimizers.is_keras_optimizer(optimizer):
-        return keras_optimizers.in_this_graph(optimizer, iterations)
+    if keras_optimizers.is_keras_optimizer(optimizer) and not isinstance(optimizer, type):
+        return keras_optimizers.in_this_graph(optimizer, iterations, itself=True)
     if callable(optimizer):
         made = keras_optimizers.call_with_fresh_names(optimizer)
         return get_optimizer(made, learning_rate, iterations)
-    raise TypeError(
-        "optimizer must be a name, a Keras optimizer, a tf.compat.v1.train.Optimizer or a function "
-        f"that returns one. Received: optimizer={optimizer!r}"
+    raise ValueError(
+        "The given object is not a tf.keras.optimizers.Optimizer instance, a tf.compat.v1.train.Optimizer, a "
+        f"name, or a function that returns one of these. Received: optimizer={optimizer!r}"
     )
 
 
@@ -86,7 +88,8 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     """Returns the op of one training step in which each part has its own optimizer.
 
     All gradients are computed at the same point. The first part's optimizer counts its steps by the
-    global step, the others by their own variables; the global step is incremented last.
+    global step, the others by their own variables; the global step is incremented last. An optimizer
+    with its own way to update is called by it, and the value that it returns, if any, is that of the op.
 
     Args:
         loss: Scalar loss.
@@ -103,21 +106,31 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
         for index, part in enumerate(parts)
     ]
     gradients = [
-        None
-        if keras_optimizers.has_custom_updates(optimizer)
-        else _compute_gradients(optimizer, loss, part.variables)
+        None if has_own_updates(optimizer) else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
+    before = number_of_updates(global_step)
+    to_increment = global_step if len(parts) == 1 else None
     updates = [
-        keras_optimizers.custom_updates(optimizer, loss, part.variables)
+        own_updates(optimizer, loss, part.variables, to_increment)
         if grads_and_vars is None
-        else _apply_gradients(optimizer, grads_and_vars)
+        else _apply_gradients(optimizer, grads_and_vars, to_increment)
         for optimizer, part, grads_and_vars in zip(optimizers, parts, gradients, strict=True)
     ]
-    if keras_optimizers.increments(optimizers[0], global_step):
-        return tf.group(*updates)
-    with tf.control_dependencies(updates):
-        return global_step.assign_add(1, read_value=False)
+    counts = []
+    if not _is_counted(optimizers[0], global_step, number_of_updates(global_step) > before):
+        with tf.control_dependencies(updates):
+            counts = [global_step.assign_add(1, read_value=False)]
+    return first_after(updates, counts)
+
+
+def _is_counted(optimizer: Any, global_step: Any, was_updated: bool) -> bool:
+    """Returns whether the optimizer has incremented the global step, or may have in its own way."""
+    if current_execution().num_replicas == 1 and (
+        has_own_updates(optimizer) or has_own(optimizer, "apply_gradients")
+    ):
+        return was_updated
+    return keras_optimizers.increments(optimizer, global_step)
 
 
 def _compute_gradients(
@@ -131,7 +144,8 @@ def _compute_gradients(
             pairs = optimizer.compute_gradients(loss, var_list=list(variables))
     else:
         loss = keras_optimizers.scaled_loss(optimizer, loss, variables)
-        pairs = list(zip(tf.gradients(loss, list(variables)), variables, strict=True))
+        compute = optimizer.get_gradients if has_own(optimizer, "get_gradients") else tf.gradients
+        pairs = list(zip(compute(loss, list(variables)), variables, strict=True))
     pairs = [(grad, variable) for grad, variable in pairs if grad is not None]
     if not pairs:
         names = [variable.name for variable in variables]
@@ -139,7 +153,11 @@ def _compute_gradients(
     return current_execution().sum_gradients(pairs)
 
 
-def _apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
+def _apply_gradients(
+    optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]], global_step: Any
+) -> tf.Operation:
     if isinstance(optimizer, tf1.train.Optimizer):
+        if global_step is not None and has_own(optimizer, "apply_gradients"):
+            return optimizer.apply_gradients(grads_and_vars, global_step=global_step)
         return optimizer.apply_gradients(grads_and_vars)
     return keras_optimizers.apply_gradients(optimizer, grads_and_vars)

@@ -129,8 +129,6 @@ def _checked_loss(loss: Any, mode: str) -> Any:
         if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
             raise ValueError(f"Missing loss: EstimatorSpec needs it in mode {mode!r}.")
         return None
-    if not tf.is_tensor(loss):
-        loss = tf.convert_to_tensor(loss)
     loss = _in_graph(loss, "loss")
     if not loss.shape.is_compatible_with(tf.TensorShape([])):
         if loss.shape.num_elements() != 1:
@@ -210,6 +208,8 @@ def _checked_scaffold(scaffold: Any) -> Any:
 
 
 def _can_be_run(value: Any) -> bool:
+    if isinstance(value, (tf.SparseTensor, tf.RaggedTensor)):
+        return False
     return tf.is_tensor(value) or isinstance(value, (tf.Operation, tf.Variable))
 
 

@@ -65,9 +65,9 @@ class ClassificationOutput(ExportOutput):
             raise ValueError(
                 "ClassificationOutput needs `scores`, `classes` or both; both are None."
             )
-        if scores is not None and not (tf.is_tensor(scores) and scores.dtype.is_floating):
+        if scores is not None and not (_is_dense(scores) and scores.dtype.is_floating):
             raise ValueError(f"Classification scores must be a float32 Tensor. Received: {scores}")
-        if classes is not None and not (tf.is_tensor(classes) and classes.dtype == tf.string):
+        if classes is not None and not (_is_dense(classes) and classes.dtype == tf.string):
             raise ValueError(f"Classification classes must be a string Tensor. Received: {classes}")
         self._scores = scores
         self._classes = classes
@@ -101,7 +101,7 @@ class RegressionOutput(ExportOutput):
     """
 
     def __init__(self, value: Any):
-        if not (tf.is_tensor(value) and value.dtype.is_floating):
+        if not (_is_dense(value) and value.dtype.is_floating):
             raise ValueError(f"Regression output value must be a float32 Tensor. Received: {value}")
         self._value = value
 
@@ -124,13 +124,18 @@ class PredictOutput(ExportOutput):
             a name too, served with "/" in between.
 
     Raises:
-        ValueError: A key is not a name, or a value is not a `Tensor`.
+        ValueError: A key is not a name, or a value is not a dense `Tensor`.
 
     Source: `tf.estimator.export.PredictOutput`.
     """
 
     def __init__(self, outputs: Any):
         self._outputs = _named_tensors(outputs, "output")
+        for name, value in self._outputs.items():
+            if not _is_dense(value):
+                raise ValueError(
+                    f"Prediction output value must be a dense Tensor. Received: {name}={value!r}"
+                )
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -223,6 +228,11 @@ class TrainOutput(EvalOutput):
     """
 
     _METHOD = "training"
+
+
+def _is_dense(value: Any) -> bool:
+    is_composite = isinstance(value, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices))
+    return not is_composite and (tf.is_tensor(value) or isinstance(value, tf.Variable))
 
 
 def _one_tensor(value: Any) -> Any:

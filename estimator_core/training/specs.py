@@ -124,6 +124,10 @@ class EvalSpec(_EvalFields):
             exporters = [exporters]
         exporters = checked_instances(exporters, "exporters", Exporter)
         names = [exporter.name for exporter in exporters]
+        if not all(isinstance(name, str) and name for name in names):
+            raise ValueError(
+                f"An exporter must have a string as its name, for its directory. Received: names={names}"
+            )
         if len(set(names)) < len(names):
             raise ValueError(f"Exporters must have different names. Received: {names}")
         return super().__new__(

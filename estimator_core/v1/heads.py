@@ -106,8 +106,11 @@ def classifier_head(
     """Returns the head of a classifier.
 
     Raises:
+        TypeError: `label_vocabulary` is not a list.
         ValueError: There are fewer than two classes, or the loss reduction is unknown.
     """
+    if not isinstance(label_vocabulary, (list, tuple, type(None))):
+        raise TypeError(f"label_vocabulary should be a list. Received: {label_vocabulary!r}")
     return binary_or_multi_class_head(
         n_classes,
         weight_column,

@@ -21,15 +21,13 @@ def optimizer_for(optimizer: Any, learning_rate: float) -> Any:
     """Returns the optimizer in a form that `estimator_core.optimizers.minimize.get_optimizer` takes.
 
     Args:
-        optimizer: A name, for the optimizer of `tf.compat.v1.train`; a class without
-            required arguments; or any optimizer that `get_optimizer` takes.
+        optimizer: A name, for the optimizer of `tf.compat.v1.train`, or any optimizer that
+            `get_optimizer` takes.
         learning_rate: Learning rate of an optimizer given by name.
 
     Raises:
         ValueError: The name is unknown.
     """
-    if isinstance(optimizer, type):
-        return lambda: optimizer()
     if not isinstance(optimizer, str):
         return optimizer
     make = optimizer_named(optimizer, _BY_NAME)

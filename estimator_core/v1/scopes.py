@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.types import ModelFn
 
@@ -76,4 +77,4 @@ def input_layer_partitioner_or_default(partitioner: Any, config: Any) -> Callabl
 
 
 def _num_ps_replicas(config: Any) -> int:
-    return 0 if config is None else config.num_ps_replicas
+    return config.num_ps_replicas if isinstance(config, RunConfig) else 0  # Estimator checks it

@@ -45,5 +45,5 @@ def test_contradictions_are_refused(arguments, message):
 
 
 def test_other_weight_columns_are_refused():
-    with pytest.raises(TypeError, match="weight_column=3"):
+    with pytest.raises(ValueError, match="weight_column=3"):
         est.classifier_parse_example_spec([_A], "y", weight_column=3)

@@ -36,6 +36,15 @@ def test_anything_else_is_refused():
         settings_from(3)
 
 
+@pytest.mark.parametrize("nothing", ["", None])
+def test_a_warm_start_from_nothing_is_refused(nothing):
+    with pytest.raises(ValueError, match="ckpt_to_initialize_from must be the path"):
+        WarmStartSettings(nothing)
+    assert settings_from(None) is None
+    with pytest.raises(ValueError, match="ckpt_to_initialize_from=''"):
+        settings_from("")
+
+
 def test_the_mappings_can_always_be_read():
     # As printed by tf.estimator 2.15.
     expected = (

@@ -20,7 +20,9 @@ def test_a_function_of_metrics_is_called_once():
         return {"mean": tf1.metrics.mean(x)}
 
     x = tf.constant([2.0, 4.0])
-    spec = est.EstimatorSpec("eval", loss=0.0, eval_metric_ops=MetricFn(metric_fn, [x]))
+    spec = est.EstimatorSpec(
+        "eval", loss=tf.constant(0.0), eval_metric_ops=MetricFn(metric_fn, [x])
+    )
     assert calls == []
     assert set(with_metric_ops(spec).eval_metric_ops) == {"mean"}
     assert len(calls) == 1
@@ -29,7 +31,7 @@ def test_a_function_of_metrics_is_called_once():
 
 def test_ops_stay_as_they_are():
     metrics = {"mean": tf1.metrics.mean([1.0])}
-    spec = est.EstimatorSpec("eval", loss=0.0, eval_metric_ops=metrics)
+    spec = est.EstimatorSpec("eval", loss=tf.constant(0.0), eval_metric_ops=metrics)
     assert with_metric_ops(spec) is spec
 
 

@@ -17,7 +17,7 @@ def test_sessions_have_the_given_configuration():
 
 
 def test_the_step_is_what_the_function_builds():
-    spec = est.EstimatorSpec("train", loss=0.0, train_op=tf.constant(0))
+    spec = est.EstimatorSpec("train", loss=tf.constant(0.0), train_op=tf.constant(0))
     received = []
 
     def step_fn(features, labels):

@@ -47,7 +47,9 @@ def test_scaffolds_are_united(strategy):
             saver=tf1.train.Saver(defer_build=True),
         )
         summaries_and_savers.append((scaffold.summary_op, scaffold.saver))
-        return est.EstimatorSpec("train", loss=0.0, train_op=tf.no_op(), scaffold=scaffold)
+        return est.EstimatorSpec(
+            "train", loss=tf.constant(0.0), train_op=tf.no_op(), scaffold=scaffold
+        )
 
     execution = ReplicasInSync(strategy)
     with tf.Graph().as_default() as graph, building(graph, execution):

@@ -180,3 +180,20 @@ def test_what_would_set_variables_otherwise_is_refused(input_fn, name, tmp_path)
     hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn)
     with pytest.raises(ValueError, match=f"does not support a Scaffold with {name}"):
         estimator.train(input_fn, hooks=[hook], steps=1)
+
+
+def test_a_training_that_saves_more_than_variables_is_refused(input_fn, tmp_path):
+    """Its values would be missing from the evaluation."""
+
+    def model_fn(features, labels, mode):
+        table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
+        loss = table.lookup(tf.constant(1, tf.int64)) + tf1.get_variable("weight", [])
+        insert = table.insert([1], [2.0])
+        with tf.control_dependencies([insert]):
+            train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = est.Estimator(model_fn, tmp_path)
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, steps=1)
+    with pytest.raises(ValueError, match="does not support saveables other than global variables"):
+        estimator.train(input_fn, hooks=[hook], steps=1)

@@ -92,7 +92,7 @@ def test_the_comparison_and_the_number_of_exports_are_the_users(trained):
     ("arguments", "message"),
     [
         ({"serving_input_receiver_fn": None}, "serving_input_receiver_fn"),
-        ({"compare_fn": 1}, "compare_fn"),
+        ({"compare_fn": None}, "compare_fn must not be None"),
         ({"compare_fn": lambda best, current: True}, "best_eval_result and current_eval_result"),
         ({"exports_to_keep": 0}, "exports_to_keep"),
     ],
@@ -100,6 +100,11 @@ def test_the_comparison_and_the_number_of_exports_are_the_users(trained):
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         est.BestExporter(**{"serving_input_receiver_fn": _RECEIVER, **arguments})
+
+
+def test_what_can_not_compare_is_refused():
+    with pytest.raises(TypeError, match="compare_fn=1"):
+        est.BestExporter("best", _RECEIVER, compare_fn=1)
 
 
 def test_a_result_without_a_loss_is_named(trained):

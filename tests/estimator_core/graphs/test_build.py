@@ -277,7 +277,9 @@ def test_random_predictions_start_anew_whatever_was_predicted_before(tmp_path):
         step = tf1.train.get_global_step().assign_add(1)
         noise = tf.random.normal(tf.shape(features["x"]), seed=3)
         predictions = {"plain": features["x"], "noise": noise}
-        return est.EstimatorSpec(mode, predictions=predictions, loss=0.0, train_op=step)
+        return est.EstimatorSpec(
+            mode, predictions=predictions, loss=tf.constant(0.0), train_op=step
+        )
 
     estimator = est.Estimator(model_fn, str(tmp_path), est.RunConfig(tf_random_seed=1))
     estimator.train(lambda: features([1.0]), steps=1)
@@ -394,7 +396,8 @@ def test_what_model_fn_reads_is_read_anew(case, method, monkeypatch, tmp_path):
         product = features["x"] * read()
         step = tf1.train.get_global_step().assign_add(1)
         metrics = {"mean": tf1.metrics.mean(product)}
-        return est.EstimatorSpec(mode, {"y": product}, 0.0, step, eval_metric_ops=metrics)
+        loss = tf.constant(0.0)
+        return est.EstimatorSpec(mode, {"y": product}, loss, step, eval_metric_ops=metrics)
 
     estimator = est.Estimator(model_fn, str(tmp_path)).train(lambda: features([1.0]), steps=1)
 

@@ -100,6 +100,19 @@ def error_of(build, feeds):
 
 
 @pytest.mark.parametrize(
+    ("known", "fed"), [(None, [3, 1]), (None, [2]), (None, []), ((3, None), [3, 1])], ids=str
+)
+def test_shapes_of_logits_are_checked_when_the_graph_runs(known, fed):
+    with tf.Graph().as_default():
+        logits = placeholder(*(known or ()), known_rank=known is not None)
+        checked = checks.checked_logits(logits, 2)
+        assert run(checked, {logits: np.zeros([3, 2])}).shape == (3, 2)
+        message = error_of(checked, {logits: np.zeros(fed)})
+    assert "logits shape must be [D0, D1, ... DN, logits_dimension]" in message
+    assert f"Received: logits with shape] [{' '.join(map(str, fed))}]" in message
+
+
+@pytest.mark.parametrize(
     ("fed", "logits_shape", "dimension"),
     [
         ([2, 2, 2], [2, 2, 3], 2),

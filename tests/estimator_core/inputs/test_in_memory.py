@@ -152,6 +152,12 @@ def test_bad_arrays_are_refused(arguments, message):
         inputs.numpy_input_fn(**arguments)
 
 
+@pytest.mark.parametrize("x", [[1, 2], (1, 2), 3, None, "ab", pd.Series([1, 2])], ids=repr)
+def test_features_without_a_shape_are_refused(x):
+    with pytest.raises(TypeError, match="x must be a dict or array"):
+        inputs.numpy_input_fn(x, shuffle=False)
+
+
 def test_data_frames_become_features_by_column():
     frame = pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]})
     ((features, labels),) = _batches(
@@ -178,6 +184,8 @@ def test_bad_frames_are_refused():
         inputs.pandas_input_fn(frame, pd.Series([0, 1], index=[5, 6]), shuffle=False)
     with pytest.raises(TypeError, match="DataFrame"):
         inputs.pandas_input_fn([1], shuffle=False)
+    with pytest.raises(TypeError, match="target_column=3"):
+        inputs.pandas_input_fn(frame, shuffle=False, target_column=3)
 
 
 def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator, caplog):

@@ -1,4 +1,6 @@
 import contextlib
+import os
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -229,10 +231,22 @@ def test_unknown_name_lists_the_choices_nearest_first():
         get_optimizer("adam")
 
 
-@pytest.mark.parametrize("wrong", [3, object(), tf.keras.optimizers.Adam])
+class OnlyApplies:
+    """Has some methods of a Keras optimizer."""
+
+    apply_gradients = get_config = None
+
+
+@pytest.mark.parametrize("wrong", [3, None, object(), lambda: 3, int, OnlyApplies()])
 def test_an_object_that_is_no_optimizer_is_refused(wrong):
-    with pytest.raises(TypeError, match="Received: optimizer"):
+    with pytest.raises(ValueError, match=r"not a tf\.keras\.optimizers.*Received: optimizer"):
         get_optimizer(wrong)
+
+
+@pytest.mark.parametrize("kind", [tf.keras.optimizers.Adam, tf1.train.AdamOptimizer])
+def test_a_class_is_made_without_arguments(kind):
+    with tf.Graph().as_default():
+        assert isinstance(get_optimizer(kind), kind)
 
 
 def test_nothing_to_train():
@@ -242,6 +256,166 @@ def test_nothing_to_train():
         tf1.get_variable("unused", [])
         with pytest.raises(ValueError, match=r"depends on none.*unused"):
             minimize("SGD", tf.constant(1.0))
+
+
+def examples():
+    return tf.data.Dataset.from_tensors(({"x": [[0.0]]}, [[2.0]])).repeat(3)
+
+
+def test_the_given_keras_2_optimizer_counts_by_the_global_step():
+    """2.15 prints global_step:0 and training/Ftrl/iter:0."""
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+    column = tf.feature_column.numeric_column("x")
+    first, second = legacy.Adagrad(0.5), legacy.Ftrl(0.5)
+    estimator = est.DNNLinearCombinedRegressor(
+        linear_feature_columns=[column],
+        linear_optimizer=second,
+        dnn_feature_columns=[column],
+        dnn_hidden_units=[2],
+        dnn_optimizer=first,
+    )
+    first.learning_rate = 0.25
+    estimator.train(examples, steps=2)
+    assert first.iterations.name == "global_step:0"
+    assert second.iterations.name == "training/Ftrl/iter:0"
+    assert estimator.get_variable_value("training/Adagrad/learning_rate") == 0.25
+    estimator.train(examples, steps=1)  # an error in 2.15
+    assert estimator.get_variable_value("training/Ftrl/iter") == 3
+
+
+def test_one_keras_2_optimizer_for_two_parts_and_two_models_counts_each_step_once():
+    """2.15 counts the step of each part, and refuses the second model."""
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+    column = tf.feature_column.numeric_column("x")
+    optimizer = legacy.Adam(0.5)
+    for _ in range(2):
+        estimator = est.DNNLinearCombinedRegressor(
+            linear_feature_columns=[column],
+            linear_optimizer=optimizer,
+            dnn_feature_columns=[column],
+            dnn_hidden_units=[2],
+            dnn_optimizer=optimizer,
+        )
+        estimator.train(examples)
+        assert estimator.get_variable_value("global_step") == 3
+
+
+def test_a_keras_2_optimizer_whose_learning_rate_was_read_before():
+    """An error in 2.15: reading makes a variable outside of the graph."""
+    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    assert optimizer.learning_rate.numpy() == 0.25
+    values, _ = train(lambda: optimizer)
+    np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25])
+
+
+@pytest.mark.parametrize("name", ["apply_gradients", "get_gradients", "get_updates"])
+@pytest.mark.parametrize("of", ["its class", "the object"])
+def test_methods_of_the_given_keras_2_optimizer_are_called(name, of):
+    sgd = pytest.importorskip("tf_keras").optimizers.legacy.SGD
+    calls = []
+
+    def noted(self, *args, **kwargs):
+        calls.append(self)
+        return getattr(sgd, name)(self, *args, **kwargs)
+
+    if of == "its class":
+        optimizer = type("Own", (sgd,), {name: noted})(0.25)
+    else:
+        optimizer = sgd(0.25)
+        setattr(optimizer, name, lambda *args, **kwargs: noted(optimizer, *args, **kwargs))
+    with open(os.devnull) as file:
+        optimizer.file = file  # can't be copied
+        values, _ = train(lambda: optimizer)
+        np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25])
+        assert [call is optimizer for call in calls] == [True]
+        with pytest.raises(ValueError, match=r"in another graph.*a function that makes it"):
+            train(lambda: optimizer)
+
+
+def test_a_mock_of_a_keras_2_optimizer_is_asked_for_updates():
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+    stand_in = mock.NonCallableMagicMock(wraps=legacy.SGD(0.25), spec=legacy.SGD)
+    values, _ = train(lambda: stand_in)
+    np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25])
+    assert [call[0] for call in stand_in.mock_calls] == ["get_updates"]
+
+
+def test_the_value_that_get_updates_returns_is_that_of_the_train_op():
+    """As 2.15's tests of heads use it. 2.15 prints b'my_train_op6.50'."""
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+
+    class Fake(legacy.Optimizer):
+        def get_updates(self, loss, params):
+            return [tf.strings.join(["my_train_op", tf.strings.as_string(loss, precision=2)])]
+
+        def get_config(self):
+            return super().get_config()
+
+    with tf.Graph().as_default():
+        spec = est.RegressionHead().create_estimator_spec(
+            {},
+            "train",
+            logits=[[45.0], [41.0]],
+            labels=[[43.0], [44.0]],
+            optimizer=Fake("fake"),
+            trainable_variables=[tf1.get_variable("v", [])],
+        )
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(spec.train_op) == b"my_train_op6.50"  # (2^2 + 3^2) / 2
+            assert session.run(tf1.train.get_global_step()) == 1
+
+
+@pytest.mark.parametrize("kind", [est.DNNRegressor, est.v1.DNNRegressor])
+def test_minimize_of_a_v1_optimizer_of_the_users_own(kind):
+    """2.15 passes the loss and the global step; a var_list only for one part of several."""
+    calls = []
+
+    class Own(tf1.train.GradientDescentOptimizer):
+        def minimize(self, loss, global_step):
+            calls.append("minimize")
+            return super().minimize(loss, global_step)
+
+    estimator = kind([2], [tf.feature_column.numeric_column("x")], optimizer=Own(0.25))
+    estimator.train(examples)
+    assert calls == ["minimize"]
+    assert estimator.get_variable_value("global_step") == 3
+
+
+def test_minimize_of_the_users_own_has_the_variables_of_its_part():
+    calls = []
+
+    class Own(tf1.train.GradientDescentOptimizer):
+        def minimize(self, loss, global_step=None, var_list=None):
+            calls.append((global_step, [variable.op.name for variable in var_list]))
+            return super().minimize(loss, global_step, var_list)
+
+    with tf.Graph().as_default():
+        variables = [tf1.get_variable(name, []) for name in ("a", "b")]
+        parts = [OptimizedPart(Own(0.25), [variable]) for variable in variables]
+        minimize_parts(variables[0] * variables[1], parts)
+    assert calls == [(None, ["a"]), (None, ["b"])]
+
+
+def test_a_v1_optimizer_may_count_only_some_steps():
+    """It applies the gradients of every second step, and counts then."""
+
+    class EverySecond(tf1.train.GradientDescentOptimizer):
+        def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+            calls = tf1.get_variable("calls", [], initializer=tf1.initializers.zeros())
+            update = super().apply_gradients
+            with tf.control_dependencies([calls.assign_add(1)]):
+                is_second = tf.equal(calls.read_value() % 2, 0)
+                return tf.cond(is_second, lambda: update(grads_and_vars, global_step), tf.no_op)
+
+    with tf.Graph().as_default():
+        vector = tf1.get_variable("vector", [], initializer=tf1.initializers.ones())
+        train_op = minimize(EverySecond(0.25), vector * 1.0)
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            for _ in range(5):
+                session.run(train_op)
+            assert session.run([vector, tf1.train.get_global_step()]) == [0.5, 2]
 
 
 def test_get_updates_of_a_class_of_the_users_own(tmp_path):

@@ -4,6 +4,7 @@ import os
 import pathlib
 
 import pytest
+import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.spec import arguments
@@ -80,3 +81,80 @@ def test_keys_that_select_nothing_are_refused():
     with pytest.raises(ValueError, match="predict_keys argument is not valid"):
         arguments.selected_predictions(3.0, ["c"])
     assert arguments.selected_predictions(3.0, None) == 3.0
+
+
+def model_fn(features):
+    del features
+
+
+class WithOwnTrain(est.Estimator):
+    """Overrides a member of the Estimator."""
+
+    def train(self, *args, **kwargs):
+        return "own"
+
+
+_SIZE = tf.feature_column.numeric_column("size")
+_MEMBERS = [  # as printed by tf.estimator 2.15
+    "config",
+    "eval_dir",
+    "evaluate",
+    "experimental_export_all_saved_models",
+    "export_saved_model",
+    "export_savedmodel",
+    "get_variable_names",
+    "get_variable_value",
+    "model_dir",
+    "params",
+    "predict",
+    "train",
+]
+
+
+@pytest.mark.parametrize("name", _MEMBERS)
+def test_a_subclass_that_overrides_a_member_is_refused(name):
+    subclass = type("Own", (est.Estimator,), {name: property(lambda self: None)})
+    with pytest.raises(
+        ValueError, match=rf"cannot override members.*Own'> does override \['{name}'\]"
+    ):
+        subclass(model_fn)
+
+
+@pytest.mark.parametrize(
+    ("base", "make"),
+    [
+        (est.LinearRegressor, lambda own: own([_SIZE])),
+        (est.v1.DNNClassifier, lambda own: own([2], [_SIZE])),
+        (WithOwnTrain, lambda own: own(model_fn)),
+        (
+            est.tpu.TPUEstimator,
+            lambda own: own(model_fn, config=est.tpu.RunConfig(), use_tpu=False),
+        ),
+    ],
+)
+def test_so_is_a_subclass_of_another_estimator(base, make):
+    with pytest.raises(ValueError, match=r"does override \['evaluate'\]"):
+        make(type("Own", (base,), {"evaluate": lambda self: None}))
+
+
+@pytest.mark.parametrize(
+    ("base", "members"),
+    [
+        (est.Estimator, {"latest_checkpoint": lambda self: None, "model_fn": None}),
+        (est.Estimator, {"predictor": lambda self: None, "score": lambda self: None}),
+        (est.Estimator, {"train": est.Estimator.train}),
+        (est.Estimator, {"_assert_members_are_not_overridden": lambda self: 1, "train": None}),
+        (WithOwnTrain, {}),
+    ],
+)
+def test_other_members_may_be_defined(base, members):
+    """2.15 accepts these."""
+    type("Own", (base,), members)(model_fn)
+    type("TPUEstimator", (est.Estimator,), {"train": None})(model_fn)
+
+
+@pytest.mark.parametrize("nothing", [lambda _: None, staticmethod(lambda _: None)])
+def test_programs_switch_the_check_off(monkeypatch, nothing):
+    """As AdaNet, EasyRec and Horovod's Estimators do."""
+    monkeypatch.setattr(est.Estimator, "_assert_members_are_not_overridden", nothing)
+    assert WithOwnTrain(model_fn).train() == "own"

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -28,6 +29,18 @@ def test_each_mode_needs_its_arguments(mode, arguments, message):
     tensors = {name: tf.constant(value) for name, value in arguments.items()}
     with pytest.raises(ValueError, match=message):
         est.EstimatorSpec(mode, **tensors)
+
+
+def test_a_train_op_must_not_be_sparse():
+    sparse = tf.sparse.from_dense([1.0])
+    with pytest.raises(TypeError, match="train_op must be"):
+        est.EstimatorSpec("train", loss=tf.constant(1.0), train_op=sparse)
+
+
+@pytest.mark.parametrize("loss", [1.0, np.float32(1.0), [1.0]], ids=repr)
+def test_a_loss_must_be_a_tensor(loss):
+    with pytest.raises(TypeError, match="loss must be a Tensor"):
+        est.EstimatorSpec("train", loss=loss, train_op=tf.no_op())
 
 
 def test_a_loss_of_one_element_becomes_a_scalar():

@@ -39,3 +39,10 @@ def test_all_are_export_outputs(one):
         assert isinstance(output, est.export.ExportOutput)
     with pytest.raises(TypeError):
         est.export.ExportOutput()
+
+
+@pytest.mark.parametrize("make", ["PredictOutput", "RegressionOutput", "ClassificationOutput"])
+def test_a_sparse_output_is_refused(one, make):
+    sparse = tf.sparse.from_dense([[1.0]])
+    with pytest.raises(ValueError, match="Tensor"):
+        getattr(est.export, make)(sparse)

@@ -13,6 +13,18 @@ def input_fn():
     return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
 
 
+class Named(est.Exporter):
+    """An exporter of the user's own."""
+
+    name = None
+
+    def __init__(self, name):
+        self.name = name
+
+    def export(self, *args):
+        pass
+
+
 def test_defaults_are_those_of_tf_estimator():
     assert est.TrainSpec(input_fn) == (input_fn, None, (), ())
     spec = est.EvalSpec(input_fn)
@@ -65,6 +77,9 @@ def test_one_exporter_needs_no_list():
             ValueError,
             "different names",
         ),
+        (lambda: est.EvalSpec(input_fn, exporters=Named(None)), ValueError, r"names=\[None\]"),
+        (lambda: est.EvalSpec(input_fn, exporters=[Named("")]), ValueError, r"names=\[''\]"),
+        (lambda: est.EvalSpec(input_fn, exporters=[Named(3)]), ValueError, r"names=\[3\]"),
     ],
 )
 def test_bad_specs_are_refused(make, error, message):

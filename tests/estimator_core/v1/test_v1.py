@@ -136,6 +136,10 @@ def test_unknown_names_are_refused():
         v1.DNNLinearCombinedClassifier(dnn_feature_columns=[SIZE])
     with pytest.raises(ValueError, match="Either linear_feature_columns or dnn"):
         v1.DNNLinearCombinedClassifier()
+    with pytest.raises(ValueError, match="config must be an instance of RunConfig"):
+        v1.DNNRegressor([2], [SIZE], config=3)
+    with pytest.raises(TypeError, match="label_vocabulary should be a list"):  # ValueError in v2
+        v1.LinearClassifier([SIZE], label_vocabulary="ab")
 
 
 def test_export_savedmodel_writes_a_model_that_answers(tmp_path):

@@ -1,0 +1,76 @@
+"""Updates by a method that the user's optimizer has of its own, by its class or by the object itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.current import current_execution
+
+_LIBRARIES = ("estimator_core.", "keras.", "tensorflow.", "tf_keras.")
+_READS = (
+    "Identity",
+    "IsVariableInitialized",
+    "ReadVariableOp",
+    "VarIsInitializedOp",
+)  # and IdentityN
+
+
+def has_own(optimizer: Any, name: str) -> bool:
+    """Returns whether a method of the optimizer exists and is the user's, not a library's."""
+    method = getattr(optimizer, name, None)
+    return method is not None and not str(getattr(method, "__module__", "")).startswith(_LIBRARIES)
+
+
+def has_own_updates(optimizer: Any) -> bool:
+    """Returns whether the optimizer has its own `get_updates` (Keras 2) or `minimize` (`tf.compat.v1`).
+
+    In a replica, `compute_gradients` and `apply_gradients` are called in place of `minimize`: the
+    gradients of all replicas are added up in between.
+    """
+    if isinstance(optimizer, tf1.train.Optimizer):
+        return current_execution().num_replicas == 1 and has_own(optimizer, "minimize")
+    return has_own(optimizer, "get_updates")
+
+
+def own_updates(
+    optimizer: Any, loss: tf.Tensor, variables: Sequence[Any], global_step: Any = None
+) -> Any:
+    """Returns the op of all updates by the optimizer's own method, or the value that it returns.
+
+    Args:
+        optimizer: Optimizer with its own updates.
+        loss: Scalar loss.
+        variables: Variables to update.
+        global_step: Variable that a `tf.compat.v1` optimizer should increment; None for none.
+
+    Source: tf.estimator 2.15 calls `get_updates(loss, params)`, but runs only the first of several updates,
+    and `minimize(loss, global_step=global_step)`, with a `var_list` only if there are other variables.
+    """
+    with tf.control_dependencies([loss]):  # nothing is counted at the end of the input
+        if not isinstance(optimizer, tf1.train.Optimizer):
+            return first_after(optimizer.get_updates(loss, list(variables)))
+        arguments: dict[str, Any] = {}
+        if global_step is not None:
+            arguments["global_step"] = global_step
+        if {id(variable) for variable in variables} != set(map(id, tf1.trainable_variables())):
+            arguments["var_list"] = list(variables)
+        return optimizer.minimize(loss, **arguments)
+
+
+def first_after(updates: Sequence[Any], others: Sequence[Any] = ()) -> Any:
+    """Returns the op of all updates; if the first one is a tensor, its value after all of them."""
+    everything = [*updates, *others]
+    if not tf.is_tensor(updates[0]):
+        return tf.group(*everything)
+    with tf.control_dependencies(everything):
+        return tf.identity(updates[0])
+
+
+def number_of_updates(variable: Any) -> int:
+    """Returns the number of operations so far that may update a variable."""
+    users = variable.op.outputs[0].consumers()
+    return sum(not user.type.startswith(_READS) for user in users)

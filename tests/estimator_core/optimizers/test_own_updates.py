@@ -1,0 +1,44 @@
+"""Recognizes updates of the user's own; test_minimize.py has the calls."""
+
+import pytest
+import tensorflow as tf
+
+from estimator_core.optimizers import own_updates
+from estimator_core.optimizers.named import Adam
+
+tf1 = tf.compat.v1
+
+
+class Own(tf1.train.GradientDescentOptimizer):
+    """Has its own way to minimize."""
+
+    def minimize(self, *args, **kwargs):
+        return tf.no_op()
+
+
+def test_methods_of_libraries_are_not_the_users_own():
+    plain = tf1.train.AdamOptimizer()
+    for optimizer in (plain, Adam(), tf1.tpu.CrossShardOptimizer(plain)):
+        assert not own_updates.has_own_updates(optimizer)
+        assert not own_updates.has_own(optimizer, "apply_gradients")
+    assert own_updates.has_own_updates(Own(0.1))
+    plain.minimize = lambda *args, **kwargs: tf.no_op()
+    assert own_updates.has_own_updates(plain)
+    assert not own_updates.has_own(plain, "unknown")
+
+
+def test_in_replicas_gradients_are_added_up_before_they_are_applied():
+    strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+    with strategy.scope():
+        assert not own_updates.has_own_updates(Own(0.1))
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_reads_of_a_variable_do_not_count_as_updates(use_resource):
+    with tf.Graph().as_default():
+        step = tf1.get_variable("step", [], tf.int64, use_resource=use_resource)
+        before = own_updates.number_of_updates(step)
+        tf.cast(step, tf.float32)
+        assert own_updates.number_of_updates(step) == before
+        tf1.assign_add(step, 1)
+        assert own_updates.number_of_updates(step) == before + 1
