@@ -44,9 +44,10 @@ class RunConfig:
         save_checkpoints_steps: Steps between two checkpoints; None saves by time.
         save_checkpoints_secs: Seconds between two checkpoints, 600 if neither interval is given. If both
             are None, no checkpoints are saved.
-        session_config: `ConfigProto`; None lets the Estimator choose soft placement, one grappler pass
-            and, in a cluster, `device_filters`: a session of a task that trains reaches that task and
-            the parameter servers, so that it lives on when another worker dies.
+        session_config: `ConfigProto`; None is soft placement, one grappler pass and, in a cluster,
+            `device_filters`: a session of a task that trains reaches that task and the parameter
+            servers, so that it lives on when another worker dies. In a cluster without strategies it is
+            set here, otherwise in `Estimator.config`.
         keep_checkpoint_max: Number of newest checkpoints to keep; None or 0 keeps all.
         keep_checkpoint_every_n_hours: Hours between checkpoints that are kept in addition; None keeps none.
         log_step_count_steps: Steps between two log lines of loss and steps per second; None logs none.
@@ -103,6 +104,11 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         cluster = self._cluster
+        has_own = _device_filters(cluster) and not (
+            self.trains_by_strategy and cluster_lib.MASTER not in cluster.tasks
+        )
+        if self.session_config is None and has_own:
+            self._set("session_config", _default_session_config(cluster))
         if self.model_dir is None:
             self._set("model_dir", cluster.model_dir)
         elif not str(self.model_dir):
@@ -231,6 +237,8 @@ class RunConfig:
         for name, value in changes.items():
             changed.__dict__[name] = value
         changed.__post_init__()
+        # As in 2.15, a copy has no default of its own.
+        changed.__dict__["session_config"] = changes.get("session_config", self.session_config)
         return changed
 
     def with_session_config(self) -> RunConfig:
@@ -313,15 +321,20 @@ def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
     """Returns soft placement, one grappler pass and, in a cluster, device filters."""
     rewriter = tf1.rewriter_config_pb2.RewriterConfig
     options = rewriter(meta_optimizer_iterations=rewriter.ONE)
-    config = tf1.ConfigProto(
-        allow_soft_placement=True, graph_options=tf1.GraphOptions(rewrite_options=options)
+    return tf1.ConfigProto(
+        allow_soft_placement=True,
+        graph_options=tf1.GraphOptions(rewrite_options=options),
+        device_filters=_device_filters(cluster),
     )
-    if cluster.task_type in (cluster_lib.CHIEF, cluster_lib.MASTER) and cluster.num_ps_replicas:
-        config.device_filters.extend([f"/job:{cluster_lib.PS}", f"/job:{cluster.task_type}"])
-    elif cluster.task_type == cluster_lib.WORKER and cluster.num_ps_replicas:
-        config.device_filters.extend(
-            [f"/job:{cluster_lib.PS}", f"/job:{cluster_lib.WORKER}/task:{cluster.task_id}"]
-        )
-    elif cluster.is_distributed and not cluster.num_ps_replicas:
-        config.device_filters.append(f"/job:{cluster.task_type}/task:{cluster.task_id}")
-    return config
+
+
+def _device_filters(cluster: cluster_lib.Cluster) -> list[str]:
+    """Returns the devices that a session of this task reaches; none is all."""
+    kind = cluster.task_type if cluster.tasks else None
+    own = {
+        cluster_lib.CHIEF: ["/job:chief"],
+        cluster_lib.MASTER: ["/job:master"],
+        cluster_lib.WORKER: [f"/job:worker/task:{cluster.task_id}"],
+        cluster_lib.PS: ["/job:worker", "/job:chief", "/job:master"],
+    }
+    return ["/job:ps", *own[kind]] if kind in own else []

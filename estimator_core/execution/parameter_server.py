@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ class ParameterServers(Execution):
             servers.
         timeout_secs: Longest wait for the servers of other tasks, and of a worker for the chief; None
             waits for ever.
+        input_context: `tf.distribute.InputContext` for an input_fn that takes one; None gives it None.
 
     Raises:
         ValueError: The cluster has no parameter servers, or this task does not train.
@@ -66,6 +68,7 @@ class ParameterServers(Execution):
         session_config: Any = None,
         device_fn: Callable[[Any], str] | None = None,
         timeout_secs: float | None = 7200,
+        input_context: Any = None,
     ):
         if cluster.task_type not in (CHIEF, MASTER, WORKER):
             raise ValueError(
@@ -90,6 +93,7 @@ class ParameterServers(Execution):
         self._chief = next(task for task in _tasks(cluster) if task.kind in kinds)
         self._chief_model = ChiefModel(self._chief, self._own, master)
         self._here = SingleDevice(session_config, master)
+        self._arguments_of_input_fn = () if input_context is None else (input_context,)
         self._device_setter = None if device_fn else replica_device_setter(cluster)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
@@ -100,7 +104,8 @@ class ParameterServers(Execution):
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the inputs; the input pipeline is placed on this task's CPU."""
-        return self._here.make_inputs(input_fn, mode)
+        call = functools.partial(input_fn, *self._arguments_of_input_fn)
+        return self._here.make_inputs(call, mode)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step that `step_fn` builds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +19,7 @@ from estimator_core.execution.workers_in_sync import WorkersInSync, start_server
 from estimator_core.run_config import AUTO, RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
+_NAMES = {ModeKeys.TRAIN: "train_distribute", ModeKeys.EVAL: "eval_distribute"}
 _MOST_STEPS = 1000
 _CALL_SECS = 0.2  # timed hooks and SIGTERM are checked after each call
 
@@ -33,10 +35,8 @@ _ACROSS_TASKS = (
     tf.distribute.MultiWorkerMirroredStrategy,
     tf1.distribute.experimental.MultiWorkerMirroredStrategy,
 )
-_PARAMETER_SERVERS = (
-    tf.distribute.experimental.ParameterServerStrategy,
-    tf1.distribute.experimental.ParameterServerStrategy,
-)
+_PARAMETER_SERVERS = tf1.distribute.experimental.ParameterServerStrategy
+_STRATEGIES = (*_IN_SYNC, *_ACROSS_TASKS, _PARAMETER_SERVERS)
 
 
 def select_execution(config: RunConfig, mode: str) -> Execution:
@@ -50,38 +50,25 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     sharding = config.sharding(mode)
     if sharding is not None:
         return Sharded(sharding, config.session_config)
-    remote_cluster = getattr(config.experimental_distribute, "remote_cluster", None)
-    if remote_cluster:
-        raise ValueError(
-            "Training in a remote cluster is not supported: leave remote_cluster out of "
-            f"RunConfig.experimental_distribute. Received: remote_cluster={remote_cluster!r}"
-        )
-    name = {ModeKeys.TRAIN: "train_distribute", ModeKeys.EVAL: "eval_distribute"}.get(mode)
-    strategy = name and (
-        getattr(config, name) or getattr(config.experimental_distribute, name, None)
-    )
-    if strategy and not isinstance(strategy, (*_IN_SYNC, *_ACROSS_TASKS)):
-        raise ValueError(
-            f"{name} can be a tf.distribute MirroredStrategy, OneDeviceStrategy, CentralStorageStrategy or "
-            f"MultiWorkerMirroredStrategy. {_instead_of(strategy)} Received: {name}={strategy!r}"
-        )
-    if strategy and config.is_distributed:
-        return _in_cluster(strategy, config, mode)
+    strategy = _checked_strategy(config, mode)
+    if config.is_distributed and mode == ModeKeys.TRAIN:
+        return _training_in_cluster(strategy, config)
     if strategy:
         many_steps = _many_steps(config) if mode == ModeKeys.TRAIN else None
         return ReplicasInSync(strategy, config.session_config, many_steps)
-    if config.is_distributed and mode == ModeKeys.TRAIN:
-        return ParameterServers(
-            config.task_cluster,
-            config.master,
-            config.session_config,
-            config.device_fn,
-            config.session_creation_timeout_secs,
-        )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
     many_steps = None if mode == ModeKeys.PREDICT else _many_steps(config)
     jit_compile = config.jit_compile if mode == ModeKeys.TRAIN else False
     return SingleDevice(config.session_config, master, many_steps, jit_compile)
+
+
+def check_training(config: RunConfig) -> None:
+    """Checks that a cluster can train as configured, for tasks that would wait for others to train.
+
+    Raises:
+        ValueError: The configuration asks for a way of training that is not supported.
+    """
+    _checked_strategy(config, ModeKeys.TRAIN)
 
 
 def start_task_server(config: RunConfig) -> None:
@@ -90,9 +77,7 @@ def start_task_server(config: RunConfig) -> None:
     Raises:
         RuntimeError: The server can't be started because its port is taken.
     """
-    strategy = config.train_distribute or getattr(
-        config.experimental_distribute, "train_distribute", None
-    )
+    strategy = _strategy(config, ModeKeys.TRAIN)
     if isinstance(strategy, _ACROSS_TASKS):
         start_server_in_step(strategy, config.task_cluster, config.protocol, config.session_config)
     else:
@@ -128,33 +113,86 @@ def _check_can_be_compiled(config: RunConfig) -> None:
         )
 
 
-def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:
-    """Returns the Execution by which a cluster trains, or one of its tasks evaluates, with a strategy."""
-    tasks = config.cluster_spec.as_dict()
-    if mode == ModeKeys.TRAIN:
-        if isinstance(strategy, _ACROSS_TASKS):
-            return WorkersInSync(
-                strategy,
-                config.task_cluster,
-                config.session_config,
-                config.session_creation_timeout_secs,
-            )
+def _strategy(config: RunConfig, mode: str) -> Any:
+    """Returns the `tf.distribute` strategy of a mode, or None."""
+    name = _NAMES.get(mode)
+    both = (config, config.experimental_distribute)
+    return name and next(filter(None, (getattr(each, name, None) for each in both)), None)
+
+
+def _checked_strategy(config: RunConfig, mode: str) -> Any:
+    """Returns the `tf.distribute` strategy of a mode, or None.
+
+    Raises:
+        ValueError: It can't be used, or not in this cluster.
+    """
+    remote_cluster = getattr(config.experimental_distribute, "remote_cluster", None)
+    if remote_cluster:
+        raise ValueError(
+            "One client can't train in a remote cluster: leave remote_cluster out of "
+            "RunConfig.experimental_distribute, and start the program once in each task, with the cluster in "
+            f"its TF_CONFIG. Received: remote_cluster={remote_cluster!r}"
+        )
+    name, strategy = _NAMES.get(mode), _strategy(config, mode)
+    if strategy and not isinstance(strategy, _STRATEGIES):
+        raise ValueError(
+            f"{name} can be a tf.distribute MirroredStrategy, OneDeviceStrategy, CentralStorageStrategy or "
+            "MultiWorkerMirroredStrategy, or a tf.compat.v1.distribute.experimental.ParameterServerStrategy. "
+            f"{_instead_of(strategy)} Received: {name}={strategy!r}"
+        )
+    tasks = config.task_cluster.tasks or config.task_cluster.evaluated_tasks
+    is_in_cluster = sum(map(len, tasks.values())) > 1
+    if mode == ModeKeys.TRAIN and is_in_cluster and isinstance(strategy, _IN_SYNC):
         raise ValueError(
             f"A {type(strategy).__name__} can't train in a cluster: give train_distribute a "
             "tf.distribute.MultiWorkerMirroredStrategy to train in step, leave it out to train with "
             "parameter servers, or unset TF_CONFIG to train in this process. "
-            f"Received: train_distribute={strategy!r}, cluster={tasks}"
+            f"Received: train_distribute={strategy!r}, cluster={_listed(tasks)}"
         )
-    if isinstance(strategy, _ACROSS_TASKS):
+    across_tasks = (*_ACROSS_TASKS, _PARAMETER_SERVERS)
+    if mode == ModeKeys.EVAL and config.is_distributed and isinstance(strategy, across_tasks):
         raise ValueError(
             "The tasks of a cluster can't evaluate together: leave eval_distribute out to evaluate on one "
             "device, or give it a tf.distribute.MirroredStrategy of the task that evaluates. Received: "
-            f"eval_distribute={strategy!r}, cluster={tasks}"
+            f"eval_distribute={strategy!r}, cluster={_listed(tasks)}"
         )
-    return ReplicasInSync(strategy, config.session_config)
+    return strategy
+
+
+def _training_in_cluster(strategy: Any, config: RunConfig) -> Execution:
+    """Returns the Execution by which the tasks of a cluster train."""
+    cluster, timeout_secs = config.task_cluster, config.session_creation_timeout_secs
+    if isinstance(strategy, _ACROSS_TASKS):
+        return WorkersInSync(strategy, cluster, config.session_config, timeout_secs)
+    input_context = None
+    if strategy:
+        if strategy.num_replicas_in_sync > 1:
+            raise ValueError(
+                "With parameter servers, each task trains on one device: let each see one GPU "
+                "(CUDA_VISIBLE_DEVICES), or start a task for each. Received: "
+                f"train_distribute={strategy!r} with {strategy.num_replicas_in_sync} devices"
+            )
+        input_context = tf.distribute.InputContext(
+            cluster.num_worker_replicas, cluster.global_id, 1
+        )
+    return ParameterServers(
+        cluster,
+        config.master,
+        config.session_config,
+        config.device_fn,
+        timeout_secs,
+        input_context,
+    )
+
+
+def _listed(tasks: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return {kind: list(addresses) for kind, addresses in tasks.items()}
 
 
 def _instead_of(strategy: Any) -> str:
-    if isinstance(strategy, _PARAMETER_SERVERS):
-        return "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is enough."
+    if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
+        return (
+            "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is enough. "
+            "tf.distribute.experimental.ParameterServerStrategy is for training loops with a coordinator."
+        )
     return "Leave it out to run on one device."

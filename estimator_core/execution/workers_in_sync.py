@@ -260,7 +260,9 @@ def start_server_in_step(
 
     Raises:
         RuntimeError: The server can't be started because its port is taken.
+        ValueError: The cluster differs from the strategy's, or has tasks that do not train.
     """
+    _check(strategy, cluster)
     # There is no public way to ask the strategy.
     if not getattr(strategy.extended, "_std_server_started", False):
         start_server(cluster, protocol, _with_collectives(strategy, session_config))

@@ -21,6 +21,7 @@ from estimator_core.graphs.restoring import RestoringSessionCreator, check_check
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.intervals import is_of_library
+from estimator_core.hooks.keep_checkpoints import KeepCheckpoints
 from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
@@ -139,6 +140,8 @@ def _train_hooks(
         if _is_saver(hook)
     ]
     chief = [*spec.training_chief_hooks]
+    if isinstance(spec.scaffold.saver, tf.train.Checkpoint):
+        chief.append(KeepCheckpoints(spec.scaffold, config))
     background_saver = None
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         savers = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -28,13 +27,6 @@ class TaskType:
     MASTER = cluster.MASTER
     PS = cluster.PS
     WORKER = cluster.WORKER
-
-
-class ExportSavedModelApiVersion(enum.Enum):
-    """Versions of TPUEstimator's export; ours has one way and accepts both."""
-
-    V1 = 1
-    V2 = 2
 
 
 def estimator_export(*names: str, **others: Any) -> Callable[[_Symbol], _Symbol]:

@@ -305,7 +305,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "tpu.tpu_config": _all_of(f"{_CORE}.tpu", "InputPipelineConfig", "RunConfig", "TPUConfig"),
     "tpu.tpu_context": _all_of(f"{_CORE}.tpu.tpu_context", "TPUContext"),
     "tpu.tpu_estimator": _all_of(f"{_CORE}.tpu", "TPUEstimator", "TPUEstimatorSpec")
-    | _all_of(_HELPERS, "ExportSavedModelApiVersion"),
+    | _all_of(f"{_CORE}.tpu.serving_graph", "ExportSavedModelApiVersion"),
     "training": _TRAINING | _EXECUTOR,
     "util": _all_of(_HELPERS, "fn_args", "parse_input_fn_result")
     | _all_of(_OF_ESTIMATOR, "parse_iterator_result")

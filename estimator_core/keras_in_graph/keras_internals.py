@@ -51,6 +51,30 @@ def current_path() -> str:
     return path()
 
 
+def tracking_tf_variables(keras_object: Any, found: dict[int, Any] | None = None) -> Any:
+    """Returns an object with which a checkpoint has the same paths as with a Keras 3 object.
+
+    Where that has a Keras variable, this one has its `tf.Variable`: a Keras variable can't restore the
+    components of several replicas.
+
+    Args:
+        keras_object: Model, layer, optimizer or other object that it tracks.
+        found: Results by `id` of the object, for objects that are tracked twice; None if there are none yet.
+    """
+    import keras
+
+    found = {} if found is None else found
+    if id(keras_object) in found:
+        return found[id(keras_object)]
+    if isinstance(keras_object, keras.Variable):
+        found[id(keras_object)] = keras_object.value
+        return keras_object.value
+    node = found[id(keras_object)] = tf.__internal__.tracking.AutoTrackable()
+    for name, child in keras_object._trackable_children().items():  # noqa: SLF001
+        node._track_trackable(tracking_tf_variables(child, found), name)  # noqa: SLF001
+    return node
+
+
 def in_stateless_scope() -> bool:
     """Returns whether a `keras.StatelessScope` is open in this thread."""
     from keras.src.backend.common import stateless_scope

@@ -21,7 +21,6 @@ from estimator_core.keras_models import keras3_step, model_inputs
 from estimator_core.keras_models.graph_model import (
     Conversion,
     GraphModel,
-    KeepCheckpoints,
 )
 from estimator_core.keras_models.live_objects import fresh_metric, with_live_functions
 from estimator_core.keras_models.model_weights import ModelWeights
@@ -137,15 +136,18 @@ class Keras3Model(GraphModel):
         outputs, loss, train_op = keras3_step.train(
             copy, optimizer, inputs, targets, sample_weights
         )
-        scaffold = self._weights.scaffold(copy, _tf_variables(copy), optimizer, for_writing=True)
-        hooks = [KeepCheckpoints(scaffold, config)] if scaffold.saver is not None else []
+        scaffold = self._weights.scaffold(
+            keras_internals.tracking_tf_variables(copy),
+            _tf_variables(copy),
+            keras_internals.tracking_tf_variables(optimizer),
+            for_writing=True,
+        )
         spec = EstimatorSpec(
             mode,
             predictions=self._named(outputs),
             loss=loss,
             train_op=train_op,
             scaffold=scaffold,
-            training_chief_hooks=hooks,
         )
         return spec, [*copy.variables, *optimizer.variables]
 

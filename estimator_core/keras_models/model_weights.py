@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import graph_variables
-from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, NAME_BASED, OBJECT_BASED
+from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, OBJECT_BASED
 
 
 class ModelWeights:
@@ -52,24 +52,21 @@ class ModelWeights:
         if not self._is_object_based:
             return None
         global_step = tf1.train.get_global_step()
+        # A saver writes each object at the first path that it finds. Without these short paths,
+        # it might find variables through the optimizer, which only training has.
+        by_name = dict(zip(_numbered_names(variables), variables, strict=True))
+        tracked = {"variables": by_name, GLOBAL_STEP_ATTRIBUTE: global_step}
         if for_writing:
-            num_replicas = current_execution().num_models
-            if num_replicas > 1:
-                raise ValueError(
-                    "An object-based checkpoint can't hold a model of several replicas: give "
-                    f"model_to_estimator checkpoint_format={NAME_BASED!r}. Received: {num_replicas} replicas"
-                )
-            # A saver writes each object at the first path that it finds. Without these short paths,
-            # it might find variables through the optimizer, which only training has.
-            by_name = dict(zip(_numbered_names(variables), variables, strict=True))
-            tracked = {"model": copy, "variables": by_name, GLOBAL_STEP_ATTRIBUTE: global_step}
+            tracked["model"] = copy
             if optimizer is not None:
                 tracked["optimizer"] = optimizer
-            return tf.train.Checkpoint(**tracked)
-        by_key = dict(zip(self.keys(variables), variables, strict=True))
-        return tf1.train.Saver(
-            {_object_key(GLOBAL_STEP_ATTRIBUTE): global_step, **by_key}, sharded=True
-        )
+        elif current_execution().num_models == 1:
+            by_key = dict(zip(self.keys(variables), variables, strict=True))
+            return tf1.train.Saver(
+                {_object_key(GLOBAL_STEP_ATTRIBUTE): global_step, **by_key}, sharded=True
+            )
+        # A Scaffold makes a saver of this outside of the replicas, for all of them.
+        return tf.train.Checkpoint(**tracked)
 
     def keys(self, variables: Sequence[Any]) -> list[str]:
         """Returns the names of the variables in a checkpoint.

@@ -13,7 +13,7 @@ import tf_keras
 from estimator_core import tf1
 from estimator_core.keras_in_graph import keras_internals, keras_optimizers
 from estimator_core.keras_models import model_inputs
-from estimator_core.keras_models.graph_model import Conversion, GraphModel, KeepCheckpoints
+from estimator_core.keras_models.graph_model import Conversion, GraphModel
 from estimator_core.keras_models.live_objects import fresh_metric
 from estimator_core.keras_models.model_weights import ModelWeights
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -90,14 +90,12 @@ class TfKerasModel(GraphModel):
                 )
             optimizer, train_op = self._train_op(copy)
             scaffold = self._weights.scaffold(copy, copy.weights, optimizer, for_writing=True)
-            hooks = [KeepCheckpoints(scaffold, config)] if scaffold.saver is not None else []
             return EstimatorSpec(
                 mode,
                 predictions=predictions,
                 loss=copy.total_loss,
                 train_op=train_op,
                 scaffold=scaffold,
-                training_chief_hooks=hooks,
             )
 
     def save_initial(self, path: str) -> str:

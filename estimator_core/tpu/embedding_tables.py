@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.execution.shards.shard_copies import is_handle, is_update, sources
+from estimator_core.execution.shards.shard_copies import sources
 from estimator_core.execution.shards.shards import operation_of
+from estimator_core.execution.shards.updates import is_handle, is_update
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec

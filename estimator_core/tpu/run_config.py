@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import run_config, tf1
+from estimator_core.cluster import EVALUATOR
 from estimator_core.tpu.sharding import ShardedModes
 from estimator_core.tpu.tpu_config import TPUConfig
 
@@ -23,7 +24,8 @@ class RunConfig(run_config.RunConfig):
 
     Args:
         tpu_config: `TPUConfig`; None takes the defaults.
-        evaluation_master: Address of the session that evaluation opens; None takes `master`.
+        evaluation_master: Address of the session that evaluation opens; None takes that of TF_CONFIG, or
+            else, unless this task is an evaluator, `master`.
         master: Address of the session that training opens; None takes that of `cluster` or of
             TF_CONFIG, or else this process.
         cluster: `tf.distribute.cluster_resolver.ClusterResolver` of the TPU; or None.
@@ -60,10 +62,10 @@ class RunConfig(run_config.RunConfig):
         self._set("_given_master", master)
         self._set("_given_evaluation_master", evaluation_master)
         self._set("_sharded_modes", None)
-        if cluster is not None and kwargs.get("session_config") is None:
-            cluster_spec = cluster.cluster_spec()
-            if cluster_spec:
-                self._set("session_config", _session_config_for(cluster_spec))
+        session_config = kwargs.get("session_config")  # none of the task in a cluster
+        if cluster is not None:
+            session_config = _with_cluster(session_config, cluster.cluster_spec())
+        self._set("session_config", session_config)
 
     @property
     def cluster(self) -> Any:
@@ -87,9 +89,9 @@ class RunConfig(run_config.RunConfig):
         """Address of the session that evaluation opens; "" is in this process."""
         if self._given_evaluation_master is not None:
             return self._given_evaluation_master
-        if self._given_master is not None or self._resolver is not None:
-            return self.master
-        return super().evaluation_master
+        if super().evaluation_master or self.task_type == EVALUATOR:
+            return super().evaluation_master
+        return self.master
 
     def with_shards(self, sharded_modes: ShardedModes) -> RunConfig:
         """Returns a copy for a TPUEstimator that runs these modes on shards."""
@@ -114,10 +116,11 @@ class RunConfig(run_config.RunConfig):
         return changed
 
 
-def _session_config_for(cluster_spec: tf.train.ClusterSpec) -> Any:
+def _with_cluster(session_config: Any, cluster_spec: tf.train.ClusterSpec | None) -> Any:
     """Returns the configuration of sessions that see the whole cluster."""
-    return tf1.ConfigProto(
-        allow_soft_placement=True,
-        cluster_def=cluster_spec.as_cluster_def(),
-        isolate_session_state=True,
-    )
+    config = tf1.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
+    if session_config is not None:
+        config.CopyFrom(session_config)
+    if cluster_spec:
+        config.cluster_def.CopyFrom(cluster_spec.as_cluster_def())
+    return config

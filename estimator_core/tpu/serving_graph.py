@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,17 @@ from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import call_with_use_tpu, with_arguments
 
 TAGS = ("serve", "tpu")
-V1, V2 = 1, 2
+
+
+class ExportSavedModelApiVersion(enum.IntEnum):
+    """Versions of the graph for TPUs: V1 puts the whole model there; with V2, model_fn puts parts there.
+
+    Source: the enum of 2.15's `tpu_estimator` module. A TPUEstimator takes a member, or 1 or 2.
+    """
+
+    V1 = 1
+    V2 = 2
+
 
 _ADVICE = (
     "This error came from the graph for TPUs. To export only the graph for CPUs, make the TPUEstimator with "
@@ -43,16 +54,17 @@ def model_fn_for_serving(
     Source: `export_saved_model_api_version` of 2.15's TPUEstimator.
     """
     names = arg_names(model_fn)
+    has_parts = api_version == ExportSavedModelApiVersion.V2
 
     def call(features: Any, mode: str, **arguments: Any) -> EstimatorSpec:
         if "mode" in names:
             arguments["mode"] = mode
 
         def make() -> TPUEstimatorSpec | EstimatorSpec:
-            return call_with_use_tpu(model_fn, api_version == V2, features=features, **arguments)
+            return call_with_use_tpu(model_fn, has_parts, features=features, **arguments)
 
         try:
-            if api_version == V1:
+            if not has_parts:
                 return _on_tpu(make)
             spec = make()
             return spec.with_metric_fn() if isinstance(spec, TPUEstimatorSpec) else spec

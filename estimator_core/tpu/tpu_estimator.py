@@ -8,6 +8,7 @@ from typing import Any
 
 from estimator_core.estimator import Estimator
 from estimator_core.execution.base import Execution
+from estimator_core.execution.cluster.server import answers
 from estimator_core.graphs.predictor import Predictor
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
@@ -75,8 +76,9 @@ class TPUEstimator(Estimator):
         warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from if
             `model_dir` has no checkpoint yet.
         embedding_config_spec: `EmbeddingConfigSpec` of tables to train with `use_tpu=True`, or None.
-        export_saved_model_api_version: Version of the graph for TPUs: 1 puts the whole model on the TPU;
-            with 2 `params["use_tpu"]` is True, and model_fn puts parts of the model there.
+        export_saved_model_api_version: Version of the graph for TPUs, a number or an
+            `ExportSavedModelApiVersion`: 1 puts the whole model on the TPU; with 2 `params["use_tpu"]` is
+            True, and model_fn puts parts of the model there.
 
     Raises:
         ValueError: An argument is missing, out of range or contradicts another.
@@ -429,10 +431,16 @@ class TPUEstimator(Estimator):
                     f"use_tpu=False. Received: a cluster with {sorted(self.config.cluster_spec.jobs)}"
                 )
             self._check_needs_of_shards()
-        if master and not self.config.is_in_cluster:
+            if master:
+                raise RuntimeError(
+                    "Virtual shards are on CPU devices of this process: leave master, evaluation_master and "
+                    f"cluster out of tpu.RunConfig. Received: master={master!r}"
+                )
+        address = master.partition("://")[2]
+        if address and not self.config.is_in_cluster and not answers(address):
             raise RuntimeError(
-                "Everything runs in this process, with use_tpu=True on virtual shards of its CPU: leave "
-                f"master, evaluation_master and cluster out of tpu.RunConfig. Received: master={master!r}"
+                "No TensorFlow server answers: start it, or leave master, evaluation_master and cluster out "
+                f"of tpu.RunConfig to run in this process. Received: master={master!r}"
             )
 
     def _check_needs_of_shards(self) -> None:

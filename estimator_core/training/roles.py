@@ -22,7 +22,7 @@ from typing import Any
 from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, TASK_TYPES, WORKER
 from estimator_core.estimator import Estimator
 from estimator_core.execution.cluster.server import answers, tasks_that_train_answer
-from estimator_core.execution.select import start_task_server
+from estimator_core.execution.select import check_training, start_task_server
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.training.continuous_evaluation import evaluate_continuously
@@ -68,6 +68,7 @@ def run_task(
             f"train_and_evaluate has no part for a task of type {config.task_type!r}; the types are "
             f"{TASK_TYPES}. Let that task run its own program."
         )
+    check_training(config)  # here, as some tasks wait for those that train
     if config.task_type == EVALUATOR:
         chief = config.task_cluster.chief_address
         return evaluate_continuously(

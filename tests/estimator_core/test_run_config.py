@@ -255,3 +255,27 @@ def test_jit_compile_is_kept(jit_compile):
 def test_jit_compile_is_checked(jit_compile):
     with pytest.raises(ValueError, match=r"jit_compile must be 'auto', True or False\. Received"):
         est.RunConfig(jit_compile=jit_compile)
+
+
+_OF_CHIEF, _OF_WORKER = ["/job:ps", "/job:chief"], ["/job:ps", "/job:worker/task:0"]
+
+
+# The values are those of tf.estimator 2.15.
+@pytest.mark.parametrize(
+    ("kind", "filters"),
+    [
+        ("chief", _OF_CHIEF),
+        ("worker", _OF_WORKER),
+        ("ps", ["/job:ps", "/job:worker", "/job:chief", "/job:master"]),
+        ("evaluator", None),
+    ],
+)
+def test_the_session_config_of_a_task_has_its_device_filters(monkeypatch, kind, filters):
+    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+    task = {"type": kind, "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    session_config = est.RunConfig().session_config
+    assert (session_config and list(session_config.device_filters)) == filters
+    assert est.RunConfig().replace(session_config=None).session_config is None
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    assert est.RunConfig(train_distribute=strategy).session_config is None

@@ -8,19 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.shards.updates import is_call, is_handle, is_update, updated_by
 
-_WRITES = (
-    "Apply",
-    "Assign",
-    "ResourceApply",
-    "ResourceScatter",
-    "ResourceSparseApply",
-    "ResourceStridedSliceAssign",
-    "Scatter",
-    "SparseApply",
-    "StridedSliceAssign",
-)
-_CALLS = ("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While")
 _LOOPS = ("Enter", "RefEnter")
 _SEED = "seed2"
 _SEED_STEP = 1_000_003  # a prime, so that seeds close together don't coincide in other shards
@@ -83,8 +72,23 @@ class ModelGraph:
         is_common = operation in self._sums or (self._updates_once and is_update(operation))
         return operation in self._order and not is_common
 
+    def in_step(self, fetches: Iterable[tf.Operation]) -> set[tf.Operation]:
+        """Returns the operations of the model that run when the fetches of a step run."""
+        found: set[tf.Operation] = set()
+        pending = list(fetches)
+        while pending:
+            operation = pending.pop()
+            if operation in self._order and operation not in found:
+                found.add(operation)
+                pending += sources(operation)
+        return found
+
     def read_again(
-        self, variables: Iterable[Any], trainable: Iterable[Any], copied: Collection[tf.Operation]
+        self,
+        variables: Iterable[Any],
+        trainable: Iterable[Any],
+        copied: Collection[tf.Operation],
+        in_step: Collection[tf.Operation],
     ) -> list[str]:
         """Returns the names of variables that keep a value of one shard for a later step.
 
@@ -94,8 +98,9 @@ class ModelGraph:
             variables: Variables of the graph.
             trainable: Trainable variables.
             copied: Operations that `to_copy` returned.
+            in_step: Operations of a step.
         """
-        found = set(self.updates_by_one_shard(variables, copied))
+        found = set(self.updates_by_one_shard(variables, copied, in_step))
         weights = {_handle(variable).op for variable in trainable}
         names = []
         for variable in variables:
@@ -105,7 +110,7 @@ class ModelGraph:
             pending = [user for user in _readers(_handle(variable)) if not is_update(user)]
             while pending:
                 operation = pending.pop()
-                if operation in reached or operation not in self._order:
+                if operation in reached or operation not in in_step:
                     continue
                 reached.add(operation)
                 pending += [user for output in operation.outputs for user in output.consumers()]
@@ -118,13 +123,17 @@ class ModelGraph:
         return names
 
     def updates_by_one_shard(
-        self, variables: Iterable[Any], copied: Collection[tf.Operation]
+        self,
+        variables: Iterable[Any],
+        copied: Collection[tf.Operation],
+        in_step: Collection[tf.Operation],
     ) -> list[str]:
-        """Returns the names of the variables that are updated with a value of one shard.
+        """Returns the names of the variables that a step updates with a value of one shard.
 
         Args:
             variables: Variables of the graph.
             copied: Operations that `to_copy` returned.
+            in_step: Operations of a step.
         """
         handles = {_handle(variable).op: variable.name for variable in variables}
         reached: set[tf.Operation] = set()
@@ -132,14 +141,13 @@ class ModelGraph:
         while pending:
             for output in pending.pop().outputs:
                 for user in output.consumers():
-                    if user not in reached and user in self._order and user not in self._sums:
+                    if user not in reached and user in in_step and user not in self._sums:
                         reached.add(user)
                         pending.append(user)
         names = {
             handles[tensor.op]
             for operation in reached.difference(copied)
-            if is_update(operation) or operation.type in _CALLS
-            for tensor in operation.inputs
+            for tensor in updated_by(operation)
             if tensor.op in handles
         }
         return sorted(names)
@@ -158,17 +166,10 @@ class ModelGraph:
             copies: Copy of each of these operations, for each shard.
         """
         chosen = set(copied)
-        trained: set[tf.Operation] = set()
-        pending = [train_op]
-        while pending:
-            operation = pending.pop()
-            if operation in self._order and operation not in trained:
-                trained.add(operation)
-                pending += sources(operation)
         updates = [
             operation
-            for operation in trained - chosen
-            if is_update(operation) or operation.type in _CALLS
+            for operation in self.in_step([train_op]) - chosen
+            if is_update(operation) or is_call(operation)
         ]
         late = set(updates)
         pending = list(updates)
@@ -299,19 +300,6 @@ def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]
 def sources(operation: tf.Operation) -> list[tf.Operation]:
     """Returns the operations that an operation directly depends on."""
     return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
-
-
-def is_update(operation: tf.Operation) -> bool:
-    """Returns whether the operation updates a variable."""
-    return operation.type.startswith(_WRITES) and any(map(is_handle, operation.inputs))
-
-
-def is_handle(tensor: tf.Tensor) -> bool:
-    """Returns whether a tensor is a handle of a state that is updated in place."""
-    return tensor.dtype == tf.resource or tensor.dtype.as_datatype_enum > _FIRST_REF
-
-
-_FIRST_REF = 100
 
 
 def _handle(variable: Any) -> tf.Tensor:

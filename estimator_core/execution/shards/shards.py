@@ -46,9 +46,11 @@ class Shards:
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
         copied = model.to_copy({operation_of(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            weights = tf1.trainable_variables()
-            _check_weights(model.updates_by_one_shard(weights, copied))
-            _check_kept(model.read_again(tf1.global_variables(), weights, copied))
+            weights, variables = tf1.trainable_variables(), tf1.global_variables()
+            fetches = [spec.train_op, *needed_tensors(spec)]
+            in_step = model.in_step(operation_of(value) for value in fetches)
+            _check_weights(model.updates_by_one_shard(weights, copied, in_step))
+            _check_kept(model.read_again(variables, weights, copied, in_step))
         self._copies: list[Any] = [{operation: operation for operation in copied}]
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}

@@ -34,6 +34,13 @@ def test_train_uses_the_server_that_the_program_has_started(as_task, make_estima
     assert estimator.get_variable_value("weight") == 2 - 2 / 2**5
 
 
+def test_a_parameter_server_strategy_trains_on_the_servers(as_task, make_estimator, input_fn):
+    as_task(tf_config_of(cluster_in_this_process()))
+    strategy = tf1.distribute.experimental.ParameterServerStrategy()
+    estimator = make_estimator(train_distribute=strategy).train(input_fn, steps=3)
+    assert estimator.get_variable_value("weight") == 2 - 2 / 2**3
+
+
 def test_the_chief_evaluates_predicts_and_exports_on_its_own(
     as_task, make_estimator, input_fn, eval_input_fn, tmp_path
 ):

@@ -1,6 +1,7 @@
 """The one place that chooses how a mode runs."""
 
 import json
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -85,24 +86,61 @@ def test_a_cluster_does_not_evaluate_in_step(monkeypatch):
         select_execution(config, "eval")
 
 
-def parameter_server_strategy():
-    return tf1.distribute.experimental.ParameterServerStrategy()
+ParameterServerStrategy = tf1.distribute.experimental.ParameterServerStrategy
 
 
 @pytest.mark.parametrize(
-    ("make", "instead"),
+    ("kind", "tasks", "index"),
+    [("chief", TASKS, 0), ("worker", TASKS, 1), ("worker", {"worker": ["a:1"], "ps": ["b:1"]}, 0)],
+)
+def test_a_parameter_server_strategy_trains_as_the_ps_tasks_alone_do(
+    monkeypatch, kind, tasks, index
+):
+    config = config_in(monkeypatch, kind, tasks, train_distribute=ParameterServerStrategy())
+    execution = select_execution(config, "train")
+    assert type(execution) is ParameterServers
+    contexts = []
+    with tf.Graph().as_default():
+        execution.make_inputs(
+            lambda context: contexts.append(context) or tf.data.Dataset.range(3), "train"
+        )
+    (context,) = contexts
+    workers = len(tasks["worker"]) + len(tasks.get("chief", ()))
+    found = context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync
+    assert found == (workers, index, 1)
+
+
+def test_a_parameter_server_strategy_on_one_machine(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy = ParameterServerStrategy()
+    config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
+    assert type(select_execution(config, "train")) is ReplicasInSync
+    assert type(select_execution(config, "eval")) is ReplicasInSync
+
+
+def test_a_parameter_server_strategy_has_one_device_in_a_task(monkeypatch):
+    strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=2)
+    config = config_in(monkeypatch, "worker", train_distribute=strategy)
+    with pytest.raises(ValueError, match=r"CUDA_VISIBLE_DEVICES.*with 2 devices"):
+        select_execution(config, "train")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "instead"),
     [
-        (parameter_server_strategy, "a TF_CONFIG with tasks of type 'ps' is enough"),
-        (lambda: "mirrored", "Leave it out to run on one device"),
+        (
+            mock.Mock(spec=tf.distribute.experimental.ParameterServerStrategy),
+            "a TF_CONFIG with tasks of type 'ps' is enough",
+        ),
+        ("mirrored", "Leave it out to run on one device"),
     ],
 )
 @pytest.mark.parametrize("tasks", [None, TASKS], ids=["one machine", "cluster"])
-def test_other_strategies_are_refused_with_what_to_use(monkeypatch, make, instead, tasks):
+def test_other_strategies_are_refused_with_what_to_use(monkeypatch, strategy, instead, tasks):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if tasks is not None:
         monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": WORKER_0}))
-    with tf.Graph().as_default():
-        config = est.RunConfig(train_distribute=make())
+    config = est.RunConfig(train_distribute=strategy)
     with pytest.raises(ValueError, match=instead):
         select_execution(config, "train")
 

@@ -45,6 +45,47 @@ def test_a_weight_that_would_differ_from_shard_to_shard_is_refused(make_sharded,
         make_sharded(mixed_model_fn).train(input_fn, steps=1)
 
 
+def game_model_fn(features, labels, mode, params):
+    """A GAN's two halves: `weight`, which a step trains, and `other`, which a plain optimizer could train."""
+    other = tf1.get_variable("other", [], initializer=tf1.zeros_initializer())
+    kept = tf1.get_variable("kept", [], initializer=tf1.zeros_initializer(), trainable=False)
+    loss = tf.reduce_mean(tf.square((other + kept) * features["x"] - labels))
+    optimizer = tf1.train.GradientDescentOptimizer(1.0)
+    others_step = optimizer.minimize(loss, var_list=[other])
+    others_step = tf.group(others_step, kept.assign_add(tf.reduce_mean(features["x"])))
+
+    @tf.function
+    def in_function():
+        other.assign_add(tf.reduce_sum(features["x"]))
+        return tf.constant(0.0)
+
+    spec = model_fn(features, labels, mode, params)
+    loss, train_op = spec.loss, spec.train_op
+    value = in_function()  # not in the step, unless it is a part of the following
+    match params.get("runs"):
+        case "train_op":
+            train_op = tf.group(train_op, others_step)
+        case "function":
+            train_op = tf.group(train_op, value.op)
+        case "loss":
+            with tf.control_dependencies([others_step]):
+                loss = tf.identity(loss)
+    return spec._replace(loss=loss, train_op=train_op)
+
+
+def test_an_update_that_a_step_does_not_run_may_be_of_one_shard(make_sharded):
+    estimator = make_sharded(game_model_fn).train(input_fn, steps=1)
+    assert estimator.get_variable_value("other") == estimator.get_variable_value("kept") == 0.0
+    # x is 1, 2 | 3, 4, and labels are twice x: the mean gradient is -4 * 30 / 4.
+    assert estimator.get_variable_value("weight") == 0.125 * 30
+
+
+@pytest.mark.parametrize("part", ["train_op", "function", "loss"])
+def test_an_update_that_a_step_runs_may_not_be_of_one_shard(make_sharded, part):
+    with pytest.raises(ValueError, match=re.escape("variables ['other:0']")):
+        make_sharded(game_model_fn, params={"runs": part}).train(input_fn, steps=1)
+
+
 def test_moving_averages_are_those_of_the_first_shard(make_sharded):
     """Batch normalization: each shard normalizes its own batch; averages are the first one's, as on a TPU."""
 

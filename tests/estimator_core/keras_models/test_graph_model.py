@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.keras_models.graph_model import Conversion, KeepCheckpoints
+from estimator_core.keras_models.graph_model import Conversion
 from tests.estimator_core.keras_models.models import TWO_FEATURES, TWO_LABELS, batches, two_by_two
 
 tf1 = tf.compat.v1
@@ -93,17 +93,6 @@ def test_metrics_and_signatures_by_other_names(tmp_path):
     incomplete = est.model_to_estimator(two_by_two(), metric_names_map={"value_mae": "error"})
     with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
         incomplete.evaluate(lambda: batches(features, labels))
-
-
-def test_an_object_based_saver_keeps_as_many_checkpoints_as_the_config_says():
-    for keep, expected in ((3, 3), (None, 0)):  # None and 0 keep all
-        config = est.RunConfig(keep_checkpoint_max=keep, keep_checkpoint_every_n_hours=7)
-        with tf.Graph().as_default():
-            scaffold = tf1.train.Scaffold(saver=tf1.train.Saver([tf.Variable(1.0)]))
-            KeepCheckpoints(scaffold, config).after_create_session(None, None)
-        saver_def = scaffold.saver.saver_def
-        assert saver_def.max_to_keep == expected
-        assert saver_def.keep_checkpoint_every_n_hours == 7
 
 
 def test_metrics_keep_their_names_without_a_map():

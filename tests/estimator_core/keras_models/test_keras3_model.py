@@ -305,3 +305,31 @@ def test_layers_with_lookup_tables_are_refused(make_layer):
     model.compile("sgd", "mse")
     with pytest.raises(ValueError, match=r"lookup tables, \['(string_lookup|text_vec).*input_fn"):
         est.model_to_estimator(model)
+
+
+@pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
+def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoint_format):
+    def batches(size=8):
+        return tf.data.Dataset.from_tensor_slices((_X[:32], _Y[:32])).batch(size)
+
+    model, same = _sequential(), _sequential()
+    same.set_weights(model.get_weights())
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy)
+    estimator = est.model_to_estimator(model, config=config, checkpoint_format=checkpoint_format)
+    estimator.train(batches, steps=1)
+    estimator.train(lambda: batches().skip(2), steps=1)  # continues from the checkpoint
+    same.fit(batches(16), verbose=0, shuffle=False)
+    _, mae = same.evaluate(batches(16), verbose=0)
+    found = estimator.evaluate(batches)
+    assert found["global_step"] == 2
+    np.testing.assert_allclose(found["mae"], mae, rtol=1e-5)
+    path = estimator.latest_checkpoint()
+    keys = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    assert not any("total" in key for key in keys)  # variables of metrics
+    if checkpoint_format == "checkpoint":
+        tf.train.Checkpoint(model=model).restore(path).expect_partial()
+    else:
+        est.to_keras(estimator, model)
+    for value, of_fit in zip(model.get_weights(), same.get_weights(), strict=True):
+        np.testing.assert_allclose(value, of_fit, rtol=1e-5, atol=1e-6)

@@ -98,19 +98,24 @@ def test_an_optimizer_without_a_legacy_one_that_does_the_same(tmp_path):
 
 def _on_two_devices(tmp_path):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    return est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy)
+    return est.RunConfig(
+        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
+    )
 
 
-def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path):
+@pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
+def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoint_format):
     hidden = keras.layers.Dense(3, "relu", input_shape=(4,), name="hidden")
     model = keras.Sequential([hidden, keras.layers.Dense(1, name="out")])
-    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), "mse")
+    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), "mse", metrics=["mae"])
     estimator = est.model_to_estimator(
-        model, config=_on_two_devices(tmp_path), checkpoint_format="saver"
+        model, config=_on_two_devices(tmp_path), checkpoint_format=checkpoint_format
     )
     estimator.train(_batches, steps=1)
     estimator.train(lambda: _batches().skip(2), steps=1)  # continues from the checkpoint
     predictions = [row["out"] for row in estimator.predict(_batches)]
+    error = np.mean(np.abs(predictions - _Y))
+    np.testing.assert_allclose(estimator.evaluate(_batches)["mae"], error, rtol=1e-5)
     batches = tf.data.Dataset.from_tensor_slices((_X, _Y)).batch(16)
     model.fit(batches, verbose=0, shuffle=False)
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
@@ -126,12 +131,6 @@ def test_batch_normalization_on_two_replicas_leaves_the_model_as_it_is(tmp_path)
     assert estimator.get_variable_value("global_step") == 2
     assert np.abs(estimator.get_variable_value("norm/moving_mean")).max() > 0
     np.testing.assert_array_equal(model.predict(_X, verbose=0), before)
-
-
-def test_object_based_checkpoints_of_several_replicas_are_refused(tmp_path):
-    estimator = est.model_to_estimator(_model(), config=_on_two_devices(tmp_path))
-    with pytest.raises(ValueError, match=r"checkpoint_format='saver'.*Received: 2 replicas"):
-        estimator.train(_batches)
 
 
 def test_sample_weights_train_as_in_keras(tmp_path):

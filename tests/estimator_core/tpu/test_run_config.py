@@ -78,3 +78,30 @@ def test_cluster_of_tf_config(monkeypatch):
     assert config.cluster is None
     assert config.is_distributed
     assert config.master == "grpc://a:1"
+
+
+_EVALUATOR = {"cluster": {"chief": ["c:1"]}, "task": {"type": "evaluator", "index": 0}}
+
+
+# The values are those of tf.estimator 2.15.
+@pytest.mark.parametrize(
+    ("value", "arguments", "masters"),
+    [
+        ({"session_master": "s"}, {}, ("s", "s")),
+        ({"eval_session_master": "e"}, {}, ("", "e")),
+        ({"eval_session_master": "e"}, {"master": "a"}, ("a", "e")),
+        ({"eval_session_master": "e"}, {"master": "a", "evaluation_master": ""}, ("a", "")),
+        (_EVALUATOR, {"master": "a"}, ("a", "")),
+    ],
+)  # fmt: skip
+def test_masters_of_tf_config(monkeypatch, value, arguments, masters):
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    config = tpu.RunConfig(**arguments)
+    assert (config.master, config.evaluation_master) == masters
+
+
+def test_a_cluster_goes_into_a_given_session_config():
+    given = tf.compat.v1.ConfigProto(log_device_placement=True)
+    config = tpu.RunConfig(cluster=Resolver(), session_config=given)
+    assert config.session_config.log_device_placement
+    assert config.session_config.cluster_def.job[0].name == "worker"

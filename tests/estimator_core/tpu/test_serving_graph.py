@@ -73,6 +73,20 @@ def test_the_graph_for_cpus_answers_beside_the_one_for_tpus(export):
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("version", serving_graph.ExportSavedModelApiVersion)
+def test_a_version_may_be_a_member_of_the_enum_of_2_15(export, version):
+    on_tpu = []
+
+    def model_fn(features, mode, params):
+        if mode == "infer":
+            on_tpu.append(params["use_tpu"])
+        return tpu.TPUEstimatorSpec(mode, predictions=features["x"] * 2.0)
+
+    export(model_fn, export_saved_model_api_version=version)
+    # While it trains, in the graph for CPUs, and in the one for TPUs.
+    assert on_tpu == [False, False, version.value == 2]
+
+
 def _meta_graph(path):
     model = program.saved_model_pb2.SavedModel()
     with open(f"{path}/saved_model.pb", "rb") as file:

@@ -8,9 +8,12 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
+from estimator_core.experimental.loopback_ports import free_ports
 from tests.oracle import observe
 
 tf1 = tf.compat.v1
+
+_kept = []  # a server lives as long as its object
 
 
 def model_fn(features, labels, mode, params):
@@ -214,10 +217,27 @@ def test_evaluation_off_the_tpu(make):
     assert make(use_tpu=True, eval_on_tpu=False).evaluate(input_fn)["mae"] == 0.25
 
 
-def test_another_machine_is_not_there(make, tmp_path):
-    config = tpu.RunConfig(master="grpc://tpu:8470", model_dir=str(tmp_path / "model"))
-    with pytest.raises(RuntimeError, match="leave master"):
+def test_a_master_that_does_not_answer_is_refused_at_once(make, tmp_path):
+    config = tpu.RunConfig(master="grpc://127.0.0.1:1", model_dir=str(tmp_path / "model"))
+    with pytest.raises(RuntimeError, match=r"No TensorFlow server answers.*leave master"):
         make(config=config).train(input_fn, steps=1)
+
+
+def test_one_copy_runs_on_the_server_of_master(make, tmp_path):
+    (port,) = free_ports(1)
+    server = tf1.train.Server({"there": [f"127.0.0.1:{port}"]}, "there")
+    _kept.append(server)
+    config = tpu.RunConfig(master=server.target, model_dir=str(tmp_path / "model"))
+    devices = []
+
+    class Devices(tf1.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            devices.extend(device.name for device in session.list_devices())
+
+    estimator = make(config=config).train(input_fn, hooks=[Devices()], steps=3)
+    assert estimator.get_variable_value("weight") == 1.75
+    assert estimator.evaluate(input_fn)["mae"] == 0.25
+    assert any(device.startswith("/job:there/") for device in devices)
 
 
 # The types are those that tf.estimator 2.15 raises.

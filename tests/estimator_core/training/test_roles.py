@@ -4,6 +4,7 @@ import json
 import socket
 
 import pytest
+import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.training import roles
@@ -75,6 +76,17 @@ def test_a_task_of_another_type_has_no_part(as_task, make_estimator, input_fn, c
     as_task("coordinator", tasks={**TASKS, "coordinator": ["o:1"]})
     with pytest.raises(ValueError, match="no part for a task of type 'coordinator'"):
         run(make_estimator, input_fn, calls)
+    assert calls == []
+
+
+@pytest.mark.parametrize("kind", ["chief", "worker", "ps", "evaluator"])
+def test_a_strategy_that_can_not_train_is_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, kind
+):
+    as_task(kind)
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    with pytest.raises(ValueError, match="MirroredStrategy can't train in a cluster"):
+        run(make_estimator, input_fn, calls, train_distribute=strategy)
     assert calls == []
 
 
