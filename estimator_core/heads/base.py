@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -179,13 +181,14 @@ class Head(abc.ABC):
                 return EstimatorSpec(
                     mode, predictions=predictions, export_outputs=self.export_outputs(predictions)
                 )
-            loss = self.loss(
-                labels=labels,
-                logits=logits,
-                features=features,
-                mode=mode,
-                regularization_losses=regularization_losses,
-            )
+            with _noted_parts() as parts:
+                loss = self.loss(
+                    labels=labels,
+                    logits=logits,
+                    features=features,
+                    mode=mode,
+                    regularization_losses=regularization_losses,
+                )
             if mode == ModeKeys.EVAL:
                 eval_metrics = self.update_metrics(
                     self.metrics(regularization_losses=regularization_losses),
@@ -201,7 +204,7 @@ class Head(abc.ABC):
                 return EstimatorSpec(
                     mode, predictions=predictions, loss=loss, eval_metric_ops=metric_ops
                 )
-        self._write_loss_summaries(loss, regularization_losses)
+        self._write_loss_summaries(loss, parts, regularization_losses)
         train_op = self._train_op(loss, optimizer, trainable_variables, train_op_fn, update_ops)
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
@@ -243,7 +246,15 @@ class Head(abc.ABC):
             train_op = tf.group(train_op, *update_ops)
         return train_op
 
-    def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
+    def _write_loss_summaries(
+        self, loss: Any, parts: Mapping[str, Any], regularization_losses: Sequence[Any] | None
+    ) -> None:
+        for name, part in parts.items():
+            write_summary(f"{MetricKeys.LOSS}/{name}", part)
+            # tf.estimator builds an unused train op for each head first, so that
+            # the slots in its checkpoints are below "training_<number of heads>".
+            with tf.name_scope(""), tf.name_scope("training"):
+                pass
         suffix = f"/{self.summary_name}" if self.summary_name else ""
         write_summary(f"{MetricKeys.LOSS}{suffix}", loss)
         if regularization_losses:
@@ -253,6 +264,29 @@ class Head(abc.ABC):
     def _with_name(self, key: str) -> str:
         """Returns a metric key of this head."""
         return f"{key}/{self.name}" if self.name else key
+
+
+_parts: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
+    "_parts", default=None
+)
+
+
+@contextlib.contextmanager
+def _noted_parts() -> Iterator[dict[str, Any]]:
+    """Collects the parts that a `Head.loss` called within the context notes."""
+    parts: dict[str, Any] = {}
+    token = _parts.set(parts)
+    try:
+        yield parts
+    finally:
+        _parts.reset(token)
+
+
+def note_parts(losses: Mapping[str, Any]) -> None:
+    """Notes the parts of a loss by name: while a spec is made, each gets the summary "loss/<name>"."""
+    noted = _parts.get()
+    if noted is not None:
+        noted.update(losses)
 
 
 def write_summary(tag: str, value: Any) -> None:

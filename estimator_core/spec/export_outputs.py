@@ -16,8 +16,16 @@ _SUPERVISED_METHOD_NAME = "tensorflow/supervised/{}"
 class ExportOutput(abc.ABC):
     """One output of an exported model.
 
+    Any class with `as_signature_def` counts as a subclass.
+
     Source: `tf.estimator.export.ExportOutput`.
     """
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        """Returns True for a class with `as_signature_def`, if this is the base class."""
+        has_method = callable(getattr(kind, "as_signature_def", None))
+        return True if cls is ExportOutput and has_method else NotImplemented
 
     @abc.abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
@@ -223,6 +231,24 @@ class TrainOutput(EvalOutput):
     """
 
     _METHOD = "training"
+
+
+def of_this_package(output: Any) -> Any:
+    """Returns an output of TensorFlow's own classes, which `tf.estimator.export` offered, as one of ours.
+
+    Any other output is returned as it is.
+    """
+    method = getattr(output, "as_signature_def", None)
+    if not getattr(method, "__module__", "").startswith("tensorflow."):
+        return output
+    for kind, names in (
+        (ClassificationOutput, ("scores", "classes")),
+        (RegressionOutput, ("value",)),
+        (PredictOutput, ("outputs",)),
+    ):
+        if all(hasattr(output, name) for name in names):
+            return kind(*(getattr(output, name) for name in names))
+    return output
 
 
 def _one_tensor(value: Any) -> Any:

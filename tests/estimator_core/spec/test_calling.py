@@ -80,6 +80,19 @@ def test_a_model_fn_must_return_a_spec():
         calling.call_model_fn(lambda features: 7, 1, None, "train", {}, None)
 
 
+def test_a_spec_without_a_mode_gets_the_mode_of_the_call():
+    def model_fn(features):
+        return est.EstimatorSpec(None, predictions={"p": features})
+
+    with tf.Graph().as_default():
+        x = tf.constant([1.0])
+        spec = calling.call_model_fn(model_fn, x, None, "infer", {}, None)
+        assert spec.mode == "infer"
+        assert spec.export_outputs["serving_default"].outputs == {"p": x}
+        with pytest.raises(ValueError, match="Missing loss"):
+            calling.call_model_fn(model_fn, x, None, "train", {}, None)
+
+
 def test_no_model_fn_is_refused():
     with pytest.raises(ValueError, match="model_fn must be provided"):
         _accepts(None)
