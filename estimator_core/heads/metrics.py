@@ -177,7 +177,7 @@ def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> M
     def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
         # The value of TensorFlow's metric sums over the replicas.
         if current_execution().is_replicated or is_replaced():
-            return tf1.metrics.auc(
+            return tf1.without_warning(tf1.metrics.auc)(
                 labels,
                 predictions,
                 weights,
