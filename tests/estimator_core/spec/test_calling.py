@@ -93,6 +93,19 @@ def test_a_spec_without_a_mode_gets_the_mode_of_the_call():
             calling.call_model_fn(model_fn, x, None, "train", {}, None)
 
 
+def test_a_spec_of_another_mode_counts_for_the_mode_of_the_call():
+    """As in 2.15: a model_fn may always return the spec of TRAIN."""
+
+    def model_fn(features):
+        loss = tf.reduce_sum(features)
+        return est.EstimatorSpec("train", {"p": features}, loss, train_op=tf.no_op())
+
+    with tf.Graph().as_default():
+        spec = calling.call_model_fn(model_fn, tf.constant([1.0]), None, "infer", {}, None)
+        assert spec.mode == "infer"
+        assert spec.export_outputs.keys() == {"serving_default"}
+
+
 def test_no_model_fn_is_refused():
     with pytest.raises(ValueError, match="model_fn must be provided"):
         _accepts(None)
