@@ -496,5 +496,5 @@ def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutpu
         return spec.export_outputs or {}
     parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
     if spec.mode == ModeKeys.EVAL:
-        return {spec.mode: EvalOutput(*parts, labels)}
-    return {spec.mode: TrainOutput(*parts)}
+        return {ModeKeys.EVAL: EvalOutput(*parts, labels)}
+    return {ModeKeys.TRAIN: TrainOutput(*parts)}

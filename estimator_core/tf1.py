@@ -96,6 +96,7 @@ __all__ = [
     "train",
     "trainable_variables",
     "variable_scope",
+    "without_warning",
 ]
 
 
@@ -118,3 +119,8 @@ def define_function(function_def: Any) -> None:
 
 
 _find_eager_context = tf.__internal__.eager_context.get_executor.__globals__["context"]
+
+
+def without_warning(function: Any) -> Any:
+    """Returns a deprecated function without its warning, which a user of ours can do nothing about."""
+    return getattr(function, "__wrapped__", function)

@@ -62,6 +62,18 @@ class BackgroundSaver(tf1.train.Saver):
         self._thread.start()
         return f"{save_path}-{global_step}"
 
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Takes over earlier checkpoints, which are deleted in their turn.
+
+        Args:
+            checkpoint_paths: Paths of checkpoints, oldest first; those that are gone are left out.
+        """
+        found = []
+        for path in checkpoint_paths:
+            files = tf.io.gfile.glob(f"{path}.index")
+            found += [(path, tf.io.gfile.stat(file).mtime_nsec / 1e9) for file in files]
+        self.set_last_checkpoints_with_time(found)
+
     def _write(self, session: Any, save_path: str, global_step: Any, options: Any) -> None:
         try:
             with session.graph.as_default():  # a new thread has no default graph

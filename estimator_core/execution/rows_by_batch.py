@@ -143,6 +143,7 @@ def _copy(
     node = graph_def.node.add()
     node.CopyFrom(dataset.node_def)
     node.attr.pop("_class", None)
+    node.ClearField("experimental_type")  # it may name the types of the former source
     if shape is not None:
         types = "output_types" if "output_types" in node.attr else "Toutput_types"
         node.attr[types].CopyFrom(_list(type=[tf.int64.as_datatype_enum]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -193,13 +195,14 @@ class Head(abc.ABC):
                 return EstimatorSpec(
                     mode, predictions=predictions, export_outputs=self.export_outputs(predictions)
                 )
-            loss = self.loss(
-                labels=labels,
-                logits=logits,
-                features=features,
-                mode=mode,
-                regularization_losses=regularization_losses,
-            )
+            with _noted_parts() as parts:
+                loss = self.loss(
+                    labels=labels,
+                    logits=logits,
+                    features=features,
+                    mode=mode,
+                    regularization_losses=regularization_losses,
+                )
             if mode == ModeKeys.EVAL:
                 eval_metrics = self.update_metrics(
                     self.metrics(regularization_losses=regularization_losses),
@@ -215,6 +218,12 @@ class Head(abc.ABC):
                 return EstimatorSpec(
                     mode, predictions=predictions, loss=loss, eval_metric_ops=metric_ops
                 )
+        for name, part in parts.items():
+            write_summary(f"{MetricKeys.LOSS}/{name}", part)
+            # tf.estimator builds an unused train op for each head first, so that
+            # the slots in its checkpoints are below "training_<number of heads>".
+            with tf.name_scope(""), tf.name_scope("training"):
+                pass
         write_loss_summaries(loss, regularization_losses, self._summary_tag)
         train_op = head_train_op(
             loss,
@@ -253,6 +262,29 @@ def write_loss_summaries(
     if regularization_losses:
         total = tf.add_n(list(regularization_losses))
         write_summary(tag_of(MetricKeys.LOSS_REGULARIZATION), total)
+
+
+_parts: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
+    "_parts", default=None
+)
+
+
+@contextlib.contextmanager
+def _noted_parts() -> Iterator[dict[str, Any]]:
+    """Collects the parts that a `Head.loss` called within the context notes."""
+    parts: dict[str, Any] = {}
+    token = _parts.set(parts)
+    try:
+        yield parts
+    finally:
+        _parts.reset(token)
+
+
+def note_parts(losses: Mapping[str, Any]) -> None:
+    """Notes the parts of a loss by name: while a spec is made, each gets the summary "loss/<name>"."""
+    noted = _parts.get()
+    if noted is not None:
+        noted.update(losses)
 
 
 def write_summary(tag: str, value: Any) -> None:

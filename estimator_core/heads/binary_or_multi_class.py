@@ -7,6 +7,7 @@ from typing import Any
 
 from estimator_core.heads.base import Head
 from estimator_core.heads.binary_class import BinaryClassHead
+from estimator_core.heads.checks import static_n_classes
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.multi_class import MultiClassHead
 
@@ -31,6 +32,7 @@ def binary_or_multi_class_head(
         ValueError: Fewer than two classes.
     """
     binary_class_head, multi_class_head = kinds
+    n_classes = static_n_classes(n_classes)
     if n_classes == 2:
         return binary_class_head(
             weight_column=weight_column,

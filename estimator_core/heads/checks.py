@@ -12,6 +12,23 @@ from estimator_core.heads.assertions import assertion, with_checked_shape
 from estimator_core.heads.label_vocabulary import LabelVocabulary
 
 
+def static_n_classes(n_classes: Any) -> Any:
+    """Returns a number of classes; of a tensor its value, which must be known while the graph is built.
+
+    Raises:
+        ValueError: It is a tensor without a known value, such as a placeholder.
+    """
+    if not tf.is_tensor(n_classes):
+        return n_classes
+    value = tf.get_static_value(n_classes)
+    if value is None:
+        raise ValueError(
+            "n_classes must be a number, or a tensor whose value is known before the graph runs. "
+            f"Received: n_classes={n_classes}"
+        )
+    return int(value)
+
+
 def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
     """Returns logits as float32 `[..., logits_dimension]`.
 

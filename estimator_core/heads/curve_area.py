@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,17 @@ def curve_area(
         value = counts.area(curve, summation_method)
         with tf.control_dependencies([update]):
             return value, counts.area(curve, summation_method)
+
+
+def is_replaced() -> bool:
+    """Returns whether the program has replaced TensorFlow's own counts for a curve.
+
+    AdaNet does so to evaluate models whose predictions are NaN, which the assertion in TensorFlow's function
+    refuses, as the one here does.
+    """
+    module = sys.modules[tf1.metrics.auc.__module__]
+    counts = getattr(module, "_confusion_matrix_at_thresholds", None)
+    return counts is not None and counts.__module__ != module.__name__
 
 
 _COUNTED = "_estimator_core_counted"  # an attribute of the graph, deleted with it

@@ -14,7 +14,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.heads import keras_metrics
-from estimator_core.heads.curve_area import curve_area
+from estimator_core.heads.curve_area import curve_area, is_replaced
 
 
 class Metric(Protocol):
@@ -175,8 +175,9 @@ def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> M
         return keras_metrics.auc(name, curve)
 
     def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-        if current_execution().is_replicated:  # its value sums over the replicas
-            return tf1.metrics.auc(
+        # The value of TensorFlow's metric sums over the replicas.
+        if current_execution().is_replicated or is_replaced():
+            return tf1.without_warning(tf1.metrics.auc)(
                 labels,
                 predictions,
                 weights,

@@ -8,7 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
+from estimator_core.heads.checks import (
+    checked_class_ids,
+    checked_labels,
+    checked_logits,
+    static_n_classes,
+)
 from estimator_core.heads.class_predictions import (
     all_class_ids,
     all_class_names,
@@ -59,6 +64,7 @@ class MultiClassHead(WeightedHead):
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ):
+        n_classes = static_n_classes(n_classes)
         if n_classes is None or n_classes <= 2:
             raise ValueError(
                 "n_classes must be > 2; BinaryClassHead is for two. "

@@ -8,11 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import Head, write_summary
+from estimator_core.heads.base import Head, note_parts
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
-from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.rows import batch_weight
 
 
@@ -89,26 +88,17 @@ class MultiHead(Head):
     ) -> Any:
         """Returns the weighted sum of the heads' losses, with the regularization added once.
 
-        See `Head.loss`. In TRAIN, the loss of each head is written as the summary "loss/<name>".
+        See `Head.loss`. In TRAIN, `create_estimator_spec` writes the loss of each head as the summary
+        "loss/<name>".
         """
         losses = self._losses(labels, logits, features, mode)
-        if mode == ModeKeys.TRAIN:
-            self._write_summaries_of_heads(losses)
+        note_parts(losses)
         with tf.name_scope("merge_losses"):
             weighted = [
                 loss * weight
                 for loss, weight in zip(losses.values(), self._head_weights, strict=True)
             ]
             return tf.add_n([*weighted, *(regularization_losses or ())])
-
-    def _write_summaries_of_heads(self, losses: Mapping[str, Any]) -> None:
-        with tf.name_scope(""):  # the tags have no prefix
-            for name, loss in losses.items():
-                write_summary(f"{MetricKeys.LOSS}/{name}", loss)
-                # tf.estimator builds an unused train op for each head first, so that
-                # the slots in its checkpoints are below "training_<number of heads>".
-                with tf.name_scope("training"):
-                    pass
 
     def _losses(self, labels: Any, logits: Any, features: Any, mode: str | None) -> dict[str, Any]:
         """Returns the loss of each head by its name."""

@@ -9,7 +9,12 @@ import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.assertions import assertion
-from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
+from estimator_core.heads.checks import (
+    checked_class_ids,
+    checked_labels,
+    checked_logits,
+    static_n_classes,
+)
 from estimator_core.heads.class_predictions import (
     all_class_names,
     classification_outputs,
@@ -69,6 +74,7 @@ class MultiLabelHead(WeightedHead):
         classes_for_class_based_metrics: Sequence[int | str] | None = None,
         name: str | None = None,
     ):
+        n_classes = static_n_classes(n_classes)
         if n_classes is None or n_classes < 2:
             raise ValueError(
                 f"n_classes must be > 1 for multi-label classification. Received: n_classes={n_classes}"

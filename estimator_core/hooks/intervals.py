@@ -106,8 +106,11 @@ def _has_calls_of_its_own(hook: Hook) -> bool:
 
 
 def _has_the_calls_of(kind: type, hook: Hook) -> bool:
-    """Returns whether `hook` inherits both calls from the class `kind` unchanged."""
-    same = all(getattr(type(hook), name) is getattr(kind, name) for name in _CALLS)
+    """Returns whether `hook` inherits both calls from the class `kind` unchanged.
+
+    A mock or a proxy says that it is of a class, but its own type has none of the calls.
+    """
+    same = all(getattr(type(hook), name, None) is getattr(kind, name) for name in _CALLS)
     return same and not _has_calls_of_its_own(hook)
 
 

@@ -94,6 +94,7 @@ class Keras3Model(GraphModel):
     ) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
         del params
+        features, labels = model_inputs.as_tensors((features, labels))
         with side_effects.collected_side_effects((features, labels)) as effects:
             spec, kept = self._spec(features, labels, mode, config)
         # All other variables are those of metrics.

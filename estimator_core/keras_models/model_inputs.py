@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import tensorflow as tf
+
 _FEATURES, _SAMPLE_WEIGHTS = "features", "sample_weights"
+
+
+def as_tensors(batch: Any) -> Any:
+    """Returns features, labels or both with tensors in place of the NumPy arrays in them."""
+    return tf.nest.map_structure(
+        lambda each: (
+            tf.convert_to_tensor(each) if isinstance(each, (np.ndarray, np.generic)) else each
+        ),
+        batch,
+    )
 
 
 def split_sample_weights(features: Any) -> tuple[Any, Any]:

@@ -11,17 +11,19 @@ import tensorflow as tf
 import tf_keras
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import keras_internals, keras_optimizers
 from estimator_core.keras_models import model_inputs
 from estimator_core.keras_models.graph_model import Conversion, GraphModel
 from estimator_core.keras_models.live_objects import fresh_metric
 from estimator_core.keras_models.model_weights import ModelWeights
+from estimator_core.optimizers.minimize import minimize
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 
 
 class TfKerasModel(GraphModel):
-    """A compiled functional or sequential model of tf_keras.
+    """A compiled model of tf_keras: functional, sequential, or a subclass with a configuration.
 
     In a graph, tf_keras has special layers, optimizers and metrics for graphs, which
     tf.estimator 2.15 trained with; each graph gets a copy made of them.
@@ -31,21 +33,19 @@ class TfKerasModel(GraphModel):
         conversion: Settings of the conversion to an Estimator.
 
     Raises:
-        ValueError: The model is a subclass with its own call, which tf_keras can't copy.
+        ValueError: The model is a subclass without a complete configuration.
     """
 
     def __init__(self, model: Any, conversion: Conversion):
         super().__init__(model, conversion)
         if not keras_internals.is_functional(model):
-            raise ValueError(
-                "A tf_keras model must be functional or sequential, with known inputs, to become an "
-                f"Estimator; a Keras 3 model may be a subclass. Received: keras_model={model!r}"
-            )
+            _check_has_configuration(model)
         # Read now: while a copy is made, the model's class is changed.
         self._settings = keras_internals.tf_keras_compile_settings(model) if model.optimizer else {}
         self._optimizer = _as_legacy(model.optimizer)
         self._num_open_copies = 0
-        values = model.get_weights()  # from Keras' session if eager execution is disabled
+        # From Keras' session if eager execution is disabled.
+        values = model.get_weights() if model.built else []
         self._weights = ModelWeights(values, conversion.checkpoint_format)
 
     def check_is_trainable(self) -> None:
@@ -61,13 +61,13 @@ class TfKerasModel(GraphModel):
     ) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
         del params
+        features, labels = model_inputs.as_tensors((features, labels))
         features, sample_weights = model_inputs.split_sample_weights(features)
-        inputs = model_inputs.in_order_of(self.model.input_names, features, "features", {})
+        inputs = self._inputs(features)
         if labels is None and mode != ModeKeys.PREDICT:
             model_inputs.check_needs_no_labels(self.model)
-        targets = self._targets(labels, "labels")
         is_training = mode == ModeKeys.TRAIN
-        with self._copy(inputs, targets, is_training, mode != ModeKeys.PREDICT) as copy:
+        with self._copy(inputs, labels, is_training, mode != ModeKeys.PREDICT) as copy:
             predictions = dict(zip(copy.output_names, copy.outputs, strict=True))
             if mode == ModeKeys.PREDICT:
                 return EstimatorSpec(
@@ -77,7 +77,7 @@ class TfKerasModel(GraphModel):
                     scaffold=self._weights.scaffold(copy, copy.weights),
                 )
             if sample_weights is not None:
-                weights = self._targets(sample_weights, "sample weights")
+                weights = _targets(copy, sample_weights, "sample weights")
                 keras_internals.weigh_losses(copy, weights)
             if not is_training:
                 metrics = {metric.name: metric for metric in copy.metrics}
@@ -102,19 +102,19 @@ class TfKerasModel(GraphModel):
         """Writes the model as a checkpoint of the Estimator, and returns the path."""
         with tf.Graph().as_default() as graph:
             tf1.train.create_global_step(graph)
-            with self._copy(None, None, False, False) as copy:
+            with self._copy(self._placeholders(), None, False, False) as copy:
                 return self._weights.save(copy, copy.weights, path)
 
     def load(self, checkpoint_path: str) -> Any:
         """Writes the weights of a checkpoint of the Estimator into the model, and returns it."""
-        with tf.Graph().as_default(), self._copy(None, None, False, False) as copy:
+        with tf.Graph().as_default(), self._copy(self._placeholders(), None, False, False) as copy:
             values = self._weights.read(copy.weights, checkpoint_path)
         self.model.set_weights(values)
         return self.model
 
     @contextlib.contextmanager
     def _copy(
-        self, inputs: Any, targets: Any, is_training: bool, is_compiled: bool
+        self, inputs: Any, labels: Any, is_training: bool, is_compiled: bool
     ) -> Iterator[Any]:
         """Makes a copy of the model in the current graph.
 
@@ -134,7 +134,7 @@ class TfKerasModel(GraphModel):
                     settings[name] = tf.nest.map_structure(fresh_metric, settings[name])
                 # Training makes the update by the model's own optimizer.
                 settings["optimizer"] = tf_keras.optimizers.legacy.SGD()
-                copy.compile(**settings, target_tensors=targets)
+                copy.compile(**settings, target_tensors=_targets(copy, labels, "labels"))
             yield copy
         finally:
             self._num_open_copies -= 1
@@ -150,6 +150,10 @@ class TfKerasModel(GraphModel):
                 f"The Keras model has no trainable variables. Received: {self.model!r}"
             )
         with tf.name_scope("training"):  # part of the variables' names in tf.estimator 2.15
+            if isinstance(self._optimizer, tf1.train.Optimizer):
+                loss = current_execution().share_of_mean(copy.total_loss)
+                train_op = minimize(self._optimizer, loss, variables)
+                return self._optimizer, tf.group(train_op, *keras_internals.tf_keras_updates(copy))
             optimizer = keras_optimizers.in_this_graph(self._optimizer, global_step)
             keras_optimizers.build(optimizer, variables)  # its variables must not wait for the loss
             gradients = tf.gradients(copy.total_loss, variables)
@@ -163,17 +167,60 @@ class TfKerasModel(GraphModel):
                 updates = [global_step.assign_add(1, read_value=False)]
         return optimizer, tf.group(*updates)
 
-    def _targets(self, given: Any, what: str) -> list[Any] | None:
-        if given is None:
+    def _inputs(self, features: Any) -> Any:
+        """Returns features as a list, or for a subclass in the structure that its call takes."""
+        if self.model.input_names:
+            return model_inputs.in_order_of(self.model.input_names, features, "features", {})
+        return features
+
+    def _placeholders(self) -> Any:
+        """Returns inputs to call a copy with; None for a functional model, which makes its own.
+
+        Raises:
+            ValueError: A subclass has no variables yet.
+        """
+        if keras_internals.is_functional(self.model):
             return None
-        return model_inputs.in_order_of(self.model.output_names, given, what, {})
+        if not self._weights.values:
+            raise ValueError(
+                "The Keras model has no variables yet: call the model once, or its build(), before it is "
+                f"made an Estimator. Received: keras_model={self.model!r}"
+            )
+        (inputs,), _ = self.model.save_spec()
+        return tf.nest.map_structure(lambda spec: tf1.placeholder(spec.dtype, spec.shape), inputs)
+
+
+def _check_has_configuration(model: Any) -> None:
+    """Checks that a subclass can be rebuilt from its configuration.
+
+    Raises:
+        ValueError: It can't.
+    """
+    try:
+        type(model).from_config(model.get_config())
+    except (NotImplementedError, TypeError) as error:
+        raise ValueError(
+            "The Keras model can't be rebuilt from its configuration: give its class a get_config() that "
+            f"returns the arguments of its constructor. Received: keras_model={model!r}"
+        ) from error
+
+
+def _targets(model: Any, given: Any, what: str) -> list[Any] | None:
+    """Returns labels or sample weights in the order of the model's outputs."""
+    if given is None:
+        return None
+    return model_inputs.in_order_of(model.output_names, given, what, {})
 
 
 def _as_legacy(optimizer: Any) -> Any:
     """Returns the equivalent `tf_keras.optimizers.legacy` optimizer if there is one, else the given one.
 
+    An optimizer of TensorFlow itself, which Keras wraps, is returned without the wrapper.
+
     Source: tf.estimator 2.15 trains with it, and its checkpoints have its names.
     """
+    if isinstance(getattr(optimizer, "optimizer", None), tf1.train.Optimizer):
+        return optimizer.optimizer
     name = type(optimizer).__name__
     if (
         type(optimizer) is not getattr(tf_keras.optimizers, name, None)

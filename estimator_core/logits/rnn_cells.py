@@ -266,7 +266,6 @@ def unroll(
     if isinstance(cell, LSTMCell) and cell.is_small and not is_served:
         return _last_valid(cell.all_outputs(inputs), mask, return_sequences)
     num_steps = tf.shape(mask)[1]
-    steps_first_mask = tf.transpose(mask)[..., tf.newaxis]
     # TensorArrays, since the gradient of a slice would be as large as all steps together.
     projected = tf.TensorArray(tf.float32, num_steps).unstack(
         tf.transpose(cell.project(inputs), [1, 0, 2])
@@ -275,7 +274,9 @@ def unroll(
     states = [tf.zeros([tf.shape(mask)[0], cell.units]) for _ in range(cell.num_states)]
 
     def body(step: tf.Tensor, states: list[tf.Tensor], outputs: Any) -> tuple[Any, ...]:
-        is_valid = steps_first_mask[step]
+        is_valid = mask[
+            :, step, tf.newaxis
+        ]  # no transpose: TensorFlow logs an error for one of bool
         new = cell.step(projected.read(step), states)
         states = [
             tf.ensure_shape(tf.where(is_valid, after, before), before.shape)

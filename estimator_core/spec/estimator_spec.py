@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.spec.arguments import checked_instances
-from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput, of_this_package
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 
@@ -17,7 +17,7 @@ DEFAULT_SERVING_SIGNATURE = tf1.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
 class _Fields(NamedTuple):
-    mode: str
+    mode: str | None
     predictions: Any
     loss: Any
     train_op: Any
@@ -45,7 +45,7 @@ class EstimatorSpec(_Fields):
         ...     return EstimatorSpec(mode, predictions, loss, optimizer.minimize(loss, step))
 
     Args:
-        mode: One of `ModeKeys`.
+        mode: One of `ModeKeys`; None means the mode that `model_fn` was called in.
         predictions: `Tensor`, or dict of name to `Tensor`, `[batch_size, ...]` each.
         loss: `Tensor` with one element.
         train_op: Operation or `Tensor` of one training step.
@@ -70,7 +70,7 @@ class EstimatorSpec(_Fields):
 
     def __new__(
         cls,
-        mode: str,
+        mode: str | None,
         predictions: Any = None,
         loss: Any = None,
         train_op: Any = None,
@@ -83,7 +83,7 @@ class EstimatorSpec(_Fields):
         prediction_hooks: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
         """Returns the checked EstimatorSpec."""
-        if mode not in ModeKeys.ALL:
+        if mode is not None and mode not in ModeKeys.ALL:
             raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
         predictions = _checked_predictions(predictions, mode)
         if mode == ModeKeys.PREDICT and export_outputs is None:
@@ -112,7 +112,7 @@ class EstimatorSpec(_Fields):
         return EstimatorSpec(**{**self._asdict(), **changes})
 
 
-def _checked_predictions(predictions: Any, mode: str) -> Any:
+def _checked_predictions(predictions: Any, mode: str | None) -> Any:
     if predictions is None:
         if mode == ModeKeys.PREDICT:
             raise ValueError("Missing predictions: EstimatorSpec needs them in mode PREDICT.")
@@ -124,14 +124,14 @@ def _checked_predictions(predictions: Any, mode: str) -> Any:
     return _in_graph(predictions, "predictions")
 
 
-def _checked_loss(loss: Any, mode: str) -> Any:
+def _checked_loss(loss: Any, mode: str | None) -> Any:
     if loss is None:
         if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
             raise ValueError(f"Missing loss: EstimatorSpec needs it in mode {mode!r}.")
         return None
     loss = _in_graph(loss, "loss")
     if not loss.shape.is_compatible_with(tf.TensorShape([])):
-        if loss.shape.num_elements() != 1:
+        if loss.shape.num_elements() not in (None, 1):
             raise ValueError(
                 f"Loss must be scalar, with shape [] or [1]; tf.reduce_mean makes it one. Received: {loss}"
             )
@@ -139,7 +139,7 @@ def _checked_loss(loss: Any, mode: str) -> Any:
     return loss
 
 
-def _checked_train_op(train_op: Any, mode: str) -> Any:
+def _checked_train_op(train_op: Any, mode: str | None) -> Any:
     if train_op is None:
         if mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op: EstimatorSpec needs it in mode TRAIN.")
@@ -183,12 +183,12 @@ def _checked_export_outputs(
         return None
     if not isinstance(export_outputs, Mapping):
         raise TypeError(f"export_outputs must be a dict. Received: {export_outputs!r}")
-    for name, output in export_outputs.items():
+    outputs = {name: of_this_package(output) for name, output in export_outputs.items()}
+    for name, output in outputs.items():
         if not isinstance(output, ExportOutput):
             raise TypeError(
                 f"Values of export_outputs must be ExportOutput objects. Received: {name}={output!r}"
             )
-    outputs = dict(export_outputs)
     if DEFAULT_SERVING_SIGNATURE not in outputs:
         if len(outputs) != 1:
             raise ValueError(

@@ -10,14 +10,20 @@ import tensorflow as tf
 
 from estimator_core import tf1
 
-_SUPERVISED_METHOD_NAME = "tensorflow/supervised/{}"
-
 
 class ExportOutput(abc.ABC):
     """One output of an exported model.
 
+    Any class with `as_signature_def` counts as a subclass.
+
     Source: `tf.estimator.export.ExportOutput`.
     """
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        """Returns True for a class with `as_signature_def`, if this is the base class."""
+        has_method = callable(getattr(kind, "as_signature_def", None))
+        return True if cls is ExportOutput and has_method else NotImplemented
 
     @abc.abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
@@ -31,20 +37,29 @@ class ExportOutput(abc.ABC):
         """
 
 
-def _single_string_input(receiver_tensors: Mapping[str, tf.Tensor], kind: str) -> tf.Tensor:
-    """Returns the only tensor of classify and regress requests, of strings."""
-    if len(receiver_tensors) != 1:
+def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method_name: str) -> Any:
+    build = tf1.without_warning(tf1.saved_model.build_tensor_info)
+    return tf1.saved_model.build_signature_def(
+        inputs={name: build(tensor) for name, tensor in inputs.items()},
+        outputs={name: build(tensor) for name, tensor in outputs.items()},
+        method_name=method_name,
+    )
+
+
+def _check_serialized(receiver_tensors: Mapping[str, tf.Tensor], values: Any, kind: str) -> None:
+    """Checks what classify and regress requests need: serialized tf.Examples in, float32 out.
+
+    Raises:
+        ValueError: The receiver tensors are not a single one of strings, or `values` are not float32.
+    """
+    tensors = [*receiver_tensors.values()]
+    if len(tensors) != 1 or not tf.is_tensor(tensors[0]) or tensors[0].dtype != tf.string:
         raise ValueError(
             f"{kind} signatures take a single tensor input of type tf.string (serialized "
             f"tf.Examples). Received: receiver_tensors={dict(receiver_tensors)}"
         )
-    (examples,) = receiver_tensors.values()
-    if tf.as_dtype(examples.dtype) != tf.string:
-        raise ValueError(
-            f"{kind} signatures take a single tensor input of type tf.string (serialized "
-            f"tf.Examples). Received: receiver_tensors={dict(receiver_tensors)}"
-        )
-    return examples
+    if values is not None and values.dtype != tf.float32:
+        raise ValueError(f"{kind} signatures return float32 numbers. Received: {values}")
 
 
 class ClassificationOutput(ExportOutput):
@@ -84,8 +99,11 @@ class ClassificationOutput(ExportOutput):
 
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
         """Returns a classify signature over serialized tf.Examples."""
-        examples = _single_string_input(receiver_tensors, "Classification")
-        return tf1.saved_model.classification_signature_def(examples, self._classes, self._scores)
+        _check_serialized(receiver_tensors, self._scores, "Classification")
+        outputs = {"classes": self._classes, "scores": self._scores}
+        given = {name: tensor for name, tensor in outputs.items() if tensor is not None}
+        (examples,) = receiver_tensors.values()
+        return _signature({"inputs": examples}, given, "tensorflow/serving/classify")
 
 
 class RegressionOutput(ExportOutput):
@@ -112,8 +130,11 @@ class RegressionOutput(ExportOutput):
 
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
         """Returns a regress signature over serialized tf.Examples."""
-        examples = _single_string_input(receiver_tensors, "Regression")
-        return tf1.saved_model.regression_signature_def(examples, self._value)
+        _check_serialized(receiver_tensors, self._value, "Regression")
+        (examples,) = receiver_tensors.values()
+        return _signature(
+            {"inputs": examples}, {"outputs": self._value}, "tensorflow/serving/regress"
+        )
 
 
 class PredictOutput(ExportOutput):
@@ -144,7 +165,7 @@ class PredictOutput(ExportOutput):
 
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
         """Returns a predict signature."""
-        return tf1.saved_model.predict_signature_def(dict(receiver_tensors), self._outputs)
+        return _signature(receiver_tensors, self._outputs, "tensorflow/serving/predict")
 
 
 class EvalOutput(ExportOutput):
@@ -213,12 +234,7 @@ class EvalOutput(ExportOutput):
 
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
         """Returns a signature of the method "tensorflow/supervised/<mode>"."""
-        build = tf1.saved_model.build_tensor_info
-        return tf1.saved_model.build_signature_def(
-            inputs={name: build(tensor) for name, tensor in receiver_tensors.items()},
-            outputs={name: build(tensor) for name, tensor in self._outputs.items()},
-            method_name=_SUPERVISED_METHOD_NAME.format(self._METHOD),
-        )
+        return _signature(receiver_tensors, self._outputs, f"tensorflow/supervised/{self._METHOD}")
 
 
 class TrainOutput(EvalOutput):
@@ -233,6 +249,24 @@ class TrainOutput(EvalOutput):
 def _is_dense(value: Any) -> bool:
     is_composite = isinstance(value, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices))
     return not is_composite and (tf.is_tensor(value) or isinstance(value, tf.Variable))
+
+
+def of_this_package(output: Any) -> Any:
+    """Returns an output of TensorFlow's own classes, which `tf.estimator.export` offered, as one of ours.
+
+    Any other output is returned as it is.
+    """
+    method = getattr(output, "as_signature_def", None)
+    if not getattr(method, "__module__", "").startswith("tensorflow."):
+        return output
+    for kind, names in (
+        (ClassificationOutput, ("scores", "classes")),
+        (RegressionOutput, ("value",)),
+        (PredictOutput, ("outputs",)),
+    ):
+        if all(hasattr(output, name) for name in names):
+            return kind(*(getattr(output, name) for name in names))
+    return output
 
 
 def _one_tensor(value: Any) -> Any:

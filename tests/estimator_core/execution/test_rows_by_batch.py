@@ -111,6 +111,12 @@ def test_the_batches_are_the_same(name):
             np.testing.assert_array_equal(value, right)
 
 
+def test_tensorflow_finds_nothing_wrong_with_the_types(capfd):
+    """It logs 35 lines if a copied dataset still names the types of the rows."""
+    read(lambda: rows().batch(64), initializer_by_batch)
+    assert "Type inference failed" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("name", ROW_BY_ROW)
 def test_other_datasets_stay_as_they_are(name, tmp_path):
     with tf.Graph().as_default():

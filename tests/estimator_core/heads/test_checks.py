@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
 from estimator_core.heads import checks
+from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.label_vocabulary import LabelVocabulary
 
 tf1 = tf.compat.v1
@@ -19,6 +21,16 @@ def placeholder(*shape, dtype=tf.float32, known_rank=True):
 def run(fetch, feeds):
     with tf1.Session() as session:
         return session.run(fetch, feeds)
+
+
+@pytest.mark.parametrize(
+    "make_head", [est.MultiClassHead, est.MultiLabelHead, binary_or_multi_class_head]
+)
+def test_a_number_of_classes_may_be_a_tensor_of_a_graph(make_head):
+    with tf.Graph().as_default():
+        assert make_head(tf.constant(4)).logits_dimension == 4
+        with pytest.raises(ValueError, match="known before the graph runs"):
+            make_head(placeholder(dtype=tf.int32))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64"])

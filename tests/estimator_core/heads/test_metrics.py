@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from sklearn.metrics import roc_auc_score
+from tensorflow.python.ops import metrics_impl
 
 from estimator_core.heads import metrics
 
@@ -147,3 +148,22 @@ def test_the_variables_of_a_metric_have_its_name():
     assert scopes == {
         "my_mean", "my_accuracy", "my_accuracy_baseline", "my_precision", "my_recall", "my_auc",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("curve", ["ROC", "PR"])
+def test_who_replaces_the_counts_of_tensorflow_can_measure_nan(monkeypatch, curve):
+    """AdaNet evaluates candidates that diverged: it switches off the assertion in these counts."""
+    batch = ([0.0, 1.0, 1.0], [0.2, np.nan, 0.8], None)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be in \[0, 1\]"):
+        measured(lambda: metrics.auc("auc", curve), batch)
+    counts = metrics_impl._confusion_matrix_at_thresholds
+
+    def without_assertions(*args):
+        with monkeypatch.context() as patch:
+            for name in ("assert_greater_equal", "assert_less_equal"):
+                patch.setattr(metrics_impl.check_ops, name, lambda *args, **kwargs: tf.no_op())
+            return counts(*args)
+
+    monkeypatch.setattr(metrics_impl, "_confusion_matrix_at_thresholds", without_assertions)
+    # NaN is above no threshold: the curve ends where one of the two positives is found.
+    assert measured(lambda: metrics.auc("auc", curve), batch) == pytest.approx(0.5, abs=1e-2)

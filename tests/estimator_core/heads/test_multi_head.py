@@ -120,6 +120,18 @@ def test_summaries_and_the_training_step():
     assert tags == ["loss/price", "loss/sold", "loss", "regularization_loss"]
 
 
+def test_only_the_spec_writes_the_summaries_of_a_loss():
+    with tf.Graph().as_default():
+        head, logits = make_head(), tf.constant(LOGITS)
+        head.loss(LABELS, logits, {}, "train")
+        assert tf1.get_collection(tf1.GraphKeys.SUMMARIES) == []
+        head.create_estimator_spec({}, "train", logits, LABELS, train_op_fn=lambda loss: loss)
+        serialized = tf1.summary.merge_all()
+        with tf1.Session() as session:
+            summary = tf1.Summary.FromString(session.run(serialized))
+    assert [value.tag for value in summary.value] == ["loss/price", "loss/sold", "loss"]
+
+
 def test_export_outputs_are_those_of_each_head_and_a_common_predict():
     with tf.Graph().as_default():
         spec = make_head().create_estimator_spec({}, "infer", tf.constant(LOGITS))

@@ -1,6 +1,7 @@
 """The steps at which hooks of TensorFlow, and of users, have to be called."""
 
 import types
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -32,6 +33,13 @@ def test_a_hook_that_does_nothing_around_steps_is_never_due():
 @pytest.mark.parametrize("name", ["before_run", "after_run"])
 def test_a_hook_that_does_not_say_when_is_due_at_every_step(name):
     hook = type("Hook", (est.SessionRunHook,), {name: lambda self, *args: None})()
+    assert interval_of(hook) is None
+
+
+@pytest.mark.parametrize("kind", [est.SessionRunHook, est.StopAtStepHook])
+def test_a_mock_of_a_hook_is_due_at_every_step(kind):
+    hook = mock.MagicMock(spec=kind)
+    assert isinstance(hook, kind)
     assert interval_of(hook) is None
 
 

@@ -13,6 +13,7 @@ from tests.estimator_core.keras_models.models import (
     Scaled,
     Tower,
     X,
+    Y,
     batches,
     functional,
     two_by_two,
@@ -310,7 +311,7 @@ def test_layers_with_lookup_tables_are_refused(make_layer):
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoint_format):
     def batches(size=8):
-        return tf.data.Dataset.from_tensor_slices((_X[:32], _Y[:32])).batch(size)
+        return tf.data.Dataset.from_tensor_slices((X[:32], Y[:32])).batch(size)
 
     model, same = _sequential(), _sequential()
     same.set_weights(model.get_weights())

@@ -1,4 +1,6 @@
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from estimator_core.keras_models import model_inputs
 
@@ -8,6 +10,14 @@ def test_sample_weights_are_split_off_by_exactly_two_keys():
     assert split({"features": 1, "sample_weights": 2}) == (1, 2)
     for features in ({"features": 1}, {"features": 1, "sample_weights": 2, "x": 3}, 4):
         assert split(features) == (features, None)
+
+
+def test_numpy_arrays_become_tensors():
+    tensor = tf.constant(1)
+    features, labels = model_inputs.as_tensors(({"a": np.ones(2), "b": tensor}, np.float32(3)))
+    assert features["b"] is tensor
+    assert (features["a"].dtype, features["a"].shape, labels.dtype) == (tf.float64, [2], tf.float32)
+    assert model_inputs.as_tensors((tensor, None)) == (tensor, None)
 
 
 @pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": 3}, (1, 2), [1, 2]])

@@ -183,14 +183,104 @@ def test_an_untrained_model_is_exported_as_it_is(tmp_path):
     np.testing.assert_allclose(serve(tf.constant(_X))["out"], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_subclass_is_refused():
-    class Own(keras.Model):
-        pass
+class _Own(keras.Model):
+    """A subclass with its own call, a constructor with an argument, and two outputs."""
 
-    model = Own()
+    def __init__(self, rate):
+        super().__init__()
+        self.norm = keras.layers.BatchNormalization(name="norm")
+        self.drop = keras.layers.Dropout(rate)
+        self.out = keras.layers.Dense(1, name="out")
+
+    def call(self, inputs, training=None):
+        hidden = self.drop(self.norm(inputs["x"], training=training), training=training)
+        return self.out(hidden), hidden
+
+
+def _own(rate=0.0):
+    keras.utils.set_random_seed(3)
+    model = _Own(rate)
+    model.compile(keras.optimizers.SGD(0.1), ["mse", None], metrics=[["mae"], []])
+    return model
+
+
+@pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
+def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
+    model = _own()
+    model({"x": _X})
+    initial = model.get_weights()
+    estimator = est.model_to_estimator(
+        model, model_dir=tmp_path, checkpoint_format=checkpoint_format
+    )
+    batches = lambda: _batches({"x": _X}).map(lambda x, y: (x, (y, y)))  # noqa: E731
+    estimator.train(batches, steps=2)
+    estimator.train(lambda: batches().skip(2))
+    results = estimator.evaluate(batches)
+    predictions = [row["output_1"] for row in estimator.predict(lambda: _batches({"x": _X}))]
+    for value, before in zip(model.get_weights(), initial, strict=True):
+        np.testing.assert_array_equal(value, before)
+
+    model.fit(batches(), verbose=0, shuffle=False)
+    expected = model.evaluate(batches(), verbose=0, return_dict=True)
+    assert results["global_step"] == 4
+    assert results["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+    np.testing.assert_allclose(predictions, model({"x": _X})[0], rtol=1e-5, atol=1e-6)
+    fitted = model.get_weights()
+    for value, other in zip(est.to_keras(estimator).get_weights(), fitted, strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_subclass_that_was_never_called_starts_from_its_initializers(tmp_path):
+    model = _own()
+    batches = lambda: _batches({"x": _X}).map(lambda x, y: (x, (y, y)))  # noqa: E731
+    estimator = est.model_to_estimator(model, model_dir=tmp_path).train(batches, steps=1)
+    assert np.isfinite(estimator.evaluate(batches)["loss"])
+    with pytest.raises(ValueError, match="call the model once"):
+        est.to_keras(estimator)
+
+
+def test_a_subclass_without_a_complete_configuration_is_refused():
+    class Holding(keras.Model):
+        def __init__(self, layer):
+            super().__init__()
+            self.layer = layer
+
+    model = Holding(keras.layers.Dense(1))
     model.compile("sgd", "mse")
-    with pytest.raises(ValueError, match="functional or sequential"):
+    with pytest.raises(ValueError, match=r"give its class a get_config\(\)"):
         est.model_to_estimator(model)
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_a_model_compiled_with_an_optimizer_of_tensorflow(tmp_path, is_fitted):
+    """Names of 2.15; the numbers are those of the Keras optimizer with the same formula."""
+
+    def of(optimizer):
+        model = keras.Sequential([keras.layers.Dense(1, input_shape=(4,), name="out")])
+        model.set_weights([np.ones([4, 1]), np.zeros([1])])
+        model.compile(optimizer, "mse")
+        return model
+
+    model = of(tf1.train.AdamOptimizer(0.1, epsilon=1e-7))
+    if is_fitted:
+        model.fit(_batches(), verbose=0)
+        model.set_weights([np.ones([4, 1]), np.zeros([1])])
+    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
+    estimator.train(_batches, steps=2)
+    estimator.train(lambda: _batches().skip(2))
+    other = of(keras.optimizers.legacy.Adam(0.1))
+    other.fit(_batches(), verbose=0, shuffle=False)
+    for name, value in zip(("kernel", "bias"), other.get_weights(), strict=True):
+        np.testing.assert_allclose(
+            estimator.get_variable_value(f"out/{name}"), value, rtol=1e-4, atol=1e-6
+        )
+    slots = [f"out/{name}/{slot}" for name in ("kernel", "bias") for slot in ("Adam", "Adam_1")]
+    powers = ["training/beta1_power", "training/beta2_power"]
+    assert set(estimator.get_variable_names()) == {
+        *("global_step", "out/kernel", "out/bias"),
+        *slots,
+        *powers,
+    }
 
 
 @pytest.mark.parametrize("do", ["train", "evaluate"])

@@ -80,6 +80,32 @@ def test_a_model_fn_must_return_a_spec():
         calling.call_model_fn(lambda features: 7, 1, None, "train", {}, None)
 
 
+def test_a_spec_without_a_mode_gets_the_mode_of_the_call():
+    def model_fn(features):
+        return est.EstimatorSpec(None, predictions={"p": features})
+
+    with tf.Graph().as_default():
+        x = tf.constant([1.0])
+        spec = calling.call_model_fn(model_fn, x, None, "infer", {}, None)
+        assert spec.mode == "infer"
+        assert spec.export_outputs["serving_default"].outputs == {"p": x}
+        with pytest.raises(ValueError, match="Missing loss"):
+            calling.call_model_fn(model_fn, x, None, "train", {}, None)
+
+
+def test_a_spec_of_another_mode_counts_for_the_mode_of_the_call():
+    """As in 2.15: a model_fn may always return the spec of TRAIN."""
+
+    def model_fn(features):
+        loss = tf.reduce_sum(features)
+        return est.EstimatorSpec("train", {"p": features}, loss, train_op=tf.no_op())
+
+    with tf.Graph().as_default():
+        spec = calling.call_model_fn(model_fn, tf.constant([1.0]), None, "infer", {}, None)
+        assert spec.mode == "infer"
+        assert spec.export_outputs.keys() == {"serving_default"}
+
+
 def test_no_model_fn_is_refused():
     with pytest.raises(ValueError, match="model_fn must be provided"):
         _accepts(None)

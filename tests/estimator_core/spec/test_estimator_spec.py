@@ -48,6 +48,21 @@ def test_a_loss_of_one_element_becomes_a_scalar():
     assert spec.loss.shape == []
 
 
+def test_a_loss_that_may_be_one_element_becomes_a_scalar():
+    """With batches of one example, a loss for each example is one number."""
+    losses = tf1.placeholder(tf.float32, [None, 1])
+    loss = est.EstimatorSpec("eval", loss=losses).loss
+    with tf1.Session() as session:
+        assert session.run(loss, {losses: [[3.0]]}) == 3.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="2 values"):
+            session.run(loss, {losses: [[3.0], [4.0]]})
+
+
+def test_without_a_mode_nothing_is_missing():
+    assert est.EstimatorSpec(None).mode is None
+    assert est.EstimatorSpec(None, loss=tf.constant([3.0])).loss.shape == []
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -1,5 +1,6 @@
 import pytest
 import tensorflow as tf
+from tensorflow.python.saved_model.model_utils import export_output as of_tensorflow
 
 import estimator_core as est
 
@@ -46,3 +47,37 @@ def test_a_sparse_output_is_refused(one, make):
     sparse = tf.sparse.from_dense([[1.0]])
     with pytest.raises(ValueError, match="Tensor"):
         getattr(est.export, make)(sparse)
+
+
+def _in_spec(output):
+    predictions = {"p": tf.constant([1.0])}
+    spec = est.EstimatorSpec("infer", predictions, export_outputs={"serving_default": output})
+    return spec.export_outputs["serving_default"]
+
+
+def test_the_outputs_of_tensorflow_itself_are_taken(one):
+    """tf.estimator.export offered these classes, and programs import them from TensorFlow, too."""
+    word = tf.constant(["a"])
+    regression = _in_spec(of_tensorflow.RegressionOutput(one))
+    assert isinstance(regression, est.export.RegressionOutput)
+    assert regression.value is one
+    classification = _in_spec(of_tensorflow.ClassificationOutput(one, word))
+    assert isinstance(classification, est.export.ClassificationOutput)
+    assert (classification.scores, classification.classes) == (one, word)
+    prediction = _in_spec(of_tensorflow.PredictOutput({"a": one}))
+    assert isinstance(prediction, est.export.PredictOutput)
+    assert prediction.outputs == {"a": one}
+    evaluation = of_tensorflow.EvalOutput(loss=one)
+    assert _in_spec(evaluation) is evaluation
+    assert isinstance(evaluation, est.export.ExportOutput)
+
+
+def test_a_subclass_of_an_output_of_tensorflow_stays_as_it_is(one):
+    class Own(of_tensorflow.PredictOutput):
+        def as_signature_def(self, receiver_tensors):
+            return super().as_signature_def({"only": receiver_tensors["x"]})
+
+    output = Own(one)
+    assert _in_spec(output) is output
+    assert isinstance(output, est.export.ExportOutput)
+    assert not isinstance(output, est.export.PredictOutput)
