@@ -30,7 +30,7 @@ class NamedOptimizer(tf1.train.Optimizer):
     Args:
         learning_rate: Learning rate; None is the default.
         iterations: int64 variable that counts steps, incremented elsewhere; None creates
-            `training/<keras_name>/iter` and counts there.
+            `training/<keras_name>/iter` and counts there. It may be set until the first update is built.
 
     Attributes:
         keras_name: First part of the variable names, after "training/".
@@ -48,15 +48,15 @@ class NamedOptimizer(tf1.train.Optimizer):
         if learning_rate is not None:
             values["learning_rate"] = learning_rate
         self._initial_hyperparameters = values
-        self._iterations = iterations
+        self.iterations = iterations
         self._own_iterations: Any = None
         self._hyperparameters: dict[str, Any] = {}
         self._values: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         with tf1.variable_scope(_free_scope(f"{_training_scope()}/{self.get_name()}")):
-            if self._iterations is None:
-                self._own_iterations = self._iterations = _untrained("iter", 0, tf.int64)
+            if self.iterations is None:
+                self._own_iterations = self.iterations = _untrained("iter", 0, tf.int64)
             # In the order of tf.estimator, which on parameter servers determines their placement.
             for name, value in sorted(self._initial_hyperparameters.items()):
                 self._hyperparameters[name] = _untrained(name, value, tf.float32)
@@ -169,7 +169,7 @@ class Adam(NamedOptimizer):
 
     def _prepare(self) -> None:
         super()._prepare()
-        step = tf.cast(tf.convert_to_tensor(self._iterations) + 1, tf.float32)
+        step = tf.cast(tf.convert_to_tensor(self.iterations) + 1, tf.float32)
         self._values["beta_1_power"] = tf.pow(self._values["beta_1"], step)
         self._values["beta_2_power"] = tf.pow(self._values["beta_2"], step)
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator_core.optimizers.minimize import get_optimizer, minimize
 from tests.estimator_core.optimizers.one_vector import train
 
 tf1 = tf.compat.v1
@@ -63,3 +64,14 @@ def test_ftrl_makes_the_steps_of_the_paper(sparse):
         squares += slopes**2
         weights = -z * 0.001 / np.sqrt(squares)
         np.testing.assert_allclose(values[step, :2], weights, rtol=1e-4)
+
+
+def test_iterations_may_be_set_to_the_global_step():
+    def counted_by_the_global_step():
+        optimizer = get_optimizer("Adam", 0.001)
+        optimizer.iterations = tf1.train.get_or_create_global_step()
+        return optimizer
+
+    values, names = train(counted_by_the_global_step)
+    assert "training/Adam/iter" not in names
+    np.testing.assert_allclose(values, train(lambda: "Adam")[0])

@@ -1,0 +1,97 @@
+"""Runs the programs of docs/projects.md, changed as their diffs say."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from components import Trainer
+from pipelines.config.load import load_config
+from tests.docs.markdown import ROOT, blocks, read
+
+TEXT = read("docs/projects.md")
+SCRIPT, PIPELINE, TPU_PROGRAM, PRIVATE = blocks(TEXT, "diff")
+USE_OF_PRIVATE = """
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensor_slices(({"x": [[1.0, 0.0]]}, [[2.0]])).batch(1).repeat(50)
+
+
+model = tf.estimator.Estimator(my_model_fn, "model")
+model.train(input_fn)
+print(model.evaluate(input_fn))
+"""
+
+
+def side(diff, removed):
+    """Returns a diff's lines without those that begin with `removed`, "-" or "+"."""
+    lines = [line for line in diff.splitlines() if not line.startswith(removed)]
+    return "\n".join(line[1:] for line in lines) + "\n"
+
+
+def run(program, folder):
+    (folder / "program.py").write_text(program)
+    return subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_script_of_tensorflow_1_does_not_run_as_it_was(tmp_path):
+    done = run(side(SCRIPT, "+"), tmp_path)
+    assert done.returncode == 1
+    assert "module 'tensorflow' has no attribute 'estimator'" in done.stderr
+    assert "module 'tensorflow' has no attribute 'estimator'" in TEXT
+
+
+@pytest.mark.parametrize(
+    ("program", "step"),
+    [
+        pytest.param(side(SCRIPT, "-"), 50, id="script"),
+        pytest.param(side(TPU_PROGRAM, "-"), 40, id="tpu_program"),
+        pytest.param(side(PRIVATE, "-") + USE_OF_PRIVATE, 50, id="private"),
+    ],
+)
+def test_a_changed_program_trains(program, step, tmp_path):
+    """The loss is 0 for weights 2 and 3."""
+    done = run(program, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    metrics = eval(done.stdout.splitlines()[-1], {"np": np})
+    assert metrics["global_step"] == step
+    assert metrics["loss"] < 1e-6
+
+
+def test_the_changed_pipeline_has_our_trainer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taxi_module.py").write_text("def trainer_fn(trainer_fn_args, schema): ...\n")
+    names = {name: Node() for name in ("transform", "schema_gen")}
+    exec(side(PIPELINE, "-"), names)
+    assert isinstance(names["trainer"], Trainer)
+
+
+class Node:
+    """A component before the Trainer, with the outputs that it takes."""
+
+    @property
+    def outputs(self):
+        from tfx.types import channel_utils, standard_artifacts
+
+        return {
+            "transformed_examples": channel_utils.as_channel([standard_artifacts.Examples()]),
+            "transform_graph": channel_utils.as_channel([standard_artifacts.TransformGraph()]),
+            "schema": channel_utils.as_channel([standard_artifacts.Schema()]),
+        }
+
+
+def test_the_configuration_names_the_module(tmp_path):
+    (text,) = blocks(TEXT, "toml")
+    file = tmp_path / "taxi.toml"
+    file.write_text(text)
+    assert load_config(file).module.file.endswith("taxi_module.py")
