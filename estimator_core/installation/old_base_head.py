@@ -179,8 +179,8 @@ def classification_output(
     scores: tf.Tensor, n_classes: int, label_vocabulary: Sequence[str] | None = None
 ) -> ClassificationOutput:
     """Returns the classify signature of scores, `[batch_size, n_classes]`."""
-    return class_predictions.classification_output(
-        scores, n_classes, _vocabulary(label_vocabulary, n_classes)
+    return ClassificationOutput(
+        scores=scores, classes=all_classes(scores, n_classes, label_vocabulary)
     )
 
 

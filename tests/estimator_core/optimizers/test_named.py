@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.optimizers.minimize import get_optimizer, minimize
+from estimator_core.optimizers.minimize import get_optimizer
 from tests.estimator_core.optimizers.one_vector import train
 
 tf1 = tf.compat.v1
