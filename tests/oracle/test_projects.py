@@ -16,7 +16,7 @@ with (pathlib.Path(__file__).parent / "projects.json").open() as file:
 
 @pytest.fixture(scope="module")
 def runs():
-    """What each program showed, in one process that imports TensorFlow for all of them."""
+    """The observations of all programs, from one process that imports TensorFlow for all of them."""
     run = subprocess.run(
         [sys.executable, "-m", "tests.oracle.projects.run"],
         cwd=FOLDER.parents[2],
