@@ -1,4 +1,4 @@
-"""Runs these programs and prints as JSON what each of them showed.
+"""Runs these programs and prints as JSON what they showed.
 
 python -m tests.oracle.projects.run [NAME ...]               here, after estimator_core.install()
 python -m tests.oracle.projects.run --reference [NAME ...]   in the reference environment
