@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.docs.markdown import commands, inline_code, read
-from tests.pipelines.retention.conftest import Root
+from tests.pipelines.retention.conftest import RootOfRuns
 
 SPANS = tuple({"span": number, "version": None, "num_files": 1} for number in (6, 7))
 
@@ -15,7 +15,7 @@ SPANS = tuple({"span": number, "version": None, "num_files": 1} for number in (6
 def folder(tmp_path_factory):
     """A folder with `pipeline_root`: four runs with their files and ML Metadata, two versions."""
     folder = tmp_path_factory.mktemp("root_commands")
-    root = Root(folder / "pipeline_root")
+    root = RootOfRuns(folder / "pipeline_root")
     root.config = {**root.config, "retention": {"artifacts": 2, "runs": 3}}
     root.add_run(70, status="not_blessed", spans=SPANS[:1])
     root.add_run(60, version=7, spans=SPANS[1:], metrics={"auc": 0.75})
