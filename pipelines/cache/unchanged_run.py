@@ -83,7 +83,7 @@ def find_unchanged(
     """
     if unconfirmed_pushes(root):
         return None
-    served = root.versions.newest()
+    served = root.versions.serving()
     fingerprint = schema.fingerprint if schema else ""
     accepted = root.schema.run_to_compare_with(schema)
     given = (config, data_fingerprint, spans)
@@ -132,7 +132,7 @@ def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) 
             replace(component, status="cached", elapsed_secs=0.0, reason=why)
             for component in former.components
         ),
-        serving_version=root.versions.newest(),
+        serving_version=root.versions.serving(),
     )
     if former.status != "pushed":
         return record

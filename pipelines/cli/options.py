@@ -111,7 +111,7 @@ def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
     """Returns a root, or ends the command if the folder does not exist.
 
     Args:
-      root: Root of the command.
+      root: Value of `--root`.
       exit_code: Exit code of the command if it does not exist.
     """
     if not root.path.is_dir():

@@ -35,9 +35,9 @@ def runs_command(
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
     from pipelines.root.history import read_runs
 
-    place = existing(root)
-    records = read_runs(place)
-    for line in place.versions.warnings():
+    existing(root)
+    records = read_runs(root)
+    for line in root.versions.warnings():
         print(f"! {line}", file=sys.stderr)
     if compare is not None:
         _compare(records, compare, root, as_json)
@@ -122,16 +122,16 @@ def rollback_command(
     from pipelines.root.rollback import Rollback
     from pipelines.root.rollback import rollback as roll_back
 
-    place = existing(root)
+    existing(root)
 
     def say(done: Rollback) -> None:
         print(done, file=sys.stderr)
         print(done.to, flush=True)
         try:
-            write_index(place)  # the index shows the served version
+            write_index(root)  # the index shows the served version
         except OSError as error:
             print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 
-    roll_back(place, to, say)
-    for line in place.versions.warnings():
+    roll_back(root, to, say)
+    for line in root.versions.warnings():
         print(f"! {line}", file=sys.stderr)

@@ -79,11 +79,11 @@ def run_command(
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = existing(root, EXIT_FAILED)
+    existing(root, EXIT_FAILED)
     stop = Stop()
     clock = SystemClock(stop)
     with (
-        scheduler_lock(place.schedules, "schedule run"),
+        scheduler_lock(root.schedules, "schedule run"),
         _signals_to(stop),
         _log_to_stderr(),
     ):
@@ -95,14 +95,14 @@ def run_command(
                 except OSError as error:  # must not stop the runs
                     _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
 
-        scheduler = Scheduler(place, clock, stop, on_change=write)
-        collector = PipelineCollector(place, clock, scheduler.outbox)
+        scheduler = Scheduler(root, clock, stop, on_change=write)
+        collector = PipelineCollector(root, clock, scheduler.outbox)
         with _metrics_at(collector, metrics_address, metrics_port):
             write()
             if once:
                 done = scheduler.run_due()
             else:
-                _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), place)
+                _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), root)
                 scheduler.run()
     if once and any(tick.status == "failed" for tick in done):
         raise typer.Exit(EXIT_FAILED)
@@ -131,10 +131,10 @@ def backfill_command(
     from pipelines.scheduling.scheduler import Scheduler
     from pipelines.scheduling.tick_runner import StoppedError, TickRunner
 
-    place = existing(root)
+    existing(root)
     stop = Stop()
     clock = SystemClock(stop)
-    scheduler = Scheduler(place, clock, stop)
+    scheduler = Scheduler(root, clock, stop)
     scheduler.store.hide_receivers()
     schedule = scheduler.store.chosen(name)
     folder = scheduler.store.folder / schedule.name
@@ -145,7 +145,7 @@ def backfill_command(
         _log_to_stderr(),
     ):
         backfill = plan_backfill(schedule, folder, first, last, clock.now(), again)
-        runner = TickRunner(place, clock, stop, scheduler)
+        runner = TickRunner(root, clock, stop, scheduler)
         with contextlib.suppress(StoppedError):
             for tick in backfill.run(runner, keep_going):
                 reason = f": {tick.reason}" if tick.reason else ""
@@ -182,9 +182,9 @@ def metrics_command(
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, registry, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = existing(root, EXIT_FAILED)
+    existing(root, EXIT_FAILED)
     clock = SystemClock(Stop())
-    collector = PipelineCollector(place, clock, Scheduler(place, clock, Stop()).outbox)
+    collector = PipelineCollector(root, clock, Scheduler(root, clock, Stop()).outbox)
     if metrics_file is None:
         print(generate_latest(registry(collector)).decode(), end="")
     else:
@@ -219,18 +219,18 @@ def manifest_command(
     from pipelines.scheduling.monitoring.wake_up import wake_up_cron
     from pipelines.scheduling.store import ScheduleStore
 
-    place = existing(root)
-    schedules = ScheduleStore(place).read_all()
+    existing(root)
+    schedules = ScheduleStore(root).read_all()
     if kind is ManifestKind.SYSTEMD:
         options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
         path = os.environ.get("PYTHONPATH")
         variables = {"PYTHONPATH": path} if path else {}
-        print(systemd_unit(place, Path.cwd(), schedules, options, variables), end="")
+        print(systemd_unit(root, Path.cwd(), schedules, options, variables), end="")
         return
     cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
-    one = ScheduleStore(place).chosen(None) if not schedules else schedules[0]
+    one = ScheduleStore(root).chosen(None) if not schedules else schedules[0]
     config = load_config(Path(one.config), settings=one.settings)
-    print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")
+    print(cron_job(schedules, config.kubeflow, str(root), image, cron), end="")
 
 
 def found_in(root: Root) -> "tuple[list[Standing], datetime, Outbox]":

@@ -67,7 +67,7 @@ def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
         "accepted": bool(origin and origin.accepted_for is not None),
         "edited": found.is_edited,
         "compared_with_run": root.schema.run_to_compare_with(found) or None,
-        "serving_version": root.versions.newest(),
+        "serving_version": root.versions.serving(),
         "path_of_newest_run": own,
     }
 

@@ -64,7 +64,9 @@ def locked_for_step(root: Root, component: str, run: str) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(
-                root.lock.own.held(LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow")
+                root.lock.writing.held(
+                    LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow"
+                )
             )
         except RootBusyError as error:
             raise RunFailedError(

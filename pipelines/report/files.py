@@ -38,7 +38,7 @@ def write_pages(root: Root, record: RunRecord, target: Path) -> None:
 
 def write_index(root: Root) -> None:
     """Updates the index, if it exists, after a change outside of a run."""
-    if (root.index).exists():
+    if root.index.exists():
         index_file(root, read_runs(root))
 
 

@@ -44,7 +44,7 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
             )
         return sorted(found, key=lambda one: str(one["started"]))
     if name is None:
-        name = root.versions.newest()
+        name = root.versions.serving()
         if name is None:
             raise BadInputError(
                 f"No version is served in {root}. Name a run or a version, or --span."

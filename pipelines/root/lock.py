@@ -21,7 +21,7 @@ class FileLock:
     """A lock on a file; the system releases it when the process ends in any way.
 
     Args:
-      file: File of the lock. Its folder is made when the lock is held.
+      file: Lock file; its folder is created if needed.
     """
 
     def __init__(self, file: Path):
@@ -74,19 +74,19 @@ class FileLock:
 
 
 class RootLock:
-    """The lock of a root.
+    """The two locks of a root.
 
     Attributes:
-      own: Lock that every writer to the root holds.
-      local_kubeflow: Lock that `run --runner kubeflow --local` holds, whose steps hold `own` one after
-        another.
+      writing: Lock that every writer to the root holds.
+      local_kubeflow: Lock held for a whole `run --runner kubeflow --local`; each of its steps takes the
+        writing lock in turn.
 
     Args:
       folder: Folder of the root.
     """
 
     def __init__(self, folder: Path):
-        self.own = FileLock(folder / ".lock")
+        self.writing = FileLock(folder / ".lock")
         self.local_kubeflow = FileLock(folder / ".kubeflow_local.lock")
 
     @contextmanager
@@ -99,7 +99,7 @@ class RootLock:
         Raises:
           RootBusyError: A run is active, or another command changes the root.
         """
-        with self.own.held(holder=holder):
+        with self.writing.held(holder=holder):
             self.local_kubeflow.check_free()
             yield
 
@@ -109,7 +109,7 @@ class RootLock:
         Raises:
           RootBusyError: A run is active.
         """
-        self.own.check_free()
+        self.writing.check_free()
         self.local_kubeflow.check_free()
 
     def is_held(self) -> bool:

@@ -1,4 +1,4 @@
-"""The folder of a pipeline's runs: where everything in it lies, and what gives access to it."""
+"""The folder of a pipeline's runs: the paths in it, and the objects that read and write them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ class _Place:
 class Root:
     """The folder of a pipeline's runs, which holds everything that they keep.
 
-    `str` and the functions of `os` take it for its path.
+    Can be passed to `str` and `os` functions like a path.
 
     Attributes:
       path: Absolute path; a relative one is made absolute. The folder need not exist.
@@ -41,17 +41,17 @@ class Root:
     run_details = _Place("runs/details")
     logs = _Place("logs")
     serving = _Place("serving")  # versions, of which TensorFlow Serving serves the highest
-    withdrawn = _Place("withdrawn")  # versions that a rollback has moved out of its sight
-    artifacts = _Place("artifacts")  # of TFX
-    data = _Place("data")  # copies of the user's files, where CsvExampleGen needs them
+    withdrawn = _Place("withdrawn")  # versions that a rollback took out of service
+    artifacts = _Place("artifacts")  # TFX artifacts
+    data = _Place("data")  # copies of the user's files that CsvExampleGen cannot read as they are
     schedules = _Place("schedules")
     beam = _Place("beam")  # what Beam's engines write
     kept = _Place("kept")  # models and statistics of pushed runs on Kubeflow
-    plans = _Place("plans")  # of the steps on Kubeflow
-    findings = _Place("findings")  # of their checks
+    plans = _Place("plans")  # plans of Kubeflow steps
+    findings = _Place("findings")  # findings of their checks
     kubeflow = _Place("kubeflow")  # what the steps of a run on Kubeflow leave for each other
     training = _Place("training")  # what the pods of a training share
-    local_kubeflow = _Place("kubeflow_local")  # of `run --runner kubeflow --local`
+    local_kubeflow = _Place("kubeflow_local")  # files of `run --runner kubeflow --local`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", self.path.absolute())
@@ -62,7 +62,7 @@ class Root:
     def __fspath__(self) -> str:
         return str(self.path)
 
-    # Imports at the point of use: the command line gets a root before it loads anything.
+    # Imported where used, because the command line creates a Root before it loads anything heavy.
 
     @property
     def records(self) -> "RunRecords":

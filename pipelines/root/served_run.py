@@ -30,7 +30,7 @@ def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     if record is None:
         return config
     known = record.validated_config()
-    served = f"{root} serves version {root.versions.newest()} of the pipeline {known.name!r}"
+    served = f"{root} serves version {root.versions.serving()} of the pipeline {known.name!r}"
     label, known_label = config.evaluator.label, known.evaluator.label
     for key, before, now in (
         ("data.label", known.data.label, config.data.label),

@@ -8,7 +8,7 @@ from components.pusher.provenance import Provenance, read_provenance
 
 
 class Versions:
-    """The versions of a root that can be served. They are read from disk at each call.
+    """The pushed versions of a root, served and withdrawn; read from disk at each call.
 
     Args:
       serving: Folder of the versions that can be served.
@@ -27,7 +27,7 @@ class Versions:
         """Returns the versions that a rollback has withdrawn, oldest first."""
         return list_versions(str(self._withdrawn))
 
-    def newest(self) -> str | None:
+    def serving(self) -> str | None:
         """Returns the version that is served; None without one."""
         return self._last(self.served())
 
@@ -37,11 +37,11 @@ class Versions:
         return self._last([version for version in self.served() if version != own])
 
     def warnings(self) -> list[str]:
-        """Returns a warning if TensorFlow Serving would serve something else than `newest` says."""
+        """Returns a warning if TensorFlow Serving would serve something else than `serving` says."""
         return [
             f"{self._serving / name} is no version: no folder named by a plain number that holds a "
             f"saved_model.pb. TensorFlow Serving would take it for the newest one (here: "
-            f"{self.newest() or 'none'}). Remove it."
+            f"{self.serving() or 'none'}). Remove it."
             for name in misleading_names(str(self._serving))
         ]
 

@@ -86,7 +86,7 @@ def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecor
     """Returns the record of a run that has just ended."""
     return record.changed(
         finished=utc_now(),
-        serving_version=root.versions.newest(),
+        serving_version=root.versions.serving(),
         **vars(outcome),
     )
 

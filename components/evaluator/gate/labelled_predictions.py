@@ -108,7 +108,7 @@ def problem_type_of(prediction_key: str) -> ProblemType | None:
 
 
 def concatenate(parts: Iterable[LabelledPredictions]) -> LabelledPredictions:
-    """Returns those of all examples; a model that is unusable in a part is unusable in the whole."""
+    """Joins parts into one; a model that is unusable in one part is unusable in the whole."""
     some = [part for part in parts if len(part.weights) or part.unusable]
     if not some:
         return _none(np.zeros(0), {})

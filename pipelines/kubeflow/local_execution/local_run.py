@@ -79,7 +79,7 @@ def run_locally(
     given = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
     with root.lock.local_kubeflow.held():
         # After locking: a plain run takes its own lock before it checks this one.
-        root.lock.own.check_free()
+        root.lock.writing.check_free()
         folder = root.local_kubeflow
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pipeline.yaml").write_text(text, encoding="utf-8")

@@ -57,12 +57,12 @@ def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[s
 
 
 def _check_same_baseline(root: Root, component: str, run_id: str, planned: str | None) -> None:
-    serving = root.versions.newest()
+    serving = root.versions.serving()
     if root.versions.pushed_by(run_id) is None and serving != planned:
         raise RunFailedError(
             component,
-            f"version {serving} serves now, and the model was compared with "
-            f"{f'version {planned}' if planned else 'none'}: another run or a rollback has changed "
+            f"{f'version {serving}' if serving else 'no version'} serves now, and the model was "
+            f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback has changed "
             "it. Run again: unchanged steps are taken from the cache",
         )
 
@@ -85,4 +85,4 @@ def _keep_for_next_run(call: StepCall, inputs: Artifacts, run_id: str) -> None:
 def _forget(root: Root, run_id: str) -> None:
     import shutil
 
-    shutil.rmtree(root.kept_artifact(run_id, "model").parent, ignore_errors=True)
+    shutil.rmtree(root.kept / run_id, ignore_errors=True)

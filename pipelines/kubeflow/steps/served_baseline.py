@@ -81,7 +81,7 @@ def find_baseline_model(root: Root, required: bool) -> Path | None:
     Raises:
       LookupError: The model that serves is not in the root, and is required.
     """
-    served = root.versions.newest()
+    served = root.versions.serving()
     if served is None:
         return None
     origin = root.versions.origin()

@@ -93,8 +93,10 @@ class MetadataPlace:
     def record(self, settings: MetadataConfig) -> None:
         """Records the database that the root uses, unless it has none or has recorded it already.
 
+        The caller holds the root's lock.
+
         Args:
-          settings: Metadata settings of the run, which `check` accepts. The root's lock is held.
+          settings: Metadata settings of the run, which `check` accepts.
         """
         if settings.url is not None and self.server() is None:
             self._write(ServerPlace(settings.url, f"r{uuid.uuid4().hex[:8]}", str(self._root)))
@@ -105,7 +107,7 @@ class MetadataPlace:
         return place is None or place.path != str(self._root)
 
     def note_move(self) -> None:
-        """Records the path of the root, once the paths of its artifacts are right."""
+        """Records that the root was moved; call it after the artifacts' paths were corrected."""
         place = self.server()
         if place is not None and place.path != str(self._root):
             self._write(replace(place, path=str(self._root)))

@@ -62,9 +62,11 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     lines = ["+ the schema, which the root did not have"]
     if before is not None:
         lines = describe_changes(before.schema, accepted) or ["= the schema stays as it is"]
-    was = f"run {compared_before}" if compared_before else f"version {root.versions.newest() or ''}"
     if compared_before != record.run_id:
-        lines.append(f"~ new data are compared with those of run {record.run_id}; before: of {was}")
+        served = root.versions.serving()
+        was = f"run {compared_before}" if compared_before else served and f"version {served}"
+        before_that = f"; before: of {was}" if was else ""
+        lines.append(f"~ new data are compared with those of run {record.run_id}{before_that}")
     return Acceptance(record.run_id, tuple(lines))
 
 

@@ -139,7 +139,7 @@ class SchemaFolder:
           schema: Schema of the root; None without one, or with the user's own.
         """
         origin = schema.origin if schema else None
-        if origin is None or origin.accepted_for != (self._versions.newest() or ""):
+        if origin is None or origin.accepted_for != (self._versions.serving() or ""):
             return ""
         return origin.run_id
 
@@ -147,7 +147,7 @@ class SchemaFolder:
         """Writes the schema of a run beside the root's, to be used once the run has pushed.
 
         Args:
-          run_id: Id of the run. The root's lock is held.
+          run_id: Id of the run.
           schema: Schema of its data.
           columns: Columns with their kinds, from the run's record.
         """
@@ -159,8 +159,7 @@ class SchemaFolder:
         """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
 
         Args:
-          run_id: Id of a run that is resumed: its prepared schema is kept. Default: none is resumed. The
-            root's lock is held.
+          run_id: Id of a run that is resumed: its prepared schema is kept. Default: none is resumed.
         """
         for folder, prepared_by in list(self._pending()):
             if self._has_pushed(prepared_by):
@@ -181,13 +180,13 @@ class SchemaFolder:
 
         Args:
           schema: New schema.
-          run_id: Id of the accepted run. The root's lock is held.
+          run_id: Id of the accepted run.
           columns: Columns with their kinds, from the run's record.
         """
         self._folder.mkdir(exist_ok=True)
         if self.file.is_file():
             atomic_files.write(self._folder / _PREVIOUS, self.file.read_bytes())
-        _write(self._folder, schema, run_id, columns, self._versions.newest() or "")
+        _write(self._folder, schema, run_id, columns, self._versions.serving() or "")
 
     def _pending(self) -> Iterator[tuple[Path, str]]:
         """Yields the folders of prepared schemas with the ids of their runs, oldest first."""

@@ -24,7 +24,7 @@ class Notification:
       time: Time at which it was noticed, UTC, ISO 8601.
       text: One sentence for people.
       schedule: Name of the schedule.
-      root: Root of the runs.
+      root: Path of the root.
       host: Name of the machine.
       tick: Key of the tick.
       due: Time at which the tick was due.

@@ -188,7 +188,7 @@ def test_bad_data_exit_with_2_one_message_and_no_root(warm_command, tmp_path, te
 
 
 def test_a_root_that_is_taken_is_told_apart(warm_command, data, tmp_path):
-    with Root(tmp_path / "root").lock.own.held():
+    with Root(tmp_path / "root").lock.writing.held():
         result = warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root")
     assert result.returncode == 2
     line = json.loads(result.stdout.splitlines()[-1])

@@ -33,7 +33,7 @@ def test_without_rules_it_is_refused(root):
 def test_it_waits_for_no_run_that_is_going_on(root):
     root.add_run(30)
     lock = Root(root.path).lock
-    for part in (lock.own, lock.local_kubeflow):
+    for part in (lock.writing, lock.local_kubeflow):
         with (
             part.held(),
             pytest.raises(BadInputError, match="Another run is going on"),

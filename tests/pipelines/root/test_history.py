@@ -17,7 +17,7 @@ from tests.pushed_versions import write_version
 def test_a_killed_run_is_listed_as_interrupted_unless_it_goes_on(killed, tmp_path):
     root = tmp_path / "root"
     assert [record.status for record in read_runs(Root(root))] == ["interrupted"]
-    with Root(root).lock.own.held():
+    with Root(root).lock.writing.held():
         assert [record.status for record in read_runs(Root(root))] == ["running"]
     assert Root(root).records.read_all() == [killed]  # reading changes nothing
 

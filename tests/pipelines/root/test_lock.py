@@ -11,15 +11,15 @@ from pipelines.root import Root
 def test_one_run_at_a_time(tmp_path):
     root = tmp_path / "root"
     assert not Root(root).lock.is_held()
-    with Root(root).lock.own.held():
+    with Root(root).lock.writing.held():
         assert Root(root).lock.is_held()
         with (
             pytest.raises(BadInputError, match=f"process {os.getpid()}"),
-            Root(root).lock.own.held(),
+            Root(root).lock.writing.held(),
         ):
             pass
     assert not Root(root).lock.is_held()
-    with Root(root).lock.own.held():
+    with Root(root).lock.writing.held():
         pass
 
 
@@ -27,15 +27,15 @@ def test_it_waits_for_another_process(tmp_path):
     root = tmp_path / "root"
     program = (
         "import sys, time; from pathlib import Path; from pipelines.root import Root\n"
-        "with Root(Path(sys.argv[1])).lock.own.held():\n  print('held', flush=True); time.sleep(1)"
+        "with Root(Path(sys.argv[1])).lock.writing.held():\n  print('held', flush=True); time.sleep(1)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, str(root)], stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(BadInputError, match="Another run"), Root(root).lock.own.held():
+        with pytest.raises(BadInputError, match="Another run"), Root(root).lock.writing.held():
             pass
-        with Root(root).lock.own.held(wait_secs=60):
+        with Root(root).lock.writing.held(wait_secs=60):
             assert Root(root).lock.is_held()
 
 
@@ -45,7 +45,7 @@ def test_a_local_run_of_the_compiled_pipeline_has_a_lock_of_its_own(tmp_path):
     assert not root.exists()
     with Root(root).lock.local_kubeflow.held():
         assert Root(root).lock.is_held()  # between its steps, too
-        with Root(root).lock.own.held():  # as its steps do
+        with Root(root).lock.writing.held():  # as its steps do
             pass
         with pytest.raises(BadInputError, match=f"Another run is going on in {root} .process"):
             Root(root).lock.local_kubeflow.check_free()

@@ -10,7 +10,7 @@ from pipelines.root import Root
 ROOT = Root(Path("/data/taxi"))
 
 
-def test_everything_in_a_root_has_its_place():
+def test_the_folders_of_a_root_have_their_paths():
     found = {
         "runs": ROOT.runs,
         "runs/index.html": ROOT.index,
@@ -59,7 +59,7 @@ def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
 def test_looking_makes_no_folder(tmp_path):
     root = Root(tmp_path / "root")
     assert root.records.read_all() == root.pruned.read_all() == root.versions.served() == []
-    assert (root.schema.read(), root.versions.newest(), root.versions.origin()) == (
+    assert (root.schema.read(), root.versions.serving(), root.versions.origin()) == (
         None,
         None,
         None,

@@ -28,7 +28,7 @@ def wait_if(where, root):
 def main():
     root, tick, resume = Path(sys.argv[1]), sys.argv[2], "--resume" in sys.argv
     wait_if("before", root)
-    with Root(root).lock.own.held():
+    with Root(root).lock.writing.held():
         records = Root(root).records
         unfinished = unfinished_run(Root(root)) if resume else None
         mark_killed(Root(root))

@@ -230,7 +230,7 @@ def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
 
 
 def test_another_run_has_the_root(runner, ledger, runs, clock, make_schedule, root):
-    holder = Root(root).lock.own.held()
+    holder = Root(root).lock.writing.held()
     holder.__enter__()
     clock.at_sleep = lambda: len(clock.naps) == 3 and holder.__exit__(None, None, None)
     assert runner.run(make_schedule(), ledger, TICK).status == "pushed"

@@ -135,7 +135,7 @@ def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(
 def test_one_run_at_a_time(tmp_path, run_here, little_settings):
     root = tmp_path / "root"
     lock = Root(root).lock
-    for part in (lock.own, lock.local_kubeflow):
+    for part in (lock.writing, lock.local_kubeflow):
         with (
             part.held(),
             pytest.raises(BadInputError, match="Another run is going on"),

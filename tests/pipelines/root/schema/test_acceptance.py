@@ -269,7 +269,7 @@ def test_statistics_that_are_not_there_any_more(root):
 def test_another_process_works_in_the_root(root):
     root.run(SECOND, table(), ODD)
     with (
-        Root(root.folder).lock.own.held(),
+        Root(root.folder).lock.writing.held(),
         pytest.raises(BadInputError, match="Another run is going on"),
     ):
         accept_schema(Root(root.folder))
