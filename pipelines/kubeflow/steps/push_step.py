@@ -62,8 +62,8 @@ def _check_same_baseline(root: Root, component: str, run_id: str, planned: str |
         raise RunFailedError(
             component,
             f"{f'version {serving}' if serving else 'no version'} serves now, and the model was "
-            f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback has changed "
-            "it. Run again: unchanged steps are taken from the cache",
+            f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback "
+            "has changed it. Run again: unchanged steps are taken from the cache",
         )
 
 
