@@ -271,6 +271,18 @@ class Execution(abc.ABC):
         finally:
             self.gradient_taker = before
 
+    def mean_over_replicas(self, value: tf.Tensor) -> tf.Tensor:
+        """Returns the mean of a value over the replicas of this process; each of them calls it."""
+        return value
+
+    def read_over_replicas(self, function: Callable[[], Any]) -> Any:
+        """Returns the result of a function that reads variables; each replica calls it.
+
+        It is called once, where variables that are summed or averaged when read have the value of all
+        replicas, and not of one.
+        """
+        return function()
+
     def losses_as_they_are(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context in which `tf.compat.v1.train` optimizers do not scale the loss."""
         return contextlib.nullcontext()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -119,6 +119,27 @@ class ReplicasInSync(RepeatsSteps):
     def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
         """Returns the mean loss of a replica's batch, divided by the number of replicas."""
         return loss / self.num_replicas if self.num_replicas > 1 else loss
+
+    def mean_over_replicas(self, value: tf.Tensor) -> tf.Tensor:
+        """Returns the mean of a value over the replicas of this process; each of them calls it."""
+        if not self.is_in_replica:
+            return value
+
+        def meet(strategy: Any, value: Any) -> tf.Tensor:
+            values = strategy.experimental_local_results(value)
+            return tf.add_n(values) / len(values)
+
+        return tf.distribute.get_replica_context().merge_call(meet, args=(value,))
+
+    def read_over_replicas(self, function: Callable[[], Any]) -> Any:
+        """Returns the result of the first replica's function, called outside of the replicas."""
+        if not self.is_in_replica:
+            return function()
+
+        def meet(strategy: Any, function: Any) -> Any:
+            return strategy.experimental_local_results(function)[0]()
+
+        return tf.distribute.get_replica_context().merge_call(meet, args=(function,))
 
     def losses_as_they_are(self) -> contextlib.AbstractContextManager[None]:
         """Returns a context in which `tf.compat.v1.train` optimizers do not scale the loss."""

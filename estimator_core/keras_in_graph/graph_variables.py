@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -64,6 +64,51 @@ def _move(variables: Iterable[Any], source: str, target: str) -> None:
         before[:] = [v for v in before if not any(v is each for each in whole_and_parts)]
         if not any(other is variable for other in after):
             after.append(variable)
+
+
+def merged_value(variable: Any, value: Any) -> Any:
+    """Returns the value to assign to a variable: the mean over the replicas if each has a copy of its own.
+
+    Layers of Keras 3 leave open how replicas share a moving average; a checkpoint would hold the first
+    replica's alone.
+
+    Args:
+        variable: Keras variable.
+        value: New value of this replica.
+
+    Source: the Keras of tf.estimator 2.15, which averages them over the replicas.
+    """
+    variable = tf_variable(variable)
+    is_separate = variable.aggregation == tf.VariableAggregation.NONE
+    if not is_separate or not variable.dtype.is_floating or len(components(variable)) == 1:
+        return value
+    return current_execution().mean_over_replicas(tf.convert_to_tensor(value, variable.dtype))
+
+
+def check_adds_up_replicas(
+    variables: Iterable[Any], is_updated: Callable[[Any], Any] = lambda variable: True
+) -> None:
+    """Checks that the values of a metric's variables on several replicas can be combined.
+
+    Args:
+        variables: Variables of the metric.
+        is_updated: Function that returns a false value for a variable that does not change.
+
+    Raises:
+        ValueError: It is left open how, or each update would add the replicas' earlier values again.
+    """
+    for variable in map(tf_variable, variables):
+        is_on_read = variable.synchronization == tf.VariableSynchronization.ON_READ
+        is_wrong = variable.aggregation == tf.VariableAggregation.NONE or (
+            variable.aggregation == tf.VariableAggregation.SUM and not is_on_read
+        )
+        if is_wrong and len(components(variable)) > 1 and is_updated(variable):
+            raise ValueError(
+                "The variables of a Keras metric must be combined over the replicas of a tf.distribute "
+                "strategy: create them with the metric's add_weight() or add_variable(), which sum them, "
+                "or pass synchronization='on_read' and aggregation='sum' or 'mean'. Received: "
+                f"{variable.name!r} with {variable.synchronization}, {variable.aggregation}"
+            )
 
 
 def load_value(variable: Any, value: Any, session: Any) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.execution.shards.class_patches import ClassPatches, Replacement
 from estimator_core.keras_in_graph import graph_variables, keras_internals, keras_optimizers
 
@@ -188,6 +189,7 @@ def _assign(assign_value: Callable[..., Any]) -> Callable[..., Any]:
     def assign(self: Any, value: Any) -> Any:
         if not _in_plain_graph() or keras_internals.in_stateless_scope():
             return assign_value(self, value)
+        value = graph_variables.merged_value(self, value)
         with tf.control_dependencies([*_active.stack[-1].inputs, *_uses_so_far(self)]):
             return assign_value(self, value)
 
@@ -286,7 +288,7 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
         effects: Side effects of model_fn's Keras objects.
 
     Raises:
-        ValueError: `update_state` was not called in model_fn.
+        ValueError: `update_state` was not called in model_fn, or replicas can't share the metric.
     """
     variables = [graph_variables.tf_variable(variable) for variable in metric.variables]
     updates = keras_internals.tf_keras_updates(metric) or effects.updates(variables)
@@ -295,5 +297,7 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
             "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "
             f"Received: {metric!r}"
         )
+    graph_variables.check_adds_up_replicas(variables, lambda variable: effects.updates([variable]))
     graph_variables.make_local(variables)
-    return tf.convert_to_tensor(metric.result()), tf.group(*updates)
+    value = current_execution().read_over_replicas(lambda: tf.convert_to_tensor(metric.result()))
+    return value, tf.group(*updates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,13 @@ import keras
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.keras_in_graph import eager_tracing, keras_internals, keras_optimizers
+from estimator_core.execution.current import current_execution
+from estimator_core.keras_in_graph import (
+    eager_tracing,
+    graph_variables,
+    keras_internals,
+    keras_optimizers,
+)
 
 _Pairs = list[tuple[Any, Any]]
 
@@ -94,6 +101,7 @@ def train(
         compute, inputs, targets, sample_weights
     )
     computed = [loss, *values, *(gradient for gradient in gradients if gradient is not None)]
+    values = [graph_variables.merged_value(*pair) for pair in zip(changed, values, strict=True)]
     with tf.control_dependencies(tf.nest.flatten(computed, expand_composites=True)):
         updates = [
             variable.value.assign(value) for variable, value in zip(changed, values, strict=True)
@@ -135,13 +143,16 @@ def evaluate(
         return outputs, loss, [value for _, value in changes if value is not None]
 
     outputs, loss, values = eager_tracing.call_as_function(compute, inputs, targets, sample_weights)
+    graph_variables.check_adds_up_replicas(changed)
     update = tf.group(
         *(variable.value.assign(value) for variable, value in zip(changed, values, strict=True))
     )
     results: dict[str, Any] = {}
     for metric in model.metrics:
         if not any(metric is other for other in keras_internals.loss_trackers(model)):
-            result = eager_tracing.call_as_function(metric.result)
+            result = current_execution().read_over_replicas(
+                functools.partial(eager_tracing.call_as_function, metric.result)
+            )
             results.update(result if isinstance(result, dict) else {metric.name: result})
     return outputs, loss, {name: (value, update) for name, value in results.items()}
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
 from estimator_core.execution.current import building
 from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.keras_in_graph import graph_variables
@@ -50,3 +51,28 @@ def test_a_variable_of_two_replicas_is_collected_and_loaded_as_one():
         with tf1.Session() as session:
             graph_variables.load_value(variable, np.float32(5.0), session)
             assert session.run([first, second]) == [5.0, 5.0]
+
+
+def test_keras_objects_of_a_model_fn_count_the_batches_of_both_replicas(tmp_path):
+    def model_fn(features, labels, mode):
+        norm = keras.layers.BatchNormalization(momentum=0.5, center=False, scale=False, name="norm")
+        norm(features, training=mode == "train")
+        metric = keras.metrics.Mean(name="mean")
+        metric.update_state(features)
+        train_op = tf1.train.get_global_step().assign_add(1)
+        loss = tf.reduce_mean(features)
+        return est.EstimatorSpec(
+            mode, loss=loss, train_op=train_op, eval_metric_ops={"mean": metric}
+        )
+
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
+    estimator = est.Estimator(model_fn, tmp_path, config)
+
+    def numbers():  # one replica gets 1 and 4, the other 3 and 10
+        return tf.data.Dataset.from_tensor_slices([[[1.0]], [[3.0]], [[4.0]], [[10.0]]])
+
+    estimator.train(numbers)
+    # One has 0.25 * 1 + 0.5 * 4 = 2.25, the other 0.25 * 3 + 0.5 * 10 = 5.75.
+    np.testing.assert_allclose(estimator.get_variable_value("norm/moving_mean"), [4.0])
+    assert estimator.evaluate(numbers)["mean"] == 4.5
