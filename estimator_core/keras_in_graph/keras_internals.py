@@ -137,6 +137,51 @@ def legacy_hyperparameters(optimizer: Any) -> Mapping[str, Any] | None:
     return getattr(optimizer, "_hyper", None)
 
 
+class _Hyperparameters(dict[str, Any]):
+    """Hyperparameters of an optimizer that can be set again after a graph has variables of them.
+
+    Setting one in place of a variable would assign to the variable, which only its graph can do; setting one
+    in place of a function replaces it.
+    """
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if isinstance(value, tf.Variable) and not tf.executing_eagerly():
+            value = _OfGraph(value)
+        super().__setitem__(name, value)
+
+
+class _OfGraph:
+    """A hyperparameter as a function that returns its variable."""
+
+    def __init__(self, variable: tf.Variable) -> None:
+        self._variable = variable
+
+    def __call__(self) -> tf.Variable:
+        return self._variable
+
+
+def keep_legacy_hyperparameters_settable(optimizer: Any) -> None:
+    """Lets an unused optimizer's hyperparameters be set again after a graph has variables of them."""
+    optimizer._hyper = _Hyperparameters(optimizer._hyper)  # noqa: SLF001
+
+
+def legacy_settings(optimizer: Any) -> dict[str, Any]:
+    """Returns the hyperparameters, clipping and functions of gradients that were set on an optimizer."""
+    set_by_user = {
+        name: value
+        for name, value in optimizer._hyper.items()  # noqa: SLF001
+        if not isinstance(value, _OfGraph)
+    }
+    prefixes = ("_clip", "_global_clip", "gradient_")
+    return set_by_user | {n: v for n, v in vars(optimizer).items() if n.startswith(prefixes)}
+
+
+def update_legacy_settings(optimizer: Any, settings: Mapping[str, Any]) -> None:
+    """Changes settings, as those that `legacy_settings` returns, of an unused optimizer."""
+    for name, value in settings.items():
+        (optimizer._hyper if name in optimizer._hyper else vars(optimizer))[name] = value  # noqa: SLF001
+
+
 def set_legacy_strategy(optimizer: Any, strategy: Any) -> None:
     """Sets the `tf.distribute.Strategy` of an optimizer that was made outside of the strategy's scope."""
     optimizer._distribution_strategy = strategy  # noqa: SLF001 - else it is the constructor's

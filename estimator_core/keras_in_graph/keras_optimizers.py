@@ -7,7 +7,7 @@ import copy
 import re
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,8 +18,8 @@ from estimator_core.keras_in_graph import eager_tracing, keras_internals
 from estimator_core.keras_in_graph.faster_updates import dense, faster_updates, is_known
 from estimator_core.keras_in_graph.graph_variables import graph_of, tf_variable
 
-_before_use: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-"""Copies of optimizers from before a graph used them, for other graphs; None if one can't be copied."""
+_FIRST_USE = "_first_use_in_a_graph"  # attribute of optimizers that a graph uses itself
+_first_uses = threading.Lock()
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:
@@ -68,6 +68,49 @@ def in_this_graph(optimizer: Any, iterations: Any = None, itself: bool = False) 
         return type(optimizer).from_config(config)
 
 
+def another_in_this_graph(optimizer: Any) -> Any:
+    """Returns a copy, for a second part of a model, of an optimizer that the first part uses.
+
+    Only `tf_keras.optimizers.legacy` optimizers that were made outside of the graph are copied.
+    """
+    use = _first_use(optimizer)
+    return optimizer if use is None else use.copy_of(optimizer)
+
+
+class _FirstUse:
+    """The graph that uses an optimizer itself, and a copy from before for other graphs.
+
+    It is an attribute of the optimizer, and left out of copies of it.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        self.graph = weakref.ref(tf1.get_default_graph())
+        self._settings = keras_internals.legacy_settings(optimizer)
+        self._unused = None
+        with contextlib.suppress(ValueError):
+            self._unused = _unused_copy(optimizer)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+    def copy_of(self, optimizer: Any) -> Any:
+        """Returns a copy of the optimizer without variables, with the settings that it has now."""
+        if self._unused is None:
+            raise ValueError(
+                "The optimizer is in another graph, or in another part of this model, and can't be "
+                f"copied; pass a function that makes it. Received: optimizer={optimizer!r}"
+            )
+        unused = _unused_copy(self._unused)
+        settings = keras_internals.legacy_settings(optimizer)
+        changed = {n: value for n, value in settings.items() if value is not self._settings.get(n)}
+        keras_internals.update_legacy_settings(unused, changed)
+        return unused
+
+
+def _first_use(optimizer: Any) -> _FirstUse | None:
+    return vars(optimizer).get(_FIRST_USE)
+
+
 def _legacy_in_this_graph(optimizer: Any, itself: bool) -> Any:
     """Returns a `tf_keras.optimizers.legacy` optimizer for the current graph; see `in_this_graph`.
 
@@ -79,35 +122,52 @@ def _legacy_in_this_graph(optimizer: Any, itself: bool) -> Any:
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
         return optimizer  # made in this graph, from a tensor as learning rate
     graph = tf1.get_default_graph()
-    if optimizer in _before_use:
-        optimizer, itself = _before_use[optimizer], False
-        if optimizer is None:
-            raise ValueError(
-                "The optimizer is in another graph, and can't be copied into this one; pass a function "
-                "that makes it."
-            )
-    elif _holds_tensor_of(graph, vars(optimizer)):
-        return optimizer  # made in this graph, with a state of its own
-    elif optimizer.weights or any(isinstance(v, tf.Variable) for v in hyperparameters.values()):
-        if optimizer.weights and graph_of(optimizer.weights[0]) is graph:
-            return optimizer
-        fresh = type(optimizer).from_config(_config(optimizer))
-        fresh.gradient_transformers = optimizer.gradient_transformers
-        for name, value in hyperparameters.items():
-            # The configuration has only the current value of a function.
-            if callable(value) and not isinstance(value, tf.Variable):
-                setattr(fresh, name, value)
-        return fresh
-    if itself and not current_execution().is_in_replica:
-        try:
-            _before_use[optimizer] = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
-        except ValueError:
-            _before_use[optimizer] = None
-        unused = optimizer
-    else:
-        unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
+    if optimizer.weights and graph_of(optimizer.weights[0]) is graph:
+        return optimizer
+    has_variables = optimizer.weights or any(
+        isinstance(value, tf.Variable) for value in hyperparameters.values()
+    )
+    use = _first_use(optimizer)  # looked up now: another thread may have created the variables
+    if use is None:
+        if _holds_tensor_of(graph, vars(optimizer)):
+            return optimizer  # made in this graph, with a state of its own
+        if has_variables:
+            return _legacy_from_config(optimizer, hyperparameters)
+        if not itself or current_execution().is_in_replica:
+            return _unused_copy(optimizer)
+        use = _begin_use(optimizer)
+    if use.graph() is not graph:
+        return use.copy_of(optimizer)
+    keras_internals.set_legacy_strategy(optimizer, current_execution().strategy)
+    return optimizer
+
+
+def _begin_use(optimizer: Any) -> _FirstUse:
+    """Returns the optimizer's first use, by the current graph unless another thread came first."""
+    use = _FirstUse(optimizer)
+    with _first_uses:
+        first = _first_use(optimizer)
+        if first is None:
+            keras_internals.keep_legacy_hyperparameters_settable(optimizer)
+            first = vars(optimizer)[_FIRST_USE] = use
+    return first
+
+
+def _unused_copy(optimizer: Any) -> Any:
+    unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
     keras_internals.set_legacy_strategy(unused, current_execution().strategy)
     return unused
+
+
+def _legacy_from_config(optimizer: Any, hyperparameters: Mapping[str, Any]) -> Any:
+    """Returns an optimizer from the configuration of one that has variables, and from its functions."""
+    fresh = type(optimizer).from_config(_config(optimizer))
+    fresh.gradient_transformers = optimizer.gradient_transformers
+    for name, value in hyperparameters.items():
+        # The configuration has only the current value of a function.
+        if callable(value) and not isinstance(value, tf.Variable):
+            setattr(fresh, name, value)
+    return fresh
 
 
 def _holds_tensor_of(graph: tf.Graph, value: Any) -> bool:

@@ -16,8 +16,8 @@ from estimator_core.optimizers.own_updates import (
     first_after,
     has_own,
     has_own_updates,
-    number_of_updates,
     own_updates,
+    updates_of,
 )
 
 
@@ -89,7 +89,8 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
 
     All gradients are computed at the same point. The first part's optimizer counts its steps by the
     global step, the others by their own variables; the global step is incremented last. An optimizer
-    with its own way to update is called by it, and the value that it returns, if any, is that of the op.
+    that overrides its update method is called by that method; if it returns a tensor, so does this function.
+    If one Keras 2 optimizer is given for several parts, the later ones have copies of it.
 
     Args:
         loss: Scalar loss.
@@ -101,15 +102,18 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     Source: tf.estimator 2.15 trains its linear-and-DNN models in this way.
     """
     global_step = tf1.train.get_or_create_global_step()
-    optimizers = [
-        get_optimizer(part.optimizer, part.learning_rate, None if index else global_step)
-        for index, part in enumerate(parts)
-    ]
+    optimizers: list[Any] = []
+    for part in parts:
+        step = None if optimizers else global_step
+        optimizer = get_optimizer(part.optimizer, part.learning_rate, step)
+        if any(optimizer is each for each in optimizers):
+            optimizer = keras_optimizers.another_in_this_graph(optimizer)
+        optimizers.append(optimizer)
     gradients = [
         None if has_own_updates(optimizer) else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
-    before = number_of_updates(global_step)
+    before = updates_of(global_step) if _is_own(optimizers[0]) else set()
     to_increment = global_step if len(parts) == 1 else None
     updates = [
         own_updates(optimizer, loss, part.variables, to_increment)
@@ -118,18 +122,28 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
         for optimizer, part, grads_and_vars in zip(optimizers, parts, gradients, strict=True)
     ]
     counts = []
-    if not _is_counted(optimizers[0], global_step, number_of_updates(global_step) > before):
+    if not _is_counted(optimizers[0], global_step, before):
         with tf.control_dependencies(updates):
             counts = [global_step.assign_add(1, read_value=False)]
     return first_after(updates, counts)
 
 
-def _is_counted(optimizer: Any, global_step: Any, was_updated: bool) -> bool:
-    """Returns whether the optimizer has incremented the global step, or may have in its own way."""
-    if current_execution().num_replicas == 1 and (
-        has_own_updates(optimizer) or has_own(optimizer, "apply_gradients")
-    ):
-        return was_updated
+def _is_own(optimizer: Any) -> bool:
+    """Returns whether methods of the user's make the update, and may increment the global step."""
+    is_own = has_own_updates(optimizer) or has_own(optimizer, "apply_gradients")
+    return is_own and current_execution().num_replicas == 1
+
+
+def _is_counted(optimizer: Any, global_step: Any, before: set[tf.Operation]) -> bool:
+    """Returns whether the optimizer's update increments the global step.
+
+    Args:
+        optimizer: Optimizer whose update is in the graph.
+        global_step: Variable of the global step.
+        before: Operations that updated the global step before the optimizer's update was made.
+    """
+    if _is_own(optimizer):
+        return updates_of(global_step) != before
     return keras_optimizers.increments(optimizer, global_step)
 
 

@@ -1,4 +1,4 @@
-"""Updates by a method that the user's optimizer has of its own, by its class or by the object itself."""
+"""Updates by methods that the user overrides, in the optimizer's class or on the object."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
+from estimator_core.execution.shards.updates import is_handle, updated_by
 
 _LIBRARIES = ("estimator_core.", "keras.", "tensorflow.", "tf_keras.")
-_READS = (
-    "Identity",
-    "IsVariableInitialized",
-    "ReadVariableOp",
-    "VarIsInitializedOp",
-)  # and IdentityN
 
 
 def has_own(optimizer: Any, name: str) -> bool:
@@ -70,7 +65,18 @@ def first_after(updates: Sequence[Any], others: Sequence[Any] = ()) -> Any:
         return tf.identity(updates[0])
 
 
-def number_of_updates(variable: Any) -> int:
-    """Returns the number of operations so far that may update a variable."""
-    users = variable.op.outputs[0].consumers()
-    return sum(not user.type.startswith(_READS) for user in users)
+def updates_of(variable: Any) -> set[tf.Operation]:
+    """Returns the operations so far that update a variable, by themselves or in functions that they call."""
+    updates = set()
+    handles = [variable.op.outputs[0]]
+    names = {handles[0].name}
+    for handle in handles:
+        for user in handle.consumers():
+            if handle.name in {updated.name for updated in updated_by(user)}:
+                updates.add(user)
+            passed_on = [
+                each for each in user.outputs if is_handle(each) and each.name not in names
+            ]
+            handles += passed_on  # as by the Switch of a condition
+            names |= {each.name for each in passed_on}
+    return updates

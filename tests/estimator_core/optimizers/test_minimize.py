@@ -1,5 +1,9 @@
 import contextlib
+import copy
+import gc
 import os
+import threading
+import weakref
 from unittest import mock
 
 import numpy as np
@@ -300,6 +304,83 @@ def test_one_keras_2_optimizer_for_two_parts_and_two_models_counts_each_step_onc
         assert estimator.get_variable_value("global_step") == 3
 
 
+def test_the_given_keras_2_optimizer_is_the_same_object_again_in_its_graph():
+    """As get_optimizer_instance_v2 of 2.15, followed by a head with that optimizer."""
+    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    with tf.Graph().as_default():
+        step = tf1.train.get_or_create_global_step()
+        assert get_optimizer(optimizer) is optimizer
+        assert get_optimizer(optimizer, iterations=step) is optimizer
+        assert optimizer.iterations is step
+        assert get_optimizer(optimizer, iterations=step) is optimizer
+    with tf.Graph().as_default():
+        assert get_optimizer(optimizer) is not optimizer
+    with tf.Graph().as_default():  # a copy by the user has no first graph yet
+        unused = copy.deepcopy(pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25))
+        get_optimizer(unused)
+        copied = copy.deepcopy(unused)
+    with tf.Graph().as_default():
+        assert get_optimizer(copied) is copied
+
+
+def test_one_of_two_threads_has_the_given_keras_2_optimizer():
+    found = []
+
+    def get():
+        with tf.Graph().as_default():
+            step = tf1.train.get_or_create_global_step()
+            found.append(get_optimizer(optimizer, iterations=step))
+
+    class AnotherThreadComesFirst:
+        def __deepcopy__(self, memo):
+            threads.append(threading.Thread(target=get))
+            if len(threads) == 1:
+                threads[0].start()
+                threads[0].join()
+
+    threads = []
+    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    optimizer.attribute = AnotherThreadComesFirst()
+    get()
+    assert [each is optimizer for each in found] == [True, False]
+
+
+def test_a_keras_2_optimizer_is_freed_though_its_learning_rate_refers_to_it():
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+
+    def trained():
+        optimizer = legacy.SGD(lambda: optimizer.rate)
+        optimizer.rate = 0.25
+        train(lambda: optimizer)
+        return weakref.ref(optimizer)
+
+    optimizer = trained()
+    gc.collect()
+    assert optimizer() is None
+
+
+def test_settings_after_the_first_training_are_those_of_later_ones():
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+    optimizer = legacy.SGD(0.25)
+    slopes = []
+    for rate in (0.25, 0.5, lambda: tf.constant(0.125)):
+        optimizer.learning_rate = rate
+        values, _ = train(lambda: optimizer, steps=1)
+        slopes.append(1 - values[0, 0])
+    assert slopes == [0.25, 0.5, 0.125]
+    optimizer.lr = 0.25
+    optimizer.clipvalue = 0.5
+    values, _ = train(lambda: optimizer, steps=1)
+    assert values[0, 0] == 1 - 0.25 * 0.5
+    assert optimizer.learning_rate == 0.25
+
+
+def test_the_learning_rate_of_the_given_keras_2_optimizer_is_a_variable_of_its_graph():
+    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    train(lambda: optimizer)
+    assert optimizer.learning_rate.name == "training/SGD/learning_rate:0"
+
+
 def test_a_keras_2_optimizer_whose_learning_rate_was_read_before():
     """An error in 2.15: reading makes a variable outside of the graph."""
     optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
@@ -328,7 +409,7 @@ def test_methods_of_the_given_keras_2_optimizer_are_called(name, of):
         values, _ = train(lambda: optimizer)
         np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25])
         assert [call is optimizer for call in calls] == [True]
-        with pytest.raises(ValueError, match=r"in another graph.*a function that makes it"):
+        with pytest.raises(ValueError, match=r"another graph.*that makes it. Received: optimizer="):
             train(lambda: optimizer)
 
 
@@ -446,6 +527,25 @@ def test_get_updates_of_a_class_of_the_users_own(tmp_path):
     assert trained_bias(Shrinking(0.125)) == pytest.approx([0.75])
     # Half of the way to 2 in each step.
     assert trained_bias(Own("Own")) == pytest.approx([1.5])
+
+
+def test_updates_that_read_the_step_in_a_function_leave_the_counting():
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+
+    class Own(legacy.Optimizer):
+        def get_updates(self, loss, params):
+            step = tf1.train.get_global_step()
+            rate = tf.function(lambda: tf.where(step.read_value() < 1, 0.5, 0.25))()
+            return [
+                p.assign_sub(rate * g)
+                for p, g in zip(params, tf.gradients(loss, params), strict=True)
+            ]
+
+        def get_config(self):
+            return {"name": "Own"}
+
+    values, _ = train(lambda: Own("Own"), steps=2)  # also looks at the global step
+    np.testing.assert_allclose(values[:, 0], [0.5, 0.25])
 
 
 @pytest.mark.parametrize("is_made_in_graph", [False, True])

@@ -33,12 +33,43 @@ def test_in_replicas_gradients_are_added_up_before_they_are_applied():
         assert not own_updates.has_own_updates(Own(0.1))
 
 
-@pytest.mark.parametrize("use_resource", [True, False])
-def test_reads_of_a_variable_do_not_count_as_updates(use_resource):
+def in_function(value):
+    return tf.function(lambda: tf.cast(value(), tf.float32))()
+
+
+def in_condition(value):
+    condition = tf1.placeholder_with_default(True, [])
+    return tf.cond(condition, lambda: tf.cast(value(), tf.float32), lambda: 0.0)
+
+
+def in_old_condition(value):
+    tf1.disable_control_flow_v2()
+    try:
+        return in_condition(value)
+    finally:
+        tf1.enable_control_flow_v2()
+
+
+def directly(value):
+    return value()
+
+
+@pytest.mark.parametrize(
+    ("call", "use_resource"),
+    [
+        (directly, True),
+        (directly, False),
+        (in_function, True),
+        (in_condition, True),
+        (in_old_condition, True),
+        (in_old_condition, False),
+    ],
+)
+def test_reads_of_a_variable_do_not_count_as_updates(call, use_resource):
     with tf.Graph().as_default():
         step = tf1.get_variable("step", [], tf.int64, use_resource=use_resource)
-        before = own_updates.number_of_updates(step)
-        tf.cast(step, tf.float32)
-        assert own_updates.number_of_updates(step) == before
-        tf1.assign_add(step, 1)
-        assert own_updates.number_of_updates(step) == before + 1
+        before = own_updates.updates_of(step)
+        call(step.read_value)
+        assert own_updates.updates_of(step) == before
+        call(lambda: tf.identity(tf1.assign_add(step, 1)))
+        assert len(own_updates.updates_of(step) - before) == 1
