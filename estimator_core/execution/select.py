@@ -177,7 +177,7 @@ def _check_training_in_cluster(strategy: Any, cluster: Cluster) -> None:
     if isinstance(strategy, _ACROSS_TASKS):
         check_cluster(strategy, cluster)
         return
-    if PS not in tasks and (strategy or cluster.task_type != EVALUATOR):
+    if not tasks.get(PS) and (strategy or cluster.task_type != EVALUATOR):
         raise ValueError(
             "TF_CONFIG describes a cluster of several tasks that train, without a parameter server "
             'to keep the variables: add "ps": ["host:port"] to its `cluster` and start that task, '
