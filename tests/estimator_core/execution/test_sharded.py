@@ -105,7 +105,7 @@ def test_an_update_that_a_hook_may_run_may_not_be_of_one_shard(make_sharded, is_
         spec = game_model_fn(features, labels, mode, params)
         update = tf1.get_default_graph().get_operation_by_name("others_step")
         hook = RunsAnUpdate(update) if is_own else est.LoggingTensorHook([spec.loss], 1)
-        return spec._replace(training_hooks=[hook])
+        return spec._replace(training_hooks=(hook,))
 
     estimator = make_sharded(hooked_model_fn)
     if is_own:
