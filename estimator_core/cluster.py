@@ -49,6 +49,11 @@ class Cluster:
         )
 
     @property
+    def training_tasks(self) -> Mapping[str, tuple[str, ...]]:
+        """Tasks of the cluster that trains, also in its evaluator."""
+        return self.tasks or self.evaluated_tasks
+
+    @property
     def is_distributed(self) -> bool:
         """True if there are other tasks."""
         return sum(len(addresses) for addresses in self.tasks.values()) > 1
@@ -62,10 +67,9 @@ class Cluster:
     @property
     def chief_address(self) -> str:
         """Address of the task that saves checkpoints; "" on a single machine."""
-        tasks = self.tasks or self.evaluated_tasks
         for kind in (CHIEF, MASTER, WORKER):
-            if tasks.get(kind):
-                return tasks[kind][0]
+            if self.training_tasks.get(kind):
+                return self.training_tasks[kind][0]
         return ""
 
     @property

@@ -46,8 +46,9 @@ class RunConfig:
             are None, no checkpoints are saved.
         session_config: `ConfigProto`; None is soft placement, one grappler pass and, in a cluster,
             `device_filters`: a session of a task that trains reaches that task and the parameter
-            servers, so that it lives on when another worker dies. In a cluster without strategies it is
-            set here, otherwise in `Estimator.config`.
+            servers, so that it lives on when another worker dies. In a cluster without a strategy this
+            attribute holds that default; otherwise it stays None and `Estimator.config.session_config`
+            has it.
         keep_checkpoint_max: Number of newest checkpoints to keep; None or 0 keeps all.
         keep_checkpoint_every_n_hours: Hours between checkpoints that are kept in addition; None keeps none.
         log_step_count_steps: Steps between two log lines of loss and steps per second; None logs none.
@@ -104,10 +105,10 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         cluster = self._cluster
-        has_own = _device_filters(cluster) and not (
+        has_default = _device_filters(cluster) and not (
             self.trains_by_strategy and cluster_lib.MASTER not in cluster.tasks
         )
-        if self.session_config is None and has_own:
+        if self.session_config is None and has_default:
             self._set("session_config", _default_session_config(cluster))
         if self.model_dir is None:
             self._set("model_dir", cluster.model_dir)

@@ -70,8 +70,9 @@ class BackgroundSaver(tf1.train.Saver):
         """
         found = []
         for path in checkpoint_paths:
-            files = tf.io.gfile.glob(f"{path}.index")
-            found += [(path, tf.io.gfile.stat(file).mtime_nsec / 1e9) for file in files]
+            index = f"{path}.index"
+            if tf.io.gfile.exists(index):
+                found.append((path, tf.io.gfile.stat(index).mtime_nsec / 1e9))
         self.set_last_checkpoints_with_time(found)
 
     def _write(self, session: Any, save_path: str, global_step: Any, options: Any) -> None:

@@ -42,7 +42,8 @@ class ParameterServers(Execution):
     `model_dir`: each parameter server writes its own variables to the checkpoint.
 
     Args:
-        cluster: Cluster, including this task's type and index. One Execution is for one graph.
+        cluster: Cluster with parameter servers, including this task's type and index. One Execution is for
+            one graph.
         master: Address of this task's server, on which sessions are opened.
         session_config: `ConfigProto` of the sessions; its `device_filters` select the tasks that a session
             needs.
@@ -53,7 +54,7 @@ class ParameterServers(Execution):
         input_context: `tf.distribute.InputContext` for an input_fn that takes one; None gives it None.
 
     Raises:
-        ValueError: The cluster has no parameter servers, or this task does not train.
+        ValueError: This task does not train.
 
     Source: between-graph replication of `tf.estimator`, by `tf.compat.v1.train.replica_device_setter`.
     Two differences: if a cluster does not form, the error names the missing tasks, also on the chief; and
@@ -74,14 +75,6 @@ class ParameterServers(Execution):
             raise ValueError(
                 f"A task of type {cluster.task_type!r} does not train: call train_and_evaluate, which "
                 f"gives each task its work. Received: task {cluster.task_id} of {cluster.tasks}"
-            )
-        if not cluster.num_ps_replicas:
-            raise ValueError(
-                "TF_CONFIG describes a cluster of several tasks that train, without a parameter server "
-                'to keep the variables: add "ps": ["host:port"] to its `cluster` and start that task, '
-                "give RunConfig a tf.distribute.MultiWorkerMirroredStrategy as train_distribute to train in "
-                "step, or leave the other workers out. "
-                f"Received: cluster={ {kind: list(each) for kind, each in cluster.tasks.items()} }"
             )
         self.is_chief = cluster.is_chief
         self._cluster = cluster

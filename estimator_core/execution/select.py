@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.cluster import EVALUATOR, PS, Cluster
 from estimator_core.execution.base import Execution
 from estimator_core.execution.cluster.server import start_server
 from estimator_core.execution.loops.in_graph_loop import ManySteps
@@ -15,7 +16,11 @@ from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
-from estimator_core.execution.workers_in_sync import WorkersInSync, start_server_in_step
+from estimator_core.execution.workers_in_sync import (
+    WorkersInSync,
+    check_cluster,
+    start_server_in_step,
+)
 from estimator_core.run_config import AUTO, RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
@@ -45,12 +50,11 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     Raises:
         ValueError: The configuration asks for a way of running that is not supported.
     """
-    if mode == ModeKeys.TRAIN:
-        _check_can_be_compiled(config)
+    _check(config, mode)
     sharding = config.sharding(mode)
     if sharding is not None:
         return Sharded(sharding, config.session_config)
-    strategy = _checked_strategy(config, mode)
+    strategy = _strategy(config, mode)
     if config.is_distributed and mode == ModeKeys.TRAIN:
         return _training_in_cluster(strategy, config)
     if strategy:
@@ -63,12 +67,12 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
 
 
 def check_training(config: RunConfig) -> None:
-    """Checks that a cluster can train as configured, for tasks that would wait for others to train.
+    """Checks that training is possible as configured, for tasks that would wait for others to train.
 
     Raises:
         ValueError: The configuration asks for a way of training that is not supported.
     """
-    _checked_strategy(config, ModeKeys.TRAIN)
+    _check(config, ModeKeys.TRAIN)
 
 
 def start_task_server(config: RunConfig) -> None:
@@ -105,26 +109,26 @@ def _check_can_be_compiled(config: RunConfig) -> None:
             "steps_per_session_run=1 there are none: leave steps_per_session_run out, or set jit_compile "
             "to 'auto'. Received: jit_compile=True, steps_per_session_run=1"
         )
-    if config.is_distributed or config.trains_by_strategy or config.sharding(ModeKeys.TRAIN):
+    tasks = config.task_cluster.training_tasks
+    if _has_several(tasks) or config.trains_by_strategy or config.sharding(ModeKeys.TRAIN):
         raise ValueError(
             "jit_compile=True is for training on one device, not for a cluster, a tf.distribute strategy or "
             "shards: set jit_compile to 'auto' or False. Received: jit_compile=True, "
-            f"train_distribute={config.train_distribute!r}, cluster={config.cluster_spec.as_dict()}"
+            f"train_distribute={config.train_distribute!r}, cluster={_listed(tasks)}"
         )
 
 
 def _strategy(config: RunConfig, mode: str) -> Any:
     """Returns the `tf.distribute` strategy of a mode, or None."""
     name = _NAMES.get(mode)
-    both = (config, config.experimental_distribute)
-    return name and next(filter(None, (getattr(each, name, None) for each in both)), None)
+    return name and (getattr(config, name) or getattr(config.experimental_distribute, name, None))
 
 
-def _checked_strategy(config: RunConfig, mode: str) -> Any:
-    """Returns the `tf.distribute` strategy of a mode, or None.
+def _check(config: RunConfig, mode: str) -> None:
+    """Checks that a mode can run as configured, in this task and in the others of a cluster.
 
     Raises:
-        ValueError: It can't be used, or not in this cluster.
+        ValueError: It can't.
     """
     remote_cluster = getattr(config.experimental_distribute, "remote_cluster", None)
     if remote_cluster:
@@ -140,23 +144,53 @@ def _checked_strategy(config: RunConfig, mode: str) -> Any:
             "MultiWorkerMirroredStrategy, or a tf.compat.v1.distribute.experimental.ParameterServerStrategy. "
             f"{_instead_of(strategy)} Received: {name}={strategy!r}"
         )
-    tasks = config.task_cluster.tasks or config.task_cluster.evaluated_tasks
-    is_in_cluster = sum(map(len, tasks.values())) > 1
-    if mode == ModeKeys.TRAIN and is_in_cluster and isinstance(strategy, _IN_SYNC):
+    if mode == ModeKeys.TRAIN:
+        _check_can_be_compiled(config)
+        if _has_several(config.task_cluster.training_tasks):
+            _check_training_in_cluster(strategy, config.task_cluster)
+    across_tasks = (*_ACROSS_TASKS, _PARAMETER_SERVERS)
+    if mode == ModeKeys.EVAL and config.is_distributed and isinstance(strategy, across_tasks):
+        raise ValueError(
+            "The tasks of a cluster can't evaluate together: leave eval_distribute out to evaluate on one "
+            "device, or give it a tf.distribute.MirroredStrategy of the task that evaluates. Received: "
+            f"eval_distribute={strategy!r}, cluster={_listed(config.task_cluster.tasks)}"
+        )
+
+
+def _check_training_in_cluster(strategy: Any, cluster: Cluster) -> None:
+    """Checks that the tasks of a cluster can train together.
+
+    An evaluator needs no strategy, so it can't tell that the tasks that train lack one. A task sees its own
+    devices only, so those of an evaluator or a parameter server do not count.
+
+    Raises:
+        ValueError: They can't.
+    """
+    tasks = cluster.training_tasks
+    if isinstance(strategy, _IN_SYNC):
         raise ValueError(
             f"A {type(strategy).__name__} can't train in a cluster: give train_distribute a "
             "tf.distribute.MultiWorkerMirroredStrategy to train in step, leave it out to train with "
             "parameter servers, or unset TF_CONFIG to train in this process. "
             f"Received: train_distribute={strategy!r}, cluster={_listed(tasks)}"
         )
-    across_tasks = (*_ACROSS_TASKS, _PARAMETER_SERVERS)
-    if mode == ModeKeys.EVAL and config.is_distributed and isinstance(strategy, across_tasks):
+    if isinstance(strategy, _ACROSS_TASKS):
+        check_cluster(strategy, cluster)
+        return
+    if not tasks.get(PS) and (strategy or cluster.task_type != EVALUATOR):
         raise ValueError(
-            "The tasks of a cluster can't evaluate together: leave eval_distribute out to evaluate on one "
-            "device, or give it a tf.distribute.MirroredStrategy of the task that evaluates. Received: "
-            f"eval_distribute={strategy!r}, cluster={_listed(tasks)}"
+            "TF_CONFIG describes a cluster of several tasks that train, without a parameter server "
+            'to keep the variables: add "ps": ["host:port"] to its `cluster` and start that task, '
+            "give RunConfig a tf.distribute.MultiWorkerMirroredStrategy as train_distribute to train in "
+            f"step, or leave the other workers out. Received: cluster={_listed(tasks)}"
         )
-    return strategy
+    trains = cluster.task_type not in (EVALUATOR, PS)
+    if trains and strategy and strategy.num_replicas_in_sync > 1:
+        raise ValueError(
+            "With parameter servers, each task trains on one device: let each see one GPU "
+            "(CUDA_VISIBLE_DEVICES), or start a task for each. Received: "
+            f"train_distribute={strategy!r} with {strategy.num_replicas_in_sync} devices"
+        )
 
 
 def _training_in_cluster(strategy: Any, config: RunConfig) -> Execution:
@@ -166,12 +200,6 @@ def _training_in_cluster(strategy: Any, config: RunConfig) -> Execution:
         return WorkersInSync(strategy, cluster, config.session_config, timeout_secs)
     input_context = None
     if strategy:
-        if strategy.num_replicas_in_sync > 1:
-            raise ValueError(
-                "With parameter servers, each task trains on one device: let each see one GPU "
-                "(CUDA_VISIBLE_DEVICES), or start a task for each. Received: "
-                f"train_distribute={strategy!r} with {strategy.num_replicas_in_sync} devices"
-            )
         input_context = tf.distribute.InputContext(
             cluster.num_worker_replicas, cluster.global_id, 1
         )
@@ -183,6 +211,10 @@ def _training_in_cluster(strategy: Any, config: RunConfig) -> Execution:
         timeout_secs,
         input_context,
     )
+
+
+def _has_several(tasks: Mapping[str, Sequence[str]]) -> bool:
+    return sum(map(len, tasks.values())) > 1
 
 
 def _listed(tasks: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

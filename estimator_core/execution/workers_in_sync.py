@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.checkpoints.latest import latest_checkpoint
-from estimator_core.cluster import CHIEF, WORKER, Cluster
+from estimator_core.cluster import CHIEF, EVALUATOR, WORKER, Cluster
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.cluster.collectives import AVERAGES, LOSS, Peers, TaskLostError, Watch
 from estimator_core.execution.cluster.inputs_in_step import InputsInStep
@@ -43,9 +43,6 @@ class WorkersInSync(ReplicasInSync):
         session_config: `ConfigProto` of the sessions; its device filters are replaced.
         timeout_secs: Longest wait for the other tasks; None waits for ever.
 
-    Raises:
-        ValueError: The cluster differs from the strategy's, or this task does not train.
-
     Source: `train_distribute` of `tf.estimator.RunConfig` in a cluster. The end of training differs: in
     2.15 the others waited for ever for a worker whose input had ended, or that was gone.
     """
@@ -58,7 +55,6 @@ class WorkersInSync(ReplicasInSync):
         timeout_secs: float | None = 7200,
     ):
         super().__init__(strategy, session_config)
-        _check(strategy, cluster)
         self._peers = _peers(cluster)
         self._master = f"grpc://{cluster.address}"
         self._session_config = _with_collectives(strategy, session_config)
@@ -260,21 +256,26 @@ def start_server_in_step(
 
     Raises:
         RuntimeError: The server can't be started because its port is taken.
-        ValueError: The cluster differs from the strategy's, or has tasks that do not train.
     """
-    _check(strategy, cluster)
     # There is no public way to ask the strategy.
     if not getattr(strategy.extended, "_std_server_started", False):
         start_server(cluster, protocol, _with_collectives(strategy, session_config))
 
 
-def _check(strategy: Any, cluster: Cluster) -> None:
-    tasks = {kind: list(addresses) for kind, addresses in cluster.tasks.items()}
-    if cluster.task_type not in (CHIEF, WORKER) or tasks.keys() - {CHIEF, WORKER}:
+def check_cluster(strategy: Any, cluster: Cluster) -> None:
+    """Checks that the tasks of the cluster can train in step.
+
+    Raises:
+        ValueError: The cluster has tasks that do not train, or differs from the strategy's.
+    """
+    tasks = {kind: list(addresses) for kind, addresses in cluster.training_tasks.items()}
+    if tasks.keys() - {CHIEF, WORKER}:
         raise ValueError(
             "MultiWorkerMirroredStrategy trains in a cluster of workers, with or without a chief: leave "
             f"other tasks out of TF_CONFIG's `cluster`. Received: {cluster.task_type} of {tasks}"
         )
+    if cluster.task_type == EVALUATOR:  # its strategy is not one of the cluster
+        return
     resolver = strategy.cluster_resolver
     known = resolver.cluster_spec().as_dict() if resolver else {}
     if (known, resolver.task_type, resolver.task_id) != (tasks, cluster.task_type, cluster.task_id):

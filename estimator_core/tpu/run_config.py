@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -62,7 +63,8 @@ class RunConfig(run_config.RunConfig):
         self._set("_given_master", master)
         self._set("_given_evaluation_master", evaluation_master)
         self._set("_sharded_modes", None)
-        session_config = kwargs.get("session_config")  # none of the task in a cluster
+        # the caller's; without the default device filters of RunConfig
+        session_config = kwargs.get("session_config")
         if cluster is not None:
             session_config = _with_cluster(session_config, cluster.cluster_spec())
         self._set("session_config", session_config)
@@ -118,9 +120,8 @@ class RunConfig(run_config.RunConfig):
 
 def _with_cluster(session_config: Any, cluster_spec: tf.train.ClusterSpec | None) -> Any:
     """Returns the configuration of sessions that see the whole cluster."""
-    config = tf1.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
-    if session_config is not None:
-        config.CopyFrom(session_config)
+    default = tf1.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
+    config = copy.deepcopy(session_config) or default
     if cluster_spec:
         config.cluster_def.CopyFrom(cluster_spec.as_cluster_def())
     return config

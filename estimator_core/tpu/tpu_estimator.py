@@ -437,10 +437,12 @@ class TPUEstimator(Estimator):
                     f"cluster out of tpu.RunConfig. Received: master={master!r}"
                 )
         address = master.partition("://")[2]
-        if address and not self.config.is_in_cluster and not answers(address):
+        has_port = address.rpartition(":")[2].isdecimal()
+        if address and not self.config.is_in_cluster and not (has_port and answers(address)):
             raise RuntimeError(
-                "No TensorFlow server answers: start it, or leave master, evaluation_master and cluster out "
-                f"of tpu.RunConfig to run in this process. Received: master={master!r}"
+                "No TensorFlow server answers: start it, correct its address (grpc://host:port), or leave "
+                "master, evaluation_master and cluster out of tpu.RunConfig to run in this process. "
+                f"Received: master={master!r}"
             )
 
     def _check_needs_of_shards(self) -> None:

@@ -68,7 +68,7 @@ def run_task(
             f"train_and_evaluate has no part for a task of type {config.task_type!r}; the types are "
             f"{TASK_TYPES}. Let that task run its own program."
         )
-    check_training(config)  # here, as some tasks wait for those that train
+    check_training(config)  # before any task waits for others
     if config.task_type == EVALUATOR:
         chief = config.task_cluster.chief_address
         return evaluate_continuously(

@@ -8,7 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.shards.updates import is_call, is_handle, is_update, updated_by
+from estimator_core.execution.shards.updates import (
+    called_functions,
+    is_call,
+    is_handle,
+    is_update,
+    updated_by,
+)
 
 _LOOPS = ("Enter", "RefEnter")
 _SEED = "seed2"
@@ -144,10 +150,12 @@ class ModelGraph:
                     if user not in reached and user in in_step and user not in self._sums:
                         reached.add(user)
                         pending.append(user)
+        shared = reached.difference(copied)
+        functions = called_functions(shared)
         names = {
             handles[tensor.op]
-            for operation in reached.difference(copied)
-            for tensor in updated_by(operation)
+            for operation in shared
+            for tensor in updated_by(operation, functions)
             if tensor.op in handles
         }
         return sorted(names)

@@ -11,9 +11,11 @@ from estimator_core import tf1
 from estimator_core.execution.shards import shard_copies
 from estimator_core.execution.shards.shard_sums import ShardSums
 from estimator_core.hooks.host_call import HostCallHook
+from estimator_core.hooks.intervals import is_of_library
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import Hook
 
 
 class Shards:
@@ -48,9 +50,12 @@ class Shards:
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
             weights, variables = tf1.trainable_variables(), tf1.global_variables()
             fetches = [spec.train_op, *needed_tensors(spec)]
+            hooks = [hook for hook in spec.training_hooks if not is_of_library(hook)]
+            if hooks:  # they may run any operation
+                fetches = list(operations)
             in_step = model.in_step(operation_of(value) for value in fetches)
-            _check_weights(model.updates_by_one_shard(weights, copied, in_step))
-            _check_kept(model.read_again(variables, weights, copied, in_step))
+            _check_weights(model.updates_by_one_shard(weights, copied, in_step), hooks)
+            _check_kept(model.read_again(variables, weights, copied, in_step), hooks)
         self._copies: list[Any] = [{operation: operation for operation in copied}]
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
@@ -109,19 +114,29 @@ def operation_of(value: Any) -> tf.Operation:
     return value if isinstance(value, tf.Operation) else value.op
 
 
-def _check_kept(names: Sequence[str]) -> None:
+def _check_kept(names: Sequence[str], hooks: Sequence[Hook]) -> None:
     if names:
         raise ValueError(
             "Shards share one set of variables, so none can keep a value of its own for a later step, such "
             "as accumulated gradients: sum it over the shards first (tf.compat.v1.tpu.cross_replica_sum). "
-            f"Received: variables {names}"
+            f"{_reason(hooks)}Received: variables {names}"
         )
 
 
-def _check_weights(names: Sequence[str]) -> None:
+def _check_weights(names: Sequence[str], hooks: Sequence[Hook]) -> None:
     if names:
         raise ValueError(
             "The shards would train different weights: their updates are not sums over all shards. Let a "
             "tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every trainable "
-            f"variable. Received: variables {names}"
+            f"variable. {_reason(hooks)}Received: variables {names}"
         )
+
+
+def _reason(hooks: Sequence[Hook]) -> str:
+    """Returns why an update that train_op does not run counts, for an error."""
+    if not hooks:
+        return ""
+    kinds = sorted({type(hook).__name__ for hook in hooks})
+    return (
+        f"Updates that train_op does not run count too, as training_hooks may run them: {kinds}. "
+    )

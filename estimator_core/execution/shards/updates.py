@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -38,30 +38,40 @@ def is_call(operation: tf.Operation) -> bool:
     return operation.type in _CALLS
 
 
-def updated_by(operation: tf.Operation) -> list[tf.Tensor]:
-    """Returns the handles of the variables that an operation updates, also in functions that it calls."""
+def called_functions(operations: Collection[tf.Operation]) -> dict[str, Any]:
+    """Returns the functions of the graph by name; {} if none of the operations calls one."""
+    graphs = {operation.graph for operation in operations if is_call(operation)}
+    functions = [each for graph in graphs for each in graph.as_graph_def().library.function]
+    return {function.signature.name: function for function in functions}
+
+
+def updated_by(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
+    """Returns the handles of the variables that an operation updates, also in functions that it calls.
+
+    Args:
+        operation: Operation of a graph.
+        functions: Functions that `called_functions` returned.
+    """
     handles = [(index, each) for index, each in enumerate(operation.inputs) if is_handle(each)]
     if is_update(operation):
         return [handle for _, handle in handles]
     if not handles or not is_call(operation):
         return []
-    definitions = operation.graph.as_graph_def().library.function
-    library = {definition.signature.name: definition for definition in definitions}
     node = operation.node_def
-    return [handle for index, handle in handles if _is_updated(node, index, library)]
+    return [handle for index, handle in handles if _is_updated(node, index, functions)]
 
 
-def _is_updated(node: Any, index: int, library: Mapping[str, Any]) -> bool:
+def _is_updated(node: Any, index: int, functions: Mapping[str, Any]) -> bool:
     """Returns whether a node updates the variable that is its input of this index."""
     if node.op.startswith(_WRITES):
         return True
     if node.op not in _CALLS or index < _CALLS[node.op]:
         return False
     return any(
-        _is_updated(inner, position, library)
+        _is_updated(inner, position, functions)
         for name in _called(node)
-        for inner in library[name].node_def
-        for position in _uses(inner, library[name], index - _CALLS[node.op])
+        for inner in functions[name].node_def
+        for position in _uses(inner, functions[name], index - _CALLS[node.op])
     )
 
 

@@ -108,6 +108,16 @@ def test_a_save_waits_for_the_one_before(graph, tmp_path):
     assert not (tmp_path / "model-3.index").exists()
 
 
+def test_earlier_checkpoints_are_found_in_a_folder_with_any_name(graph, tmp_path):
+    folder = tmp_path / "model[1]*"
+    folder.mkdir()
+    with session_of(graph) as session:
+        path = BackgroundSaver().save(session, str(folder / "model"), global_step=1)
+    saver = BackgroundSaver()
+    saver.recover_last_checkpoints([str(folder / "model-0"), path])
+    assert saver.last_checkpoints == [path]
+
+
 @pytest.mark.parametrize("then", ["wait", "save"])
 def test_an_error_of_writing_is_raised(graph, tmp_path, then):
     saver = BackgroundSaver()

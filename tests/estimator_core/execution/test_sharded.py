@@ -5,6 +5,7 @@ import re
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
 from estimator_core import tpu
 from tests.estimator_core.shard_programs import input_fn, model_fn
 
@@ -52,7 +53,9 @@ def game_model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(tf.square((other + kept) * features["x"] - labels))
     optimizer = tf1.train.GradientDescentOptimizer(1.0)
     others_step = optimizer.minimize(loss, var_list=[other])
-    others_step = tf.group(others_step, kept.assign_add(tf.reduce_mean(features["x"])))
+    others_step = tf.group(
+        others_step, kept.assign_add(tf.reduce_mean(features["x"])), name="others_step"
+    )
 
     @tf.function
     def in_function():
@@ -84,6 +87,33 @@ def test_an_update_that_a_step_does_not_run_may_be_of_one_shard(make_sharded):
 def test_an_update_that_a_step_runs_may_not_be_of_one_shard(make_sharded, part):
     with pytest.raises(ValueError, match=re.escape("variables ['other:0']")):
         make_sharded(game_model_fn, params={"runs": part}).train(input_fn, steps=1)
+
+
+class RunsAnUpdate(est.SessionRunHook):
+    """Runs an operation after each step, as TF-GAN's RunTrainOpsHook does."""
+
+    def __init__(self, update):
+        self.update = update
+
+    def after_run(self, run_context, run_values):
+        run_context.session.run(self.update)
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_an_update_that_a_hook_may_run_may_not_be_of_one_shard(make_sharded, is_own):
+    def hooked_model_fn(features, labels, mode, params):
+        spec = game_model_fn(features, labels, mode, params)
+        update = tf1.get_default_graph().get_operation_by_name("others_step")
+        hook = RunsAnUpdate(update) if is_own else est.LoggingTensorHook([spec.loss], 1)
+        return spec._replace(training_hooks=(hook,))
+
+    estimator = make_sharded(hooked_model_fn)
+    if is_own:
+        with pytest.raises(ValueError, match=r"may run them: \['RunsAnUpdate'\].*\['other:0'\]"):
+            estimator.train(input_fn, steps=1)
+    else:
+        estimator.train(input_fn, steps=1)
+        assert estimator.get_variable_value("other") == 0.0
 
 
 def test_moving_averages_are_those_of_the_first_shard(make_sharded):

@@ -217,8 +217,9 @@ def test_evaluation_off_the_tpu(make):
     assert make(use_tpu=True, eval_on_tpu=False).evaluate(input_fn)["mae"] == 0.25
 
 
-def test_a_master_that_does_not_answer_is_refused_at_once(make, tmp_path):
-    config = tpu.RunConfig(master="grpc://127.0.0.1:1", model_dir=str(tmp_path / "model"))
+@pytest.mark.parametrize("master", ["grpc://127.0.0.1:1", "grpc://127.0.0.1"])
+def test_a_master_that_does_not_answer_is_refused_at_once(make, tmp_path, master):
+    config = tpu.RunConfig(master=master, model_dir=str(tmp_path / "model"))
     with pytest.raises(RuntimeError, match=r"No TensorFlow server answers.*leave master"):
         make(config=config).train(input_fn, steps=1)
 

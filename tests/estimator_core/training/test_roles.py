@@ -2,13 +2,16 @@
 
 import json
 import socket
+from unittest import mock
 
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.execution.select import check_training
 from estimator_core.training import roles
 
+ParameterServerStrategy = tf.compat.v1.distribute.experimental.ParameterServerStrategy
 TASKS = {
     "chief": ["127.0.0.1:1"],
     "worker": [f"127.0.0.1:{port}" for port in range(2, 22)],
@@ -88,6 +91,69 @@ def test_a_strategy_that_can_not_train_is_refused_before_a_task_waits(
     with pytest.raises(ValueError, match="MirroredStrategy can't train in a cluster"):
         run(make_estimator, input_fn, calls, train_distribute=strategy)
     assert calls == []
+
+
+TWO_WORKERS = {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}
+
+
+@pytest.mark.parametrize("kind", ["chief", "worker", "ps", "evaluator"])
+def test_training_in_step_with_parameter_servers_is_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, kind
+):
+    as_task(kind)
+    strategy = mock.Mock(spec=tf.distribute.MultiWorkerMirroredStrategy)
+    with pytest.raises(ValueError, match=r"leave other tasks out.*127\.0\.0\.1:99"):
+        run(make_estimator, input_fn, calls, train_distribute=strategy)
+    assert calls == []
+
+
+@pytest.mark.parametrize("kind", ["chief", "worker"])
+def test_a_cluster_that_lacks_parameter_servers_is_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, kind
+):
+    as_task(kind, tasks=TWO_WORKERS)
+    with pytest.raises(ValueError, match='add "ps"'):
+        run(make_estimator, input_fn, calls)
+    assert calls == []
+
+
+@pytest.mark.parametrize("kind", ["chief", "worker", "evaluator"])
+def test_a_strategy_that_lacks_parameter_servers_is_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, kind
+):
+    as_task(kind, tasks=TWO_WORKERS)
+    strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=1)
+    with pytest.raises(ValueError, match='add "ps"'):
+        run(make_estimator, input_fn, calls, train_distribute=strategy)
+    assert calls == []
+
+
+@pytest.mark.parametrize("kind", ["chief", "worker"])
+def test_several_devices_are_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, kind
+):
+    as_task(kind)
+    strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=2)
+    with pytest.raises(ValueError, match="with 2 devices"):
+        run(make_estimator, input_fn, calls, train_distribute=strategy)
+    assert calls == []
+
+
+@pytest.mark.parametrize("kind", ["chief", "worker", "ps", "evaluator"])
+def test_steps_that_can_not_be_compiled_are_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, kind
+):
+    as_task(kind)
+    with pytest.raises(ValueError, match=r"not for a cluster.*127\.0\.0\.1:99"):
+        run(make_estimator, input_fn, calls, jit_compile=True)
+    assert calls == []
+
+
+@pytest.mark.parametrize(("tasks", "devices"), [(TWO_WORKERS, None), (TASKS, 2)])
+def test_an_evaluator_is_not_refused_for_what_it_needs_less(as_task, tasks, devices):
+    as_task("evaluator", tasks=tasks)
+    strategy = devices and mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=devices)
+    check_training(est.RunConfig(train_distribute=strategy))
 
 
 def test_the_chief_does_not_wait(as_task, make_estimator, input_fn, calls):

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.execution.shards.updates import updated_by
+from estimator_core.execution.shards.updates import called_functions, updated_by
 
 tf1 = tf.compat.v1
 
@@ -45,5 +45,6 @@ def test_only_what_is_updated_is_found(update):
         before = set(graph.get_operations())
         update(a, b)
         created = [each for each in graph.get_operations() if each not in before]
-        found = {tensor.op.name for each in created for tensor in updated_by(each)}
+        functions = called_functions(created)
+        found = {tensor.op.name for each in created for tensor in updated_by(each, functions)}
     assert found == {"a"}
