@@ -83,7 +83,10 @@ class Estimator:
 
     @staticmethod
     def _assert_members_are_not_overridden(estimator: Estimator) -> None:
-        """Checks a subclass. Programs of tf.estimator's time replace this function in order to override."""
+        """Refuses a subclass that overrides public members.
+
+        Old programs replace this function to switch the check off.
+        """
         check_overrides(type(estimator), Estimator)
 
     @property

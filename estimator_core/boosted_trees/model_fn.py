@@ -23,12 +23,11 @@ from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.execution.current import current_execution
 from estimator_core.heads import Head
-from estimator_core.heads.base import write_summary
+from estimator_core.heads.base import write_loss_summaries
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.arguments import checked_features
 from estimator_core.spec.estimator_spec import EstimatorSpec
-from estimator_core.spec.keys import MetricKeys
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 
@@ -68,8 +67,7 @@ def boosted_trees_model_fn(
             _start(head, settings, _num_threads(config)),
         )
         loss_value = tf.identity(hook.loss, name="loss")
-        suffix = f"/{head.summary_name}" if head.summary_name else ""
-        write_summary(f"{MetricKeys.LOSS}{suffix}", loss_value)
+        write_loss_summaries(loss_value, tag_of=head.summary_tag)
         count = tf1.train.get_global_step().assign_add(1)
         return EstimatorSpec(mode, loss=loss_value, train_op=count.op, training_hooks=[hook])
 

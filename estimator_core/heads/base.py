@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import abc
-import contextlib
-import contextvars
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +16,7 @@ from estimator_core.heads.train_op import head_train_op
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
+from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 
 
@@ -175,48 +174,61 @@ class Head(abc.ABC):
         """
         if mode not in ModeKeys.ALL:
             raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
+        arguments: dict[str, Any] = {
+            "features": features,
+            "mode": mode,
+            "logits": logits,
+            "labels": labels,
+            "optimizer": optimizer,
+            "trainable_variables": trainable_variables,
+            "train_op_fn": train_op_fn,
+            "update_ops": update_ops,
+            "regularization_losses": regularization_losses,
+        }
         spec_fn = getattr(self, "_create_tpu_estimator_spec", None)
-        if spec_fn is not None:  # tf.estimator called this method of a subclass
-            spec = spec_fn(
-                features=features,
-                mode=mode,
-                logits=logits,
-                labels=labels,
-                optimizer=optimizer,
-                trainable_variables=trainable_variables,
-                train_op_fn=train_op_fn,
-                update_ops=update_ops,
-                regularization_losses=regularization_losses,
-            )
-            return spec.as_estimator_spec()
+        # tf.estimator called this method of a subclass; `installation` gives our heads one as well.
+        if spec_fn is None or getattr(spec_fn, "is_provided", False):
+            return self._own_spec(**arguments)
+        return spec_fn(**arguments).as_estimator_spec()
+
+    def _own_spec(
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        trainable_variables: Sequence[Any] | None = None,
+        train_op_fn: Callable[[Any], Any] | None = None,
+        update_ops: Sequence[Any] | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+        with_metric_fn: bool = False,
+    ) -> EstimatorSpec:
+        """Returns the `EstimatorSpec` of this class, whatever a subclass makes; see `create_estimator_spec`.
+
+        With `with_metric_fn`, the metrics of EVAL are a `MetricFn`, which is not called yet.
+        """
         with tf.name_scope(self.name or "head"):
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
                 return EstimatorSpec(
                     mode, predictions=predictions, export_outputs=self.export_outputs(predictions)
                 )
-            with _noted_parts() as parts:
-                loss = self.loss(
-                    labels=labels,
-                    logits=logits,
-                    features=features,
-                    mode=mode,
-                    regularization_losses=regularization_losses,
-                )
+            loss, parts = self._loss_and_parts(
+                labels, logits, features, mode, regularization_losses
+            )
             if mode == ModeKeys.EVAL:
-                eval_metrics = self.update_metrics(
-                    self.metrics(regularization_losses=regularization_losses),
-                    features=features,
-                    logits=logits,
-                    labels=labels,
-                    mode=mode,
-                    regularization_losses=regularization_losses,
-                )
-                metric_ops = {key: as_metric_op(metric) for key, metric in eval_metrics.items()}
+                tensors = {"features": features, "logits": logits, "labels": labels}
+                if regularization_losses:
+                    tensors["regularization_losses"] = list(regularization_losses)
+                metric_fn = MetricFn(self._metric_ops_of, tensors)
                 if self.loss_reduction not in LossReduction.MEANS:
                     loss = current_execution().whole_sum(loss)
                 return EstimatorSpec(
-                    mode, predictions=predictions, loss=loss, eval_metric_ops=metric_ops
+                    mode,
+                    predictions=predictions,
+                    loss=loss,
+                    eval_metric_ops=metric_fn if with_metric_fn else metric_fn(),
                 )
         for name, part in parts.items():
             write_summary(f"{MetricKeys.LOSS}/{name}", part)
@@ -224,7 +236,7 @@ class Head(abc.ABC):
             # the slots in its checkpoints are below "training_<number of heads>".
             with tf.name_scope(""), tf.name_scope("training"):
                 pass
-        write_loss_summaries(loss, regularization_losses, self._summary_tag)
+        write_loss_summaries(loss, regularization_losses, self.summary_tag)
         train_op = head_train_op(
             loss,
             self.loss_reduction,
@@ -236,11 +248,47 @@ class Head(abc.ABC):
         )
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
+    def _loss_and_parts(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any,
+        mode: str,
+        regularization_losses: Sequence[Any] | None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Returns the loss, and its parts by name: each gets the summary "loss/<name>" in TRAIN."""
+        loss = self.loss(
+            labels=labels,
+            logits=logits,
+            features=features,
+            mode=mode,
+            regularization_losses=regularization_losses,
+        )
+        return loss, {}
+
+    def _metric_ops_of(
+        self,
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
+        """Returns the metrics of a batch in the form of `EstimatorSpec.eval_metric_ops`."""
+        eval_metrics = self.update_metrics(
+            self.metrics(regularization_losses=regularization_losses),
+            features=features,
+            logits=logits,
+            labels=labels,
+            mode=ModeKeys.EVAL,
+            regularization_losses=regularization_losses,
+        )
+        return {key: as_metric_op(metric) for key, metric in eval_metrics.items()}
+
     def _with_name(self, key: str) -> str:
         """Returns a metric key of this head."""
         return f"{key}/{self.name}" if self.name else key
 
-    def _summary_tag(self, key: str) -> str:
+    def summary_tag(self, key: str) -> str:
         """Returns the tag of a loss summary of this head."""
         return f"{key}/{self.summary_name}" if self.summary_name else key
 
@@ -262,29 +310,6 @@ def write_loss_summaries(
     if regularization_losses:
         total = tf.add_n(list(regularization_losses))
         write_summary(tag_of(MetricKeys.LOSS_REGULARIZATION), total)
-
-
-_parts: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
-    "_parts", default=None
-)
-
-
-@contextlib.contextmanager
-def _noted_parts() -> Iterator[dict[str, Any]]:
-    """Collects the parts that a `Head.loss` called within the context notes."""
-    parts: dict[str, Any] = {}
-    token = _parts.set(parts)
-    try:
-        yield parts
-    finally:
-        _parts.reset(token)
-
-
-def note_parts(losses: Mapping[str, Any]) -> None:
-    """Notes the parts of a loss by name: while a spec is made, each gets the summary "loss/<name>"."""
-    noted = _parts.get()
-    if noted is not None:
-        noted.update(losses)
 
 
 def write_summary(tag: str, value: Any) -> None:

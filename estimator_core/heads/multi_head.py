@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import Head, note_parts
+from estimator_core.heads.base import Head
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
@@ -92,7 +92,24 @@ class MultiHead(Head):
         "loss/<name>".
         """
         losses = self._losses(labels, logits, features, mode)
-        note_parts(losses)
+        return self._merged(losses, regularization_losses)
+
+    def _loss_and_parts(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any,
+        mode: str,
+        regularization_losses: Sequence[Any] | None,
+    ) -> tuple[Any, dict[str, Any]]:
+        if type(self).loss is not MultiHead.loss:  # a subclass's own, which may have no such parts
+            return super()._loss_and_parts(labels, logits, features, mode, regularization_losses)
+        losses = self._losses(labels, logits, features, mode)
+        return self._merged(losses, regularization_losses), losses
+
+    def _merged(
+        self, losses: Mapping[str, Any], regularization_losses: Sequence[Any] | None
+    ) -> tf.Tensor:
         with tf.name_scope("merge_losses"):
             weighted = [
                 loss * weight

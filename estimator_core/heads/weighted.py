@@ -122,7 +122,7 @@ class WeightedHead(Head):
         regularization_losses: Sequence[Any] | None = None,
     ) -> tf.Tensor:
         """Returns the scalar training loss of processed labels."""
-        losses = self.losses_of_processed(labels, logits, features)
+        losses = self.unreduced_losses(labels, logits, features)
         weights = self.example_weights(features, losses)
         return reduce_loss(losses, weights, self._loss_reduction, regularization_losses)
 
@@ -131,7 +131,7 @@ class WeightedHead(Head):
         """True if the loss is the head's own, False if it is a `loss_fn`."""
         return self._loss_fn is None
 
-    def losses_of_processed(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
+    def unreduced_losses(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
         """Returns the losses of processed labels, `[batch_size, loss_dimension]`, before any weights."""
         if self._loss_fn is None:
             return self.own_loss(labels, logits)
@@ -160,13 +160,13 @@ class WeightedHead(Head):
         del mode
         logits = checked_logits(logits, self.logits_dimension)
         labels = self.processed_labels(labels, logits)
-        losses = self.losses_of_processed(labels, logits, features)
+        losses = self.unreduced_losses(labels, logits, features)
         weights = self.example_weights(features, losses)
         values = self.metric_values(labels, logits)
         total = tf.add_n(list(regularization_losses)) if regularization_losses else None
-        return self.with_batch(eval_metrics, values, losses, weights, total)
+        return self.update_with_batch(eval_metrics, values, losses, weights, total)
 
-    def with_batch(
+    def update_with_batch(
         self,
         eval_metrics: dict[str, Any],
         values: Iterable[tuple[Any, ...]],

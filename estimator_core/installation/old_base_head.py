@@ -139,13 +139,14 @@ def validate_trainable_variables(trainable_variables: Any = None) -> None:
         )
 
 
-def validate_n_classes(n_classes: int) -> int:
-    """Returns a number of classes above 2.
+def validate_n_classes(n_classes: Any) -> Any:
+    """Returns a number of classes above 2, or a tensor of one.
 
     Raises:
-        ValueError: It is not above 2.
+        ValueError: It is not above 2, or a tensor without a known value.
     """
-    if n_classes is None or n_classes <= 2:
+    number = checks.static_n_classes(n_classes)
+    if number is None or number <= 2:
         raise ValueError(f"n_classes must be > 2. Received: n_classes={n_classes}")
     return n_classes
 
@@ -249,6 +250,6 @@ def create_estimator_spec_summary(
 
 
 def _append_update_ops(train_op: Any) -> Any:
-    """Returns an op that runs `train_op` and then the graph's `UPDATE_OPS`."""
+    """Returns an op that runs both `train_op` and the graph's `UPDATE_OPS`."""
     update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
     return tf.group(train_op, *update_ops) if update_ops else train_op

@@ -53,7 +53,10 @@ class LossSpec(NamedTuple):
 
 
 class _Head:
-    """Base of heads, for a subclass with a `name`, `logits_dimension`, `create_loss` and a spec."""
+    """Base class of TensorFlow 1's heads.
+
+    A subclass defines `name`, `logits_dimension`, `create_loss` and one of the two methods that make a spec.
+    """
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
         """Returns the losses of a batch."""
@@ -100,16 +103,16 @@ class _Head:
         )
 
 
-# They take the arguments of 2.15's heads, not of ours.
-class _CannedHead(_Head, WeightedHead):  # type: ignore[misc]
-    """The methods of 2.15's heads, over those of ours."""
+# mypy: the arguments are those of 2.15's heads.
+class _OldWeightedHead(_Head, WeightedHead):  # type: ignore[misc]
+    """Gives our weighted heads the methods of 2.15's."""
 
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
         """Returns the losses of a batch."""
         del mode
         logits = checked_logits(logits, self.logits_dimension)
         labels = self.processed_labels(labels, logits)
-        losses = self.losses_of_processed(labels, logits, features)
+        losses = self.unreduced_losses(labels, logits, features)
         weights = self.example_weights(features, losses)
         if self.loss_reduction == _NONE:
             return LossSpec(losses * weights, losses, weights, labels)
@@ -183,7 +186,7 @@ class _CannedHead(_Head, WeightedHead):  # type: ignore[misc]
         regularization_loss: Any,
     ) -> dict[str, Any]:
         losses = None if regularization_loss is None else [regularization_loss]
-        found = self.with_batch(
+        found = self.update_with_batch(
             self.metrics(losses), values, unreduced_loss, weights, regularization_loss
         )
         return {key: as_metric_op(metric) for key, metric in found.items()}
@@ -193,7 +196,7 @@ def _scalar(loss_reduction: str) -> str:
     return LossReduction.WEIGHTED_SUM if loss_reduction == _NONE else loss_reduction
 
 
-class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_CannedHead, CannedBinaryClassHead):  # type: ignore[misc]
+class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_OldWeightedHead, CannedBinaryClassHead):  # type: ignore[misc]
     """Two classes, one logit."""
 
     def __init__(
@@ -235,7 +238,7 @@ class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_CannedHead, CannedBinaryCl
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
 
 
-class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHead):  # type: ignore[misc]
+class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_OldWeightedHead, CannedMultiClassHead):  # type: ignore[misc]
     """Three or more classes, with a logit for each."""
 
     def __init__(
@@ -252,6 +255,7 @@ class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHe
         )
         self._loss_reduction = loss_reduction
 
+    # for subclasses; 2.15's heads have it
     def _label_ids(self, labels: Any) -> tf.Tensor:
         return checked_class_ids(tf.convert_to_tensor(labels), self._n_classes, self._vocabulary)
 
@@ -275,7 +279,7 @@ class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_CannedHead, CannedMultiClassHe
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
 
 
-class _RegressionHeadWithMeanSquaredErrorLoss(_CannedHead, CannedRegressionHead):  # type: ignore[misc]
+class _RegressionHeadWithMeanSquaredErrorLoss(_OldWeightedHead, CannedRegressionHead):  # type: ignore[misc]
     """Labels are real numbers."""
 
     def __init__(
@@ -291,6 +295,7 @@ class _RegressionHeadWithMeanSquaredErrorLoss(_CannedHead, CannedRegressionHead)
             label_dimension, weight_column, _scalar(loss_reduction), loss_fn, inverse_link_fn, name
         )
         self._loss_reduction = loss_reduction
+        # for subclasses; 2.15's heads have it
         self._logits_dimension = self._label_dimension
 
     def _metric_arguments(
@@ -316,10 +321,10 @@ class _RegressionHeadWithMeanSquaredErrorLoss(_CannedHead, CannedRegressionHead)
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
 
 
-def _factory(kind: type[_CannedHead]) -> Callable[..., _CannedHead]:
+def _factory(kind: type[_OldWeightedHead]) -> Callable[..., _OldWeightedHead]:
     """Returns a function that makes a head, and refuses a loss reduction that gives no scalar."""
 
-    def make_head(*args: Any, **kwargs: Any) -> _CannedHead:
+    def make_head(*args: Any, **kwargs: Any) -> _OldWeightedHead:
         head = kind(*args, **kwargs)
         check_loss_reduction(head.loss_reduction)
         return head
@@ -343,7 +348,7 @@ def _regression_head(
     loss_fn: Callable[..., Any] | None = None,
     inverse_link_fn: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> _CannedHead:
+) -> _OldWeightedHead:
     check_loss_reduction(loss_reduction)
     return _RegressionHeadWithMeanSquaredErrorLoss(
         label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name

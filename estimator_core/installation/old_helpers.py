@@ -67,8 +67,7 @@ def get_optimizer_instance_v2(opt: Any, learning_rate: float | None = None) -> A
     """Returns an optimizer like the `optimizer` of TensorFlow 2's Estimators.
 
     Raises:
-        ValueError: An unknown name.
-        TypeError: `opt` is not an optimizer.
+        ValueError: An unknown name, or `opt` is not an optimizer.
     """
     return get_optimizer(opt, learning_rate)
 

@@ -329,7 +329,7 @@ _OWN_LISTENER = (
     "a CheckpointSaverListener in TrainSpec(saving_listeners=...), and EvalSpec's intervals"
 )
 
-# For what is not here, by the path below a root: what to use.
+# Advice for missing names, by their path below a root.
 INSTEAD = {
     "canned.boosted_trees._bt_model_fn": "BoostedTreesEstimator",
     "canned.boosted_trees_utils": "estimator_core's BoostedTreesClassifier and its explanations",

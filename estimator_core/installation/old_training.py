@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from estimator_core import cluster, tf1
@@ -14,7 +14,7 @@ from estimator_core.spec.types import Hook
 from estimator_core.training.continuous_evaluation import evaluate_continuously
 from estimator_core.training.evaluator import Evaluation, Evaluator
 from estimator_core.training.in_turns import train_and_evaluate_in_turns
-from estimator_core.training.specs import EvalSpec, TrainSpec
+from estimator_core.training.specs import EvalSpec, TrainSpec, check_every_n_steps
 from estimator_core.training.train_and_evaluate import check_arguments, run
 
 CHIEF = cluster.CHIEF
@@ -195,11 +195,51 @@ class _TrainingExecutor:
         """Runs this task's part; returns the result of `train_and_evaluate`."""
         return run(self._estimator, self._all_of_train_spec, self._eval_spec, self._evaluator())
 
-    # The part of a task is that of its type, whatever the name.
-    run_chief = run_master = run_ps = run_worker = run
+    def run_chief(self) -> Any:
+        """Runs the part of a chief: trains. Without a cluster, this process is the chief."""
+        return self._run_part(cluster.CHIEF, self._train)
+
+    def run_worker(self) -> Any:
+        """Runs the part of a worker: trains. Without a cluster, this process is the only one."""
+        return self._run_part(cluster.WORKER, self._train)
+
+    def run_master(self) -> Any:
+        """Runs the part of a master: trains and evaluates."""
+        return self._run_part(cluster.MASTER, self.run_local)
+
+    def run_ps(self) -> Any:
+        """Runs the part of a parameter server of a cluster; does not return."""
+        return self._run_part(cluster.PS, None)
+
+    def _run_part(self, task_type: str, run_alone: Callable[[], Any] | None) -> Any:
+        """Runs the part of a task, or without a cluster calls `run_alone`.
+
+        Raises:
+            ValueError: This is another task of the cluster, or the part needs a cluster.
+        """
+        config = self._estimator.config
+        if config.is_in_cluster and config.task_type == task_type:
+            return self.run()
+        if config.is_in_cluster or run_alone is None:
+            this = f"type {config.task_type!r}" if config.is_in_cluster else "no cluster"
+            raise ValueError(
+                f"run_{task_type}() runs the part of a task of type {task_type!r} of a cluster; run() runs "
+                f"the part of any task. Received: {this} in TF_CONFIG"
+            )
+        return run_alone()
+
+    def _train(self) -> None:
+        spec = self._all_of_train_spec
+        self._estimator.train(
+            spec.input_fn,
+            hooks=spec.hooks,
+            max_steps=spec.max_steps,
+            saving_listeners=spec.saving_listeners,
+        )
 
     def run_local(self) -> Any:
         """Trains and evaluates on one machine."""
+        check_every_n_steps(self._eval_spec, self._estimator.config)
         return train_and_evaluate_in_turns(
             self._estimator,
             self._all_of_train_spec,
@@ -209,6 +249,7 @@ class _TrainingExecutor:
 
     def run_evaluator(self) -> Any:
         """Evaluates checkpoints until the last step's."""
+        check_every_n_steps(self._eval_spec, self._estimator.config)
         return evaluate_continuously(
             self._estimator,
             self._eval_spec,

@@ -69,6 +69,8 @@ def tracking_tf_variables(keras_object: Any, found: dict[int, Any] | None = None
     if isinstance(keras_object, keras.Variable):
         found[id(keras_object)] = keras_object.value
         return keras_object.value
+    if isinstance(keras_object, tf.Variable):
+        return keras_object
     node = found[id(keras_object)] = tf.__internal__.tracking.AutoTrackable()
     for name, child in keras_object._trackable_children().items():  # noqa: SLF001
         node._track_trackable(tracking_tf_variables(child, found), name)  # noqa: SLF001

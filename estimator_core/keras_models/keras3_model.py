@@ -93,19 +93,17 @@ class Keras3Model(GraphModel):
         self, features: Any, labels: Any, mode: str, params: Any, config: Any
     ) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
-        del params
+        del params, config
         features, labels = model_inputs.as_tensors((features, labels))
         with side_effects.collected_side_effects((features, labels)) as effects:
-            spec, kept = self._spec(features, labels, mode, config)
+            spec, kept = self._spec(features, labels, mode)
         # All other variables are those of metrics.
         graph_variables.make_local(
             variable for variable in effects.variables if not any(variable is k for k in kept)
         )
         return spec
 
-    def _spec(
-        self, features: Any, labels: Any, mode: str, config: Any
-    ) -> tuple[EstimatorSpec, list[Any]]:
+    def _spec(self, features: Any, labels: Any, mode: str) -> tuple[EstimatorSpec, list[Any]]:
         """Returns the spec of a copy of the model, and the variables that belong in checkpoints."""
         features, sample_weights = model_inputs.split_sample_weights(features)
         inputs = self._inputs(features)

@@ -274,9 +274,8 @@ def unroll(
     states = [tf.zeros([tf.shape(mask)[0], cell.units]) for _ in range(cell.num_states)]
 
     def body(step: tf.Tensor, states: list[tf.Tensor], outputs: Any) -> tuple[Any, ...]:
-        is_valid = mask[
-            :, step, tf.newaxis
-        ]  # no transpose: TensorFlow logs an error for one of bool
+        # No transpose: TensorFlow logs an error for one of bool.
+        is_valid = mask[:, step, tf.newaxis]
         new = cell.step(projected.read(step), states)
         states = [
             tf.ensure_shape(tf.where(is_valid, after, before), before.shape)

@@ -49,7 +49,7 @@ def check_overrides(subclass: type, base: type) -> None:
     if overridden:
         raise ValueError(
             f"Subclasses of Estimator cannot override members of Estimator. {subclass} does override "
-            f"{overridden}: give yours another name, and let it call the Estimator's."
+            f"{overridden}: rename your method, and call the Estimator's from it."
         )
 
 

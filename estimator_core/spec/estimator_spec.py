@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.spec.arguments import checked_instances
-from estimator_core.spec.export_outputs import ExportOutput, PredictOutput, of_this_package
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput, as_our_output
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 
@@ -183,7 +183,7 @@ def _checked_export_outputs(
         return None
     if not isinstance(export_outputs, Mapping):
         raise TypeError(f"export_outputs must be a dict. Received: {export_outputs!r}")
-    outputs = {name: of_this_package(output) for name, output in export_outputs.items()}
+    outputs = {name: as_our_output(output) for name, output in export_outputs.items()}
     for name, output in outputs.items():
         if not isinstance(output, ExportOutput):
             raise TypeError(

@@ -251,7 +251,7 @@ def _is_dense(value: Any) -> bool:
     return not is_composite and (tf.is_tensor(value) or isinstance(value, tf.Variable))
 
 
-def of_this_package(output: Any) -> Any:
+def as_our_output(output: Any) -> Any:
     """Returns an output of TensorFlow's own classes, which `tf.estimator.export` offered, as one of ours.
 
     Any other output is returned as it is.

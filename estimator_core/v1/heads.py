@@ -61,7 +61,7 @@ class _CannedHead(WeightedHead):
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):
                 labels = self.processed_labels(labels, logits)
-                losses = self.losses_of_processed(labels, logits, features)
+                losses = self.unreduced_losses(labels, logits, features)
                 weights = self.example_weights(features, losses)
                 mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
             write_summary(self._with_name(MetricKeys.LOSS_MEAN), mean)

@@ -77,4 +77,5 @@ def input_layer_partitioner_or_default(partitioner: Any, config: Any) -> Callabl
 
 
 def _num_ps_replicas(config: Any) -> int:
-    return config.num_ps_replicas if isinstance(config, RunConfig) else 0  # Estimator checks it
+    # Estimator refuses any other type later
+    return config.num_ps_replicas if isinstance(config, RunConfig) else 0

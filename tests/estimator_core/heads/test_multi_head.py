@@ -213,3 +213,18 @@ def test_labels_and_logits_that_can_not_work():
         run(lambda: head.predictions({"sold": tf.constant(LOGITS[:, 1:])}))
     with pytest.raises(ValueError, match="last dimension should be 2"):
         run(lambda: head.predictions(tf.constant([[1.0, 2.0, 3.0]])))
+
+
+def test_a_subclass_trains_with_its_own_loss():
+    class Doubled(est.MultiHead):
+        def loss(self, *args, **kwargs):
+            return 2.0 * super().loss(*args, **kwargs)
+
+    with tf.Graph().as_default(), tf1.Session() as session:
+        heads = [est.RegressionHead(name="price")]
+        labels = {"price": tf.constant([[1.0], [3.0]])}
+        spec = Doubled(heads).create_estimator_spec(
+            {}, "train", tf.zeros([2, 1]), labels, train_op_fn=tf.identity
+        )
+        # (1 + 9) / 2, twice.
+        assert session.run(spec.loss) == 10.0

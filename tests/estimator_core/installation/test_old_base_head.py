@@ -217,3 +217,43 @@ def test_a_head_that_makes_a_spec_of_its_own():
     assert metrics["loss"] < 3 * np.log(3)  # the loss of three examples before training
     prediction = next(iter(classifier.predict(input_fn)))
     assert prediction["all_classes"].tolist() == [b"a", b"b", b"c"]
+
+
+def test_a_number_of_classes_may_be_a_tensor(session):
+    three = tf.constant(3)
+    assert base_head.validate_n_classes(three) is three
+    with pytest.raises(ValueError, match="n_classes=2"):
+        base_head.validate_n_classes(2)
+    with pytest.raises(ValueError, match="must be > 2"):
+        base_head.validate_n_classes(tf.constant(2))
+
+
+def test_a_head_may_change_the_spec_of_its_base(session):
+    provide_attributes()
+
+    class Mine(estimator_core.BinaryClassHead):
+        def _create_tpu_estimator_spec(self, features, mode, logits, **others):
+            spec = super()._create_tpu_estimator_spec(features, mode, logits, **others)
+            return spec._replace(predictions={"mine": spec.predictions["logits"]})
+
+    features = {"w": tf.constant([[1.0], [3.0]])}
+    batch = {"labels": tf.constant([[0], [1]]), "regularization_losses": [tf.constant(0.5)]}
+    logits = tf.constant([[1.0], [2.0]])
+    found = {}
+    for kind in (estimator_core.BinaryClassHead, Mine):
+        head = kind(weight_column="w")
+        spec = head.create_estimator_spec(features, "eval", logits, **batch)
+        session.run(tf1.local_variables_initializer())
+        session.run([update for _, update in spec.eval_metric_ops.values()])
+        values = {key: value for key, (value, _) in spec.eval_metric_ops.items()}
+        found[kind] = session.run({"loss": spec.loss, **values})
+    assert list(spec.predictions) == ["mine"]
+    assert found[Mine] == found[estimator_core.BinaryClassHead]
+    # (1 * log(1 + e) + 3 * log(1 + 1 / e ** 2)) / 2 + 0.5 and / 4 without the regularization.
+    assert found[Mine]["loss"] == pytest.approx(1.34702, rel=1e-4)
+    assert found[Mine]["average_loss"] == pytest.approx(0.42351, rel=1e-4)
+    for mode in ("train", "infer"):
+        arguments = {**batch, "train_op_fn": tf.identity} if mode == "train" else {}
+        assert list(
+            head.create_estimator_spec(features, mode, logits, **arguments).predictions
+        ) == ["mine"]

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core
-from estimator_core.installation import old_heads, old_model_fns
+from estimator_core.installation import old_head_attributes, old_heads, old_model_fns
 
 tf1 = tf.compat.v1
 COLUMNS = (tf.feature_column.numeric_column("x"),)
@@ -85,10 +85,9 @@ def test_on_a_tpu_variables_are_whole_and_the_spec_is_one_of_tpus():
         features, labels = {"x": tf.constant(X)}, tf.constant(Y)
         spec = old_model_fns._dnn_model_fn(features, labels, "train", head, **arguments)
         names = [variable.op.name for variable in tf1.trainable_variables()]
+        multi_head = estimator_core.MultiHead([estimator_core.RegressionHead(name="a")])
         with pytest.raises(ValueError, match="to_tpu_estimator"):
-            old_model_fns.dnn_model_fn_v2(
-                features, labels, "train", estimator_core.RegressionHead(), **arguments
-            )
+            old_model_fns.dnn_model_fn_v2(features, labels, "train", multi_head, **arguments)
     assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
     assert names == [
         "dnn/hiddenlayer_0/kernel",
@@ -113,3 +112,20 @@ def test_a_builder_of_logits_without_batch_norm():
     logit_fn = old_model_fns._dnn_logit_fn_builder(2, [3], COLUMNS, tf.nn.relu, None, None)
     with tf.Graph().as_default():
         assert logit_fn(features={"x": tf.constant(X)}, mode="train").shape == [4, 2]
+
+
+def test_a_head_of_tensorflow_2_makes_a_spec_of_tpus():
+    old_head_attributes.provide_attributes()
+    with tf.Graph().as_default():
+        tf1.train.get_or_create_global_step()
+        spec = old_model_fns.dnn_model_fn_v2(
+            {"x": tf.constant(X)},
+            tf.constant(Y),
+            "eval",
+            estimator_core.BinaryClassHead(),
+            [2],
+            COLUMNS,
+            use_tpu=True,
+        )
+        assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
+        assert "auc" in spec.as_estimator_spec().eval_metric_ops

@@ -1,5 +1,6 @@
 """The expected values and types of errors are those of tf.estimator 2.15."""
 
+import json
 import logging
 
 import pytest
@@ -126,5 +127,33 @@ def test_a_method_that_nothing_calls_is_named(caplog):
             def _start_std_server(self, config):
                 pass
 
-    assert Mine.run_worker is old_training._TrainingExecutor.run
     assert "Mine defines _start_std_server, which" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["run_chief", "run_worker"])
+def test_a_chief_or_worker_without_a_cluster_only_trains(tmp_path, name):
+    listener = Listener(1)
+    given = executor(tmp_path, listener)
+    assert getattr(given, name)() is None
+    assert given.estimator.get_variable_value("global_step") == 4
+    assert listener.results == []
+
+
+def test_a_part_of_another_task_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="no cluster"):
+        executor(tmp_path, None).run_ps()
+    cluster = {"chief": ["localhost:1"]}
+    config = {"cluster": cluster, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    given = executor(tmp_path, Listener(1))
+    with pytest.raises(ValueError, match=r"run_worker.*Received: type 'chief'"):
+        given.run_worker()
+    assert given.run_chief() is None
+    assert given.estimator.get_variable_value("global_step") == 4
+
+
+@pytest.mark.parametrize("name", ["run", "run_local", "run_master", "run_evaluator"])
+def test_each_evaluation_needs_a_checkpoint(tmp_path, name):
+    given = executor(tmp_path, None, train_steps=2, every_n_steps=3)
+    with pytest.raises(ValueError, match="every_n_steps"):
+        getattr(given, name)()

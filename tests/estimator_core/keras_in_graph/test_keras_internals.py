@@ -146,3 +146,21 @@ def test_a_legacy_optimizer_takes_another_strategy():
         variable = tf.Variable(1.0)
     legacy.apply_gradients([(tf.constant(1.0), variable)])
     assert variable.numpy() == 0.5
+
+
+def test_a_layers_own_tf_variable_stays_in_checkpoints(tmp_path):
+    class Layer(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.raw = tf.Variable(2.0)
+
+    layer = Layer()
+    paths = {}
+    for name, node in (
+        ("plain", layer),
+        ("tracked", keras_internals.tracking_tf_variables(layer)),
+    ):
+        prefix = tf.train.Checkpoint(model=node).write(str(tmp_path / name))
+        paths[name] = [path for path, _ in tf.train.list_variables(prefix)]
+    assert "model/raw/.ATTRIBUTES/VARIABLE_VALUE" in paths["plain"]
+    assert paths["tracked"] == paths["plain"]
