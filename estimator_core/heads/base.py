@@ -202,6 +202,7 @@ class Head(abc.ABC):
         train_op_fn: Callable[[Any], Any] | None = None,
         update_ops: Sequence[Any] | None = None,
         regularization_losses: Sequence[Any] | None = None,
+        *,
         with_metric_fn: bool = False,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of this class, whatever a subclass makes; see `create_estimator_spec`.

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.execution.shards.updates import is_handle, updated_by
+from estimator_core.execution.shards.updates import called_functions, is_handle, updated_by
 
 _LIBRARIES = ("estimator_core.", "keras.", "tensorflow.", "tf_keras.")
 
@@ -72,7 +72,8 @@ def updates_of(variable: Any) -> set[tf.Operation]:
     names = {handles[0].name}
     for handle in handles:
         for user in handle.consumers():
-            if handle.name in {updated.name for updated in updated_by(user)}:
+            functions = called_functions([user])
+            if handle.name in {updated.name for updated in updated_by(user, functions)}:
                 updates.add(user)
             passed_on = [
                 each for each in user.outputs if is_handle(each) and each.name not in names
