@@ -103,7 +103,7 @@ class _Head:
         )
 
 
-# mypy: the arguments are those of 2.15's heads.
+# For mypy: the arguments are those of 2.15's heads.
 class _OldWeightedHead(_Head, WeightedHead):  # type: ignore[misc]
     """Gives our weighted heads the methods of 2.15's."""
 
