@@ -44,7 +44,7 @@ def _create_tpu_estimator_spec(
     head: WeightedHead, features: Any, mode: str, logits: Any, *args: Any, **kwargs: Any
 ) -> TPUEstimatorSpec:
     """Returns the head's spec as one of TPUs; the other arguments are those of `create_estimator_spec`."""
-    make_spec = head._own_spec  # noqa: SLF001
+    make_spec: Any = head._own_spec  # noqa: SLF001
     spec = make_spec(features, mode, logits, *args, with_metric_fn=True, **kwargs)
     metrics = spec.eval_metric_ops
     return TPUEstimatorSpec(
