@@ -13,12 +13,15 @@ _FEATURES, _SAMPLE_WEIGHTS = "features", "sample_weights"
 
 def as_tensors(batch: Any) -> Any:
     """Returns features, labels or both with tensors in place of the NumPy arrays in them."""
+    if not any(map(_is_numpy, tf.nest.flatten(batch))):
+        return batch
     return tf.nest.map_structure(
-        lambda each: (
-            tf.convert_to_tensor(each) if isinstance(each, (np.ndarray, np.generic)) else each
-        ),
-        batch,
+        lambda each: tf.convert_to_tensor(each) if _is_numpy(each) else each, batch
     )
+
+
+def _is_numpy(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic))
 
 
 def split_sample_weights(features: Any) -> tuple[Any, Any]:

@@ -91,7 +91,7 @@ def call_model_fn(
     if not isinstance(spec, EstimatorSpec):
         raise ValueError(f"model_fn should return an EstimatorSpec. Received: {spec!r}")
     if spec.mode != mode:  # a model_fn without the argument can't know it
-        spec = spec._replace(mode=mode)
+        spec = EstimatorSpec(**{**spec._asdict(), "mode": mode})  # _replace keeps the mode
     return spec
 
 
