@@ -27,7 +27,8 @@ MEASURE_OF_TIME = re.compile("(global_step/sec|examples/sec|fraction_of_32_full)
 # next one comes, where an export is in the end, and why a session call does not make many steps.
 LOGGED_BY_ONE = re.compile(
     "Not using Distribute Coordinator|_TPUContext|Loading best metric|Next evaluation"
-    "|SavedModel written to.*TIME$|(Training steps are run|Batches are evaluated) one by one|One (step|batch) in a session call"
+    "|SavedModel written to.*TIME$|(Training steps are run|Batches are evaluated) one by one"
+    "|One (step|batch) in a session call"
 )
 WORDED_OTHERWISE = re.compile(
     r"(Using config|Warm-starting with \w+|Signatures EXCLUDED|'\w+' : \w+ signatures).*", re.DOTALL
