@@ -67,8 +67,8 @@ def test_copies_have_digests_of_their_own(tmp_path: Path) -> None:
     assert b"".join(train).count(b"ab") > 20  # they are mixed
 
 
-def test_more_rows_than_a_pack_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_files, "_PACK_BYTES", 50)
+def test_more_rows_than_a_chunk_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_files, "_CHUNK_BYTES", 50)
     rows = [b"row %d" % (number % 70) for number in range(200)]
     found = write(tmp_path, rows, num_files=2)
     assert sorted(row for split in found.values() for file in split for row in file) == sorted(rows)
