@@ -144,7 +144,7 @@ def test_what_is_repeated_by_its_number_changes_nothing(root):
     ]
 
 
-@pytest.mark.parametrize("name", ["own", "local_kubeflow"])
+@pytest.mark.parametrize("name", ["writing", "local_kubeflow"])
 def test_a_rollback_does_not_come_between_a_run(root, name):
     with (
         getattr(Root(root).lock, name).held(),

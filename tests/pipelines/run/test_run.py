@@ -199,7 +199,7 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
     assert not any("--resume" in line for line in shown)
 
 
-@pytest.mark.parametrize("name", ["own", "local_kubeflow"])
+@pytest.mark.parametrize("name", ["writing", "local_kubeflow"])
 def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     with (
         getattr(Root(tmp_path / "root").lock, name).held(),
@@ -209,7 +209,7 @@ def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     assert read_runs(Root(tmp_path / "root")) == []
 
 
-@pytest.mark.parametrize("name", ["own", "local_kubeflow"])
+@pytest.mark.parametrize("name", ["writing", "local_kubeflow"])
 def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display, name):
     root = tmp_path / "root"
     request = RunRequest(root=Root(root), data=str(tmp_path / "nothing.csv"), label="y")
