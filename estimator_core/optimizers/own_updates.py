@@ -71,8 +71,9 @@ def updates_of(variable: Any) -> set[tf.Operation]:
     handles = [variable.op.outputs[0]]
     names = {handles[0].name}
     for handle in handles:
-        for user in handle.consumers():
-            functions = called_functions([user])
+        users = handle.consumers()
+        functions = called_functions(users)
+        for user in users:
             if handle.name in {updated.name for updated in updated_by(user, functions)}:
                 updates.add(user)
             passed_on = [
