@@ -1,7 +1,7 @@
 """The command `estimator-pipelines`; `python -m estimator_pipelines` is the same.
 
-Many a project has a folder `pipelines` or `components` of its own, and Python may find that one first. A module
-of this name finds ours beside itself.
+Many projects have a folder `pipelines` or `components` of their own, and Python may find that one first. This
+module has a name of its own, and finds our packages beside itself.
 """
 
 import sys

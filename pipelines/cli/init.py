@@ -45,6 +45,8 @@ def init_command(
 
     if label is not None and data is None:
         raise BadInputError(f"--label {label} is a column of --data, which is missing. Give both.")
+    if folder.is_file():
+        raise BadInputError(f"{folder} is a file. Give a folder.")
     name = _checked_name(name, folder)
     texts = _texts("project" if data is None else "own_data", name)
     _refuse_existing(folder, [*texts, *([_TRIPS] if data is None else [_CONFIG])])
