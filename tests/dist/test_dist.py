@@ -4,6 +4,7 @@ import email.message
 import hashlib
 import importlib.util
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ _spec = importlib.util.spec_from_file_location("dist_check", ROOT / "scripts/dis
 check = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(check)
 
+VERSION = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)[1]
 UV = ROOT / ".uv" / "bin" / "uv"
 
 
@@ -74,8 +76,8 @@ def test_the_wheel_and_the_sdist_are_complete_and_the_same_each_time(tmp_path):
         sums.append([(file.name, hashlib.sha256(file.read_bytes()).digest()) for file in files])
     assert sums[0] == sums[1]
     assert [name for name, _ in sums[0]] == [
-        "estimator_pipelines-0.1.0-py3-none-any.whl",
-        "estimator_pipelines-0.1.0.tar.gz",
+        f"estimator_pipelines-{VERSION}-py3-none-any.whl",
+        f"estimator_pipelines-{VERSION}.tar.gz",
     ]
 
 
