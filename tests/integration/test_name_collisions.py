@@ -13,7 +13,8 @@ from pipelines.examples.taxi.generate import write_csv
 
 PROJECT = Path(__file__).parents[2]
 TEMPLATE = PROJECT / "pipelines" / "examples" / "project" / "project_name.py"
-KUBEFLOW = "{image = 'not used', pipeline_root = 'minio://bucket/runs', root = '/mnt/root'}"
+IMAGE = "registry.example.com/unused:1"
+KUBEFLOW = f"{{image = '{IMAGE}', pipeline_root = 'minio://bucket/runs', root = '/mnt/root'}}"
 WAYS = {
     "in_this_process": (),
     "beam_processes_of_args": (
