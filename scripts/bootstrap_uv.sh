@@ -8,7 +8,7 @@ target=$1 uv_version=$2 ziglang_version=$3
 python3=${PYTHON3:-python3}
 part=$target.part
 
-# In /, a version manager does not apply this project's .python-version to python3.
+# In /, a version manager does not apply a .python-version of the folder to python3.
 cd /
 if ! "$python3" -m pip --version >/dev/null 2>&1; then
   echo "setup: '$python3 -m pip' does not run, and pip is needed to fetch uv." >&2
