@@ -41,8 +41,15 @@ fi
 if [ -n "$compiler" ]; then
   mkdir "$part/compiler"
   for language in cc c++; do
-    printf '#!/bin/sh\nexec "%s/ziglang/zig" %s "$@"\n' "$target" "$language" \
-      >"$part/compiler/$language"
+    cat >"$part/compiler/$language" <<WRAPPER
+#!/bin/sh
+# Debian's Python asks for -Bsymbolic-functions, which zig's linker does not know; it only makes loading faster.
+for argument do
+  shift
+  [ "\$argument" = -Wl,-Bsymbolic-functions ] || set -- "\$@" "\$argument"
+done
+exec "$target/ziglang/zig" $language "\$@"
+WRAPPER
     chmod +x "$part/compiler/$language"
   done
 fi
