@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench bench-speed docs image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix test-native lint bench bench-speed docs image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -73,6 +73,9 @@ test-spark: $(STAMP)  ## the components' Beam work on Spark, which is downloaded
 
 test-tf1: $(STAMP)  ## the comparisons with tf.estimator 2.15, after tf.compat.v1.disable_v2_behavior()
 	@TF1_BEHAVIOR=1 $(BIN)/python -m pytest -q $(IN_PARALLEL) tests/oracle
+
+test-native:  ## README's commands on TFX's own set, in a Debian 13 made by debootstrap in .native/; needs root
+	@scripts/native/test.sh .native
 
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)
