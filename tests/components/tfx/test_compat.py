@@ -6,7 +6,6 @@ import pytest
 
 from components.tfx import compat as tfx_compat
 
-
 needed = pytest.mark.skipif(not tfx_compat.is_needed(), reason="this TFDV needs no stand-in")
 
 
