@@ -64,7 +64,7 @@ def is_needed() -> bool:
 
 
 def install() -> None:
-    """Registers the stand-in if TFDV needs it, after all other finders, so that a real module wins. Idempotent."""
+    """Registers the stand-in where TFDV needs it, after all other finders: a real module wins. Idempotent."""
     if is_needed() and not any(isinstance(finder, _SqlUtilFinder) for finder in sys.meta_path):
         sys.meta_path.append(_SqlUtilFinder())
 
