@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix test-native lint bench bench-speed docs image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix test-native lint bench bench-speed docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -100,6 +100,9 @@ bench-speed: $(STAMP)  ## the part of it about the Estimator's speed: one table 
 docs: $(filter .uv/bin/uv,$(UV))  ## the documentation as a site, with the reference, into site/
 	@scripts/docs/build.sh $(UV)
 
+dist: $(STAMP)  ## the wheel and the sdist into dist/, checked, and the wheel tried in environments of its own
+	@scripts/dist/build.sh "$(UV)" "$(CURDIR)/$(BIN)/python"
+
 image:  ## the container image, with docker, podman or buildah, whichever works here
 	@PYTHON3="$(PYTHON3)" scripts/image/build.sh "$(IMAGE)" "$(IMAGE_BASE)"
 
@@ -115,7 +118,7 @@ test-report: $(STAMP)  ## the report in a real browser: needs Chromium (or CHROM
 	@$(BIN)/python -m pytest -q --timeout 1800 -m browser tests/browser
 
 clean:  ## remove what the targets above made, but not the environment
-	rm -rf build demo_data demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf build demo_data dist demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # The second call costs nothing; a change of the lock file syncs again.
 $(STAMP): uv.lock pyproject.toml | $(filter .uv/bin/uv,$(UV))

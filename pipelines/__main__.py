@@ -1,30 +1,49 @@
-"""Entry point of `python -m pipelines`."""
+"""Entry point of the command line: of `python -m pipelines`, and of `estimator-pipelines`."""
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
-
-from pipelines.terminal.signals import end_at_signals
-from pipelines.terminal.streams import checked_exit_code, use_safe_streams
 
 _OURS = ("pipelines", "components", "estimator_core")
 _EXIT_FAILED = 1
 
 
-def main() -> None:
-    """Runs the command line."""
+def main(program: str = "python -m pipelines") -> None:
+    """Runs the command line.
+
+    Args:
+      program: Command that was called, for the help.
+    """
+    _put_own_packages_first()
     # Read by TensorFlow at import, here and in child processes.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from pipelines.terminal.signals import end_at_signals
+    from pipelines.terminal.streams import checked_exit_code, use_safe_streams
+
     use_safe_streams()
     end_at_signals(has_last_line=sys.argv[1:2] == ["run"])  # before imports, which take a while
     try:
-        from pipelines.cli.app import app
+        from pipelines.cli.app import run_app
     except ModuleNotFoundError as error:
         _refuse_outside_environment(error)
     try:
-        app(prog_name="python -m pipelines")
+        run_app(program)
     except SystemExit as ending:
         sys.exit(checked_exit_code(int(ending.code or 0)))
+
+
+def _put_own_packages_first() -> None:
+    """Moves folders with packages of our names to the end of the path, which child processes inherit."""
+    own = Path(__file__).resolve().parents[1]
+    for folder in list(sys.path):
+        path = Path(folder).resolve()
+        names = [path / name for name in _OURS]
+        if path != own and any(
+            (name / "__init__.py").exists() or name.with_suffix(".py").exists() for name in names
+        ):
+            sys.path.remove(folder)
+            sys.path.append(folder)
 
 
 def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:
@@ -33,8 +52,9 @@ def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:
     if missing in _OURS:
         raise error
     print(
-        f"The Python package {missing!r} is missing: {sys.executable} is not the environment of this "
-        "project. Run `make setup`, then `.venv/bin/python -m pipelines`.",
+        f"The Python package {missing!r} is missing from the environment of {sys.executable}: the commands "
+        'need `pip install "estimator-pipelines[pipelines]"`, on Python 3.11 to 3.13. In a checkout of the '
+        "project, run `make setup`, then `.venv/bin/python -m pipelines`.",
         file=sys.stderr,
     )
     sys.exit(_EXIT_FAILED)

@@ -108,7 +108,9 @@ def write_launcher(file: Path) -> None:
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = dict.fromkeys([str(Path(__file__).parents[2]), os.getcwd(), *filter(None, inherited)])
     path, python = shlex.quote(os.pathsep.join(folders)), shlex.quote(sys.executable)
-    file.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {python} -m components.beam.worker "$@"\n')
+    # Safe path: a folder `components` where the runner happens to start it is not ours.
+    variables = f"PYTHONSAFEPATH=1 PYTHONPATH={path}"
+    file.write_text(f'#!/bin/sh\n{variables} exec {python} -m components.beam.worker "$@"\n')
     file.chmod(0o755)
 
 

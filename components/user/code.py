@@ -9,6 +9,7 @@ installs a wheel, which takes seconds per component and run and needs pip. Compo
 process (Trainer, Pusher) need no wheel.
 """
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -17,11 +18,12 @@ import logging
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from components.nearest import nearest_first
+from components.user.own_names import name_taken
 
 _logger = logging.getLogger(__name__)
 
@@ -52,11 +54,13 @@ def load_module(import_path: str) -> types.ModuleType:
 
     Raises:
         ModuleNotFoundError: There is no such module; the message lists the places that were searched.
+        ImportError: It imports a package of its own whose name one of ours has.
     """
     make_importable(os.getcwd())
     _provide_tf_estimator()
     try:
-        return importlib.import_module(import_path)
+        with _names_explained():
+            return importlib.import_module(import_path)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{import_path}.".startswith(f"{error.name}."):
             raise  # the user's module exists, but one of its own imports does not
@@ -76,6 +80,7 @@ def load_module_file(module_file: str) -> types.ModuleType:
     Raises:
         FileNotFoundError: There is no such file.
         ValueError: It is not a .py file.
+        ImportError: It imports a package of its own whose name one of ours has.
     """
     path = _python_file(module_file)
     make_importable(str(path.parent))
@@ -89,7 +94,8 @@ def load_module_file(module_file: str) -> types.ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle look modules up by name
     try:
-        spec.loader.exec_module(module)
+        with _names_explained():
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
@@ -147,6 +153,16 @@ def make_importable(directory: str) -> None:
     """Appends a directory to sys.path; at the end, so that it shadows nothing."""
     if directory not in sys.path:
         sys.path.append(directory)
+
+
+@contextlib.contextmanager
+def _names_explained() -> Iterator[None]:
+    try:
+        yield
+    except (AttributeError, ImportError) as error:
+        if message := name_taken(error, sys.path):
+            raise ImportError(message) from error
+        raise
 
 
 def _python_file(module_file: str) -> Path:

@@ -17,14 +17,24 @@ from pipelines.config.beam import (
 # A worker imports TensorFlow, which takes seconds, so an idle worker is kept for the next step.
 KEEP_WORKERS_MILLIS = 30_000
 
+_PROCESSES = "--direct_running_mode=multi_processing"
+_PROCESSES_RUNNER = "--runner=pipelines.beam.processes.ProcessesRunner"
+
 
 def direct_options(config: DirectConfig) -> list[str]:
     """Returns the options for processes on this machine."""
     return [
-        "--runner=pipelines.beam.processes.ProcessesRunner",
+        _PROCESSES_RUNNER,
         f"--direct_num_workers={config.workers}",
-        "--direct_running_mode=multi_processing",
+        _PROCESSES,
     ]
+
+
+def given_options(config: BeamConfig) -> tuple[str, ...]:
+    """Returns `args`; processes that they ask for are those of our runner, unless they name another."""
+    if _PROCESSES in config.args:
+        return (_PROCESSES_RUNNER, *config.args)
+    return config.args
 
 
 def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:

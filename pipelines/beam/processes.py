@@ -34,4 +34,6 @@ class ProcessesRunner(FnApiRunner):
 def worker_command() -> str:
     """Returns the shell command that starts a worker."""
     folders = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-    return f"PYTHONPATH={shlex.quote(folders)} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
+    # Safe path: the working directory keeps its place in the list, and hides none of our packages.
+    variables = f"PYTHONSAFEPATH=1 PYTHONPATH={shlex.quote(folders)}"
+    return f"{variables} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"

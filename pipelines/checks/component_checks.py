@@ -174,7 +174,7 @@ class AnomalyCheck:
             accepting = (
                 "go on with --set example_validator.on_anomalies=warn"
                 if self.has_own_schema
-                else "take them as the new state with `python -m pipelines schema accept`"
+                else "take them as the new state with `estimator-pipelines schema accept`"
             )
             if any(anomaly.is_drift for anomaly in failing):
                 accepting += (

@@ -5,6 +5,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from pipelines.cli.init import init_command
 from pipelines.cli.kubeflow import compile_command, submit_command
 from pipelines.cli.lineage import lineage_command
 from pipelines.cli.options import errors_as_exit_codes
@@ -14,6 +15,8 @@ from pipelines.cli.run import RunCommand, run_command
 from pipelines.cli.runs import report_command, rollback_command, runs_command
 from pipelines.cli.schedule import app as schedule_app
 from pipelines.cli.schema import app as schema_app
+
+_COMPLETION = ("install_completion", "show_completion")
 
 
 class _Commands(TyperGroup):
@@ -29,10 +32,10 @@ app = typer.Typer(
     cls=_Commands,
     help="From a CSV to a gated, versioned, served model.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
+app.command("init")(init_command)
 app.command("run", cls=RunCommand)(run_command)
 app.command("plan")(plan_command)
 app.command("runs")(runs_command)
@@ -44,3 +47,15 @@ app.command("lineage")(lineage_command)
 app.command("prune")(prune_command)
 app.add_typer(schema_app, name="schema")
 app.add_typer(schedule_app, name="schedule")
+
+
+def run_app(program: str) -> None:
+    """Runs the command line.
+
+    Args:
+      program: Command that was called. A shell completes commands of one word only.
+    """
+    command = typer.main.get_command(app)
+    if " " in program:
+        command.params = [given for given in command.params if given.name not in _COMPLETION]
+    command(prog_name=program)

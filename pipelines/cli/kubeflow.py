@@ -11,7 +11,7 @@ from pipelines.cli.options import EXIT_FAILED, Config, HostOptions, Settings, To
 
 _VERTEX = """\
 kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
-pipeline, and start it with Google's own client: `python -m pipelines compile ... -o pipeline.yaml`,
+pipeline, and start it with Google's own client: `estimator-pipelines compile ... -o pipeline.yaml`,
 then in Python
   from google.cloud import aiplatform
   aiplatform.init(project="PROJECT", location="REGION")

@@ -201,7 +201,7 @@ def _run_compiled(request: "RunRequest", progress: Any, kubeflow: KubeflowOption
     if not kubeflow.local:
         raise BadInputError(
             "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
-            "`python -m pipelines submit --config FILE.toml --host URL` runs it."
+            "`estimator-pipelines submit --config FILE.toml --host URL` runs it."
         )
     from pipelines.kubeflow.compile.given_parameters import parse_parameters
     from pipelines.kubeflow.local_execution.local_run import run_locally

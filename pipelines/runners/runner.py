@@ -47,8 +47,10 @@ class Runner(Protocol):
         Raises:
           RunFailedError: The engine does not answer.
         """
+        from pipelines.beam.options import given_options
+
         del root
-        yield config.args
+        yield given_options(config)
 
     def run(self, launcher: "ComponentLauncher") -> None:
         """Runs each component once, after all those that it depends on.

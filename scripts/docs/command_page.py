@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-PROGRAM = "python -m pipelines"
+PROGRAM = "estimator-pipelines"
 
 
 def command_page(app: typer.Typer) -> str:

@@ -21,9 +21,9 @@ def blocks(language):
 
 
 def commands():
-    """Returns the words of each `python -m pipelines run`."""
+    """Returns the words of each `estimator-pipelines run`."""
     lines = "\n".join(blocks("sh")).replace("\\\n", " ").splitlines()
-    return [shlex.split(line) for line in lines if line.startswith("python -m pipelines run")]
+    return [shlex.split(line) for line in lines if line.startswith("estimator-pipelines run")]
 
 
 @pytest.mark.parametrize("text", blocks("toml"))

@@ -24,10 +24,10 @@ ROOT = pathlib.Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "kubeflow.md").read_text()
 CONFIGURATION, PARAMETERS, TRAINING_JOB = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
 COMMANDS = [
-    shlex.split(line.removesuffix("&"))[3:]
+    shlex.split(line.removesuffix("&"))[1:]
     for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
     for line in block.splitlines()
-    if line.startswith("python -m pipelines ")
+    if line.startswith("estimator-pipelines ")
 ]
 
 

@@ -50,8 +50,8 @@ class Operator:
 
     def do(self, words, code=0):
         """Runs a command of the page; returns its output."""
-        if words[:3] == ["python", "-m", "pipelines"]:
-            done = self._warm_command(*words[3:], cwd=self.folder)
+        if words[0] == "estimator-pipelines":
+            done = self._warm_command(*words[1:], cwd=self.folder)
         else:
             done = subprocess.run(
                 words, cwd=self.folder, capture_output=True, text=True, check=False

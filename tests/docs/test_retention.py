@@ -40,7 +40,7 @@ def test_the_commands_are_those_of_prune(warm_command, tmp_path):
     (block,) = blocks("retention.md", "sh")
     for line in block.splitlines():
         words = line.split("#")[0].split()
-        assert words[:4] == ["python", "-m", "pipelines", "prune"]
+        assert words[:2] == ["estimator-pipelines", "prune"]
         # There is no such root here: the options are known, and the answer is its.
-        result = warm_command(*words[3:], cwd=tmp_path)
+        result = warm_command(*words[1:], cwd=tmp_path)
         assert (result.returncode, "There is no folder" in result.stderr) == (2, True), line

@@ -33,11 +33,11 @@ def test_the_commands_on_reports(folder, warm_command):
     put_in = {"20260131-030000": ids[1], "A": "7", "B": ids[2]}
     said = {}
     for words in commands(read("docs/reports.md")):
-        assert words[:3] == ["python", "-m", "pipelines"]
-        given = [put_in.get(word, word) for word in words[3:]]
+        assert words[0] == "estimator-pipelines"
+        given = [put_in.get(word, word) for word in words[1:]]
         done = warm_command(*given, cwd=folder)
         assert done.returncode == 0, (words, done.stderr[-2_000:])
-        said[" ".join(words[3:])] = done.stdout
+        said[" ".join(words[1:])] = done.stdout
     newest, one, index, compared, serving, of_span = said.values()
     assert newest.strip() == str(folder / "pipeline_root" / "runs" / f"{ids[-1]}.html")
     assert one.strip() == "page.html"
@@ -54,7 +54,7 @@ def test_the_commands_on_retention(folder, warm_command):
     dry, real, other = commands(read("docs/retention.md"))
     assert dry == [*real, "--dry-run"]
     for words, counted in ((dry, "would remove"), (real, "removed"), (other, "removed")):
-        done = warm_command(*words[3:], cwd=folder)
+        done = warm_command(*words[1:], cwd=folder)
         assert done.returncode == 0, done.stderr[-2_000:]
         assert done.stdout.splitlines()[-1].startswith(counted)
         assert run_ids(folder) == (before if words == dry else before[1:])

@@ -19,7 +19,7 @@ from pipelines.scheduling.notify.notification import Notification
 
 TEXT = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
 COMMANDS = [
-    shlex.split(line)[3:]
+    shlex.split(line)[1:]
     for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
     for line in block.splitlines()
 ]

@@ -90,7 +90,7 @@ def test_the_commands_have_their_options():
     rollback = rollback.partition("\n## ")[0]
     assert "| `--root DIR` | `pipeline_root` |" in rollback
     assert "| `--to VERSION` |  | Default: the version before" in rollback
-    assert "python -m pipelines compile -o FILE.yaml [OPTIONS]" in page
+    assert "estimator-pipelines compile -o FILE.yaml [OPTIONS]" in page
 
 
 def test_every_key_of_the_configuration_has_a_meaning():

@@ -30,10 +30,10 @@ def trips(tmp_path):
 
 
 def arguments(command):
-    """Returns the words after `python -m pipelines`."""
+    """Returns the words after `estimator-pipelines`."""
     words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "pipelines"]
-    return words[3:]
+    assert words[0] == "estimator-pipelines"
+    return words[1:]
 
 
 def test_the_configuration_is_valid_and_so_are_the_other_forms(tmp_path):

@@ -52,7 +52,7 @@ class Project:
 def guide_arguments(cluster):
     """Returns the arguments of the guide's command for Flink, for a cluster, without config and root."""
     guide = (PROJECT / "docs" / "beam-engines.md").read_text().replace("\\\n", " ")
-    (line,) = re.findall(r"^ *python -m pipelines run (.*beam.flink.*)$", guide, re.MULTILINE)
+    (line,) = re.findall(r"^ *estimator-pipelines run (.*beam.flink.*)$", guide, re.MULTILINE)
     line = line.replace("--config taxi.toml --root pipeline_root", "")
     line = line.replace("localhost:8081", cluster.master).replace(".flink/", f"{PROJECT}/.flink/")
     return shlex.split(line)

@@ -32,7 +32,7 @@ def local(project):
 def remote(project, spark):
     """The root of a run on Spark by the guide's command, and the run."""
     guide = GUIDE.read_text().replace("\\\n", " ")
-    (line,) = re.findall(r"^ *python -m pipelines run (.*beam.spark.*)$", guide, re.MULTILINE)
+    (line,) = re.findall(r"^ *estimator-pipelines run (.*beam.spark.*)$", guide, re.MULTILINE)
     line = line.replace("--config taxi.toml --root pipeline_root", "")
     line = line.replace(".spark/job-server.jar", str(spark))
     root = project.folder / "remote"

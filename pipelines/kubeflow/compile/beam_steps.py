@@ -1,6 +1,6 @@
 """`[beam]` on Kubeflow: each step runs its Beam pipelines in its own pod."""
 
-from pipelines.beam.options import direct_options, engine_name
+from pipelines.beam.options import direct_options, engine_name, given_options
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
 
@@ -23,4 +23,4 @@ def check_beam(config: BeamConfig) -> None:
 def step_options(config: BeamConfig) -> tuple[str, ...]:
     """Returns the Beam options of every step; they do not affect its result."""
     processes = direct_options(config.direct) if config.direct.workers > 1 else []
-    return (*processes, *config.args)
+    return (*processes, *given_options(config))

@@ -16,7 +16,8 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Step
 from pipelines.kubeflow.compile.parameters import RuntimeParameter
 
-COMMAND = ("python", "-m", "pipelines.kubeflow.step")
+COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.step")
+"""Command of a step. `-P`: a folder `pipelines` in the image's working directory is not ours."""
 
 PLAN_PARAMETER, RUN_PARAMETER = "plan", "run"
 FINDINGS, OUTCOME = "findings", "outcome"

@@ -20,7 +20,7 @@ from pipelines.kubeflow.training.training_job import (
     pod_template,
 )
 
-COMMAND = ("python", "-m", "pipelines.kubeflow.indexed_task")
+COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.indexed_task")
 
 Body = dict[str, Any]
 """An object of Kubernetes as JSON."""

@@ -33,7 +33,7 @@ def describe(context: Context) -> dict[str, Any]:
         "environment_missing": None if record.environment else NOT_RECORDED,
         "configuration": json.dumps(given(record.config), indent=1, ensure_ascii=False),
         "log": record.log,
-        "command": f"python -m pipelines lineage {record.version or record.run_id}",
+        "command": f"estimator-pipelines lineage {record.version or record.run_id}",
     }
 
 

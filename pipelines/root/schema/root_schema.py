@@ -26,7 +26,7 @@ _FOLDER, _PENDING = "schema", ".schema-"
 _FILE, _ORIGIN, _PREVIOUS = "schema.pbtxt", "origin.json", "previous.pbtxt"
 _COMMENTS = (
     "The schema of this root: new data are validated against it. It may be edited.",
-    "`python -m pipelines schema show` prints it, `schema accept` takes that of new data.",
+    "`estimator-pipelines schema show` prints it, `schema accept` takes that of new data.",
 )
 
 

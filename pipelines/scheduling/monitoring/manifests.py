@@ -32,7 +32,8 @@ def systemd_unit(
       options: Further options of `schedule run`.
       environment: Variables that it needs and that are not secret.
     """
-    words = [sys.executable, "-m", "pipelines", "schedule", "run", "--root", str(root), *options]
+    words = [sys.executable, "-m", "estimator_pipelines", "schedule", "run"]
+    words += ["--root", str(root), *options]
     variables = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
     )
@@ -107,7 +108,16 @@ def cron_job(
     container: dict[str, Any] = {
         "name": "schedules",
         "image": image,
-        "command": ["python", "-m", "pipelines", "schedule", "run", "--once", "--root", root],
+        "command": [
+            "python",
+            "-m",
+            "estimator_pipelines",
+            "schedule",
+            "run",
+            "--once",
+            "--root",
+            root,
+        ],
     }
     pod: dict[str, Any] = {
         "restartPolicy": "Never",

@@ -79,6 +79,15 @@ def test_the_launcher_starts_this_python_with_what_it_can_import(tmp_path, monke
     assert f"{os.getcwd()}:{tmp_path / 'a folder'}" in text
 
 
+def test_the_launcher_starts_ours_where_a_folder_has_its_name(tmp_path):
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("")
+    launcher = tmp_path / "worker.sh"
+    beam_worker.write_launcher(launcher)
+    done = subprocess.run([launcher, "--help"], capture_output=True, text=True, cwd=tmp_path)
+    assert "--provision_endpoint" in done.stdout, done.stderr
+
+
 def test_it_says_what_to_give(capsys):
     with pytest.raises(SystemExit):
         beam_worker.main(["--id", "1-1"])

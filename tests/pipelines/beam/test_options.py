@@ -22,6 +22,19 @@ def test_processes_on_this_machine():
 
 
 @pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (("--direct_running_mode=multi_processing",), "pipelines.beam.processes.ProcessesRunner"),
+        (("--direct_running_mode=multi_processing", "--runner=PrismRunner"), "PrismRunner"),
+        ((), None),
+    ],
+)
+def test_processes_of_args_are_of_our_runner_unless_they_name_one(args, expected):
+    given = options.given_options(config.BeamConfig(args=args))
+    assert view(given, pipeline_options.StandardOptions).runner == expected
+
+
+@pytest.mark.parametrize(
     ("settings", "kind", "value"),
     [
         ({}, "PROCESS", '{"command": "/root/beam/worker.sh"}'),

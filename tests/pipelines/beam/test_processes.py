@@ -1,9 +1,12 @@
 import os
+import subprocess
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
+import components
 from pipelines.beam.options import direct_options
+from pipelines.beam.processes import worker_command
 from pipelines.config.beam import DirectConfig
 
 MODULE = "VALUE = 40\n"
@@ -37,3 +40,14 @@ def test_workers_are_processes_that_import_what_this_one_can(tmp_path, monkeypat
     processes, values = zip(*eval(file.read_text()), strict=True)
     assert sorted(values) == [40, 41, 42, 43]
     assert os.getpid() not in processes
+
+
+def test_workers_import_our_packages_where_a_folder_has_their_name(tmp_path):
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("")
+    start = worker_command().partition(" -c ")[0]
+    code = "import components; print(components.__file__)"
+    ran = subprocess.run(
+        f"{start} -c '{code}'", shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == components.__file__

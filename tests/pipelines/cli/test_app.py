@@ -203,7 +203,7 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
         (["--runner", "beam"], "Set beam.direct.workers"),
         (["--set", "beam.runner=flink"], "set beam.flink.master"),
         (["--runner", "cluster"], "Available runners: kubeflow, beam, local"),
-        (["--runner", "kubeflow"], "`python -m pipelines submit"),
+        (["--runner", "kubeflow"], "`estimator-pipelines submit"),
         (["--local"], "--local is for --runner kubeflow only"),
         (["--image", "mine:3"], "--image is for --runner kubeflow only"),
         (["--param", "a=1"], "--param is for --runner kubeflow only"),

@@ -47,13 +47,13 @@ class StepsHere:
         """Runs one, and returns its exit code."""
         from pipelines.kubeflow import step
 
-        assert process.arguments[:3] == ("python", "-m", "pipelines.kubeflow.step")
+        assert process.arguments[:4] == ("python", "-P", "-m", "pipelines.kubeflow.step")
         said = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
             for name in ("KFP_RUN_ID", VARIABLE):
                 if name in process.environment:
                     patch.setenv(name, process.environment[name])
-            code = step.main(process.arguments[3:])
+            code = step.main(process.arguments[4:])
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a") as stream:
             stream.write(said.getvalue())

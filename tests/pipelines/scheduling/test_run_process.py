@@ -31,7 +31,7 @@ def test_the_command_has_the_settings_of_the_schedule_but_no_notify(make_schedul
     )
     tick = Tick("trips", "span-8", "2026-01-31T10:00:00+00:00", spans="last 2 to 8")
     command = run_command(schedule, tick, Root(root), True)
-    assert command[1:5] == ("-m", "pipelines", "run", "--config")
+    assert command[1:5] == ("-m", "estimator_pipelines", "run", "--config")
     assert command[5:] == (
         *(schedule.config, "--set", "trainer.seed=7", "--set", "data.spans=last 2 to 8"),
         *("--root", str(root), "--runner", "beam", "--scheduled-by", "trips/span-8", "--resume"),

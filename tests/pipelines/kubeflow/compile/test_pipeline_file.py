@@ -154,7 +154,7 @@ def test_a_cached_step_depends_on_its_plan_and_its_inputs_alone(specification, t
 
 def test_containers_call_our_entry_point_with_what_the_launcher_gives(specification):
     for name, container in containers(specification).items():
-        assert container["command"] == ["python", "-m", "pipelines.kubeflow.step"], name
+        assert container["command"] == ["python", "-P", "-m", "pipelines.kubeflow.step"], name
         assert container["image"] == "registry.example.com/pipelines:1.0"
         assert container["args"][1:3] == ["--root", "/mnt/pipelines/taxi"]
     arguments = containers(specification)["trainer"]["args"]

@@ -29,6 +29,7 @@ def test_each_task_has_an_index():
     (container,) = spec["template"]["spec"]["containers"]
     assert container["command"] == [
         "python",
+        "-P",
         "-m",
         "pipelines.kubeflow.indexed_task",
         "/mnt/task.json",

@@ -43,7 +43,7 @@ def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
     conditions = {one["type"]: one["status"] for one in body["status"]["conditions"]}
     assert conditions["Complete"] == "True"
     (container,) = body["spec"]["template"]["spec"]["containers"]
-    assert container["command"][:3] == ["python", "-m", "pipelines.kubeflow.indexed_task"]
+    assert container["command"][:4] == ["python", "-P", "-m", "pipelines.kubeflow.indexed_task"]
     assert container["volumeMounts"][0]["mountPath"] == str(tmp_path)  # where the root is
     assert len(Root(root).versions.served()) == 1
     assert not list(root.glob("training/*"))

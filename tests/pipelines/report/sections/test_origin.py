@@ -11,7 +11,7 @@ def test_where_the_model_is_from(full):
     assert found["files"][0]["size"] == "12.3 kB"
     assert found["lineage"]["baseline_run"] == "20260101-030405"
     assert ("trainer.train_steps", 70) in found["parameters"]
-    assert found["command"] == "python -m pipelines lineage 1770000000"
+    assert found["command"] == "estimator-pipelines lineage 1770000000"
     assert json.loads(found["configuration"])["trainer"] == {"model": "auto", "train_steps": 70}
 
 

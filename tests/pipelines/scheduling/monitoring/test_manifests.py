@@ -23,7 +23,7 @@ def test_a_unit_restarts_the_scheduler_and_lets_it_stop_its_run(tmp_path):
     )
     found = settings(unit)
     assert shlex.split(found["ExecStart"]) == [
-        *(sys.executable, "-m", "pipelines", "schedule", "run"),
+        *(sys.executable, "-m", "estimator_pipelines", "schedule", "run"),
         *("--root", str(tmp_path), "--metrics-port", "9200"),
     ]
     assert found["Environment"] == "PYTHONPATH=/opt/code"

@@ -1,0 +1,97 @@
+"""The content of the wheel and the sdist, and faults that the check of it sees."""
+
+import email.message
+import hashlib
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+_spec = importlib.util.spec_from_file_location("dist_check", ROOT / "scripts/dist/check.py")
+check = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(check)
+
+UV = ROOT / ".uv" / "bin" / "uv"
+
+
+def metadata(**changes):
+    found = email.message.Message()
+    given = {
+        "Name": "estimator-pipelines",
+        "License-Expression": "Apache-2.0",
+        "License-File": "LICENSE",
+        **changes,
+    }
+    for key, value in given.items():
+        found[key] = value
+    for extra in check.EXTRAS:
+        found["Provides-Extra"] = extra
+    for line in ("numpy>=1.26", "tensorflow<2.22,>=2.16", "rich>=13; extra == 'pipelines'"):
+        found["Requires-Dist"] = line
+    return found
+
+
+def test_a_missing_file_and_one_too_many_are_seen():
+    found = [*check.MUST, "pipelines/stray.py"]
+    assert check.faults_of_files(found, [*check.MUST, "pipelines/run/run.py"], {"LICENSE"}) == [
+        "LICENSE is missing",
+        "pipelines/run/run.py is missing",
+        "pipelines/stray.py does not belong into it",
+    ]
+    assert check.faults_of_files([*check.MUST, "LICENSE"], check.MUST, {"LICENSE"}) == []
+
+
+def test_a_file_that_git_has_lost_is_seen():
+    found = [name for name in check.MUST if not name.endswith(".css")]
+    assert check.faults_of_files(found, found, set()) == [
+        "pipelines/report/templates/style.css is missing"
+    ]
+
+
+def test_faults_of_the_metadata_are_seen():
+    assert check.faults_of_metadata(metadata()) == []
+    (fault,) = check.faults_of_metadata(metadata(Name="other"))
+    assert "Name is 'other'" in fault
+    more = metadata()
+    more["Requires-Dist"] = "pandas"
+    (fault,) = check.faults_of_metadata(more)
+    assert "the core needs TensorFlow and NumPy only" in fault
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not UV.exists(), reason="uv is named by `make setup UV=...`")
+def test_the_wheel_and_the_sdist_are_complete_and_the_same_each_time(tmp_path):
+    sums = []
+    for name in ("one", "two"):
+        command = [UV, "build", "--quiet", "--out-dir", tmp_path / name]
+        subprocess.run(command, cwd=ROOT, check=True)
+        assert check.check(tmp_path / name) == []
+        files = sorted((tmp_path / name).glob("*-*"))
+        sums.append([(file.name, hashlib.sha256(file.read_bytes()).digest()) for file in files])
+    assert sums[0] == sums[1]
+    assert [name for name, _ in sums[0]] == [
+        "estimator_pipelines-0.1.0-py3-none-any.whl",
+        "estimator_pipelines-0.1.0.tar.gz",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not UV.exists(), reason="uv is named by `make setup UV=...`")
+def test_a_file_that_git_does_not_know_is_seen_in_a_build(tmp_path):
+    copy = tmp_path / "project"
+    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, copy], check=True)
+    (copy / "pipelines" / "stray.py").write_text("")
+    (copy / "components" / "py.typed").unlink()
+    subprocess.run([UV, "build", "--quiet", "--out-dir", "dist"], cwd=copy, check=True)
+    ran = subprocess.run(
+        [sys.executable, copy / "scripts/dist/check.py", copy / "dist"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert "dist: pipelines/stray.py does not belong into it" in ran.stderr
+    assert "dist: sdist: components/py.typed is missing" in ran.stderr
+    shutil.rmtree(copy)

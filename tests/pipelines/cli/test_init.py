@@ -1,0 +1,129 @@
+import os
+from pathlib import Path
+
+import pytest
+import tomllib
+from typer.testing import CliRunner
+
+from pipelines.cli.app import app
+from pipelines.config.load import load_config
+
+FILES = [".gitignore", "README.md", "data", "pipeline.toml", "test_trips.py", "trips.py"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(*words):
+    return CliRunner().invoke(app, ["init", *map(str, words)])
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_project_has_a_configuration_a_module_its_test_and_data(here):
+    ran = init("trips")
+    assert ran.exit_code == 0, ran.output
+    assert "next: cd trips && estimator-pipelines run --config pipeline.toml" in ran.stdout
+    assert sorted(os.listdir("trips")) == FILES
+    assert not any(b"project_name" in text for text in content(here / "trips").values())
+    config = load_config(Path("trips/pipeline.toml"))
+    assert (config.name, config.module.file) == ("trips", "trips/trips.py")
+    assert Path(config.data.path).read_text().count("\n") == 6_001
+
+
+def test_the_default_is_the_folder_here_and_its_name(here, monkeypatch):
+    (here / "my-trips 2").mkdir()
+    monkeypatch.chdir(here / "my-trips 2")
+    ran = init()
+    assert "next: estimator-pipelines run" in ran.stdout
+    assert load_config(Path("pipeline.toml")).name == "my_trips_2"
+
+
+def test_nothing_is_written_where_a_file_is_in_the_way(here):
+    folder = here / "trips"
+    folder.mkdir()
+    (folder / "trips.py").write_text("mine")
+    (folder / "data").mkdir()
+    (folder / "data" / "trips.csv").write_text("mine, too")
+    (folder / "other.txt").write_text("not in the way")
+    before = content(folder)
+    ran = init("trips")
+    assert ran.exit_code == 2
+    assert "trips has data/trips.csv, trips.py, and nothing is overwritten" in ran.stderr
+    assert content(folder) == before
+
+
+def test_files_that_are_not_in_the_way_stay(here):
+    (here / "trips").mkdir()
+    (here / "trips" / "other.txt").write_text("mine")
+    assert init("trips").exit_code == 0
+    assert (here / "trips" / "other.txt").read_text() == "mine"
+
+
+def test_a_folder_that_is_a_file_is_refused(here):
+    (here / "trips").write_text("mine")
+    ran = init("trips")
+    assert (ran.exit_code, "trips is a file" in ran.stderr) == (2, True), ran.stderr
+    assert (here / "trips").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("components", "it is a package of estimator-pipelines"),
+        ("pipelines", "it is a package of estimator-pipelines"),
+        ("estimator_core", "it is a package of estimator-pipelines"),
+        ("random", "it is a module of Python"),
+        ("numpy", "it is an installed module: "),
+        ("my-model", "it has to be a name that Python can import"),
+        ("2nd", "it has to be a name that Python can import"),
+        ("class", "it has to be a name that Python can import"),
+        ("../up", "it has to be a name that Python can import"),
+        ("", "it has to be a name that Python can import"),
+    ],
+)
+def test_a_name_that_python_would_not_import_as_this_module_is_refused(here, name, reason):
+    ran = init("folder", "--name", name)
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith(f"--name {name}: {reason}")
+    assert "Give another --name, such as " in ran.stderr
+    assert not list(here.iterdir())
+
+
+def test_the_name_of_a_folder_is_refused_for_the_same_reasons(here):
+    ran = init("components")
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("The name of the folder, components: it is a package of")
+    assert init("components", "--name", "trips").exit_code == 0
+
+
+def test_own_data_get_the_configuration_that_plan_writes(here):
+    rows = "".join(f"{number % 7},{'yes' if number % 3 else 'no'}\n" for number in range(300))
+    (here / "orders.csv").write_text("size,late\n" + rows)
+    ran = init("orders", "--data", "orders.csv", "--label", "late")
+    assert ran.exit_code == 0, ran.output
+    assert sorted(os.listdir("orders")) == [".gitignore", "README.md", "pipeline.toml"]
+    settings = tomllib.loads(Path("orders/pipeline.toml").read_text())
+    assert settings["name"] == "orders"
+    assert settings["data"] == {"path": "../orders.csv", "label": "late"}
+    assert "size" in settings["columns"]
+    assert load_config(Path("orders/pipeline.toml")).module is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--data", "none.csv", "--label", "y"), "There is no file or folder none.csv"),
+        (("--data", "none.csv"), "data.label is missing: give --label COLUMN"),
+        (("--label", "y"), "--label y is a column of --data, which is missing. Give both."),
+    ],
+)
+def test_nothing_is_written_for_data_that_cannot_be_used(here, words, message):
+    ran = init("orders", *words)
+    assert (ran.exit_code, message in ran.stderr) == (2, True), ran.stderr
+    assert not list(here.iterdir())
