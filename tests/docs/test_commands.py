@@ -24,6 +24,9 @@ def parse(words):
     """Parses the words after `estimator-pipelines`; raises the error they cause."""
     command, given = COMMAND_LINE, list(words)
     while hasattr(command, "commands"):
+        if given[0].startswith("-"):  # an option of the command line itself
+            assert given[0] in {option for each in command.params for option in each.opts}
+            return
         command = command.commands[given.pop(0)]
     command.make_context("command", given)
 
