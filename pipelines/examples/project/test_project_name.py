@@ -3,9 +3,9 @@
 import tempfile
 import unittest
 
-import project_name
 import tensorflow as tf
 import tensorflow_transform.beam as tft_beam
+from project_name import preprocessing_fn
 from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
 COLUMNS = {
@@ -24,9 +24,7 @@ def transform(*trips):
     rows = [nothing | {name: [value] for name, value in trip.items()} for trip in trips]
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(COLUMNS))
     with tempfile.TemporaryDirectory() as folder, tft_beam.Context(temp_dir=folder):
-        (data, _), _ = (rows, metadata) | tft_beam.AnalyzeAndTransformDataset(
-            project_name.preprocessing_fn
-        )
+        (data, _), _ = (rows, metadata) | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
     return data
 
 
