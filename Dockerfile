@@ -2,9 +2,9 @@
 # `docker run IMAGE run --config my.toml` is `python -m pipelines run --config my.toml`.
 # `make image` builds it with the engine that is there; docs/image.md says more.
 
-# All stages must have the same Python: the environment of one runs in the others. Its minor version
-# is that of .python-version. A digest can be named instead: --build-arg PYTHON_IMAGE=python@sha256:...
-ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+# All stages must have the same Python: the environment of one runs in the others. On Debian 13 (glibc 2.41),
+# Python 3.12 and 3.13 have TFX's own set (docs/dependencies.md). A digest can be named instead: --build-arg PYTHON_IMAGE=python@sha256:...
+ARG PYTHON_IMAGE=python:3.13.9-slim-trixie
 
 FROM ${PYTHON_IMAGE} AS dependencies
 
@@ -28,7 +28,7 @@ WORKDIR /src
 
 # This layer is rebuilt only when one of these files changes. TensorFlow's headers (400 MB) are there to
 # compile operations against, and nothing here does.
-COPY pyproject.toml uv.lock .python-version ./
+COPY pyproject.toml uv.lock ./
 RUN --mount=type=secret,id=indexes --mount=type=secret,id=certificates \
     --mount=type=secret,id=uv_toml \
     if [ -f /run/secrets/indexes ]; then . /run/secrets/indexes; fi \

@@ -4,6 +4,8 @@
 UV_VERSION := 0.13.8
 ZIGLANG_VERSION := 0.15.2
 PYTHON3 ?= python3
+# The Python of .venv, in uv's words, such as 3.12; if empty, scripts/choose_python.sh chooses.
+PYTHON ?=
 
 ROWS ?= 15000
 SEED ?= 1
@@ -36,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench bench-speed docs dist image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix test-native lint bench bench-speed docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -71,6 +73,9 @@ test-spark: $(STAMP)  ## the components' Beam work on Spark, which is downloaded
 
 test-tf1: $(STAMP)  ## the comparisons with tf.estimator 2.15, after tf.compat.v1.disable_v2_behavior()
 	@TF1_BEHAVIOR=1 $(BIN)/python -m pytest -q $(IN_PARALLEL) tests/oracle
+
+test-native:  ## README's commands on TFX's own set, in a Debian 13 made by debootstrap in .native/; needs root
+	@scripts/native/test.sh .native
 
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)
@@ -116,14 +121,17 @@ clean:  ## remove what the targets above made, but not the environment
 	rm -rf build demo_data dist demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # The second call costs nothing; a change of the lock file syncs again.
-$(STAMP): uv.lock pyproject.toml .python-version | $(filter .uv/bin/uv,$(UV))
-	@echo "setup: installing the dependencies into .venv (some minutes the first time)" >&2
-	@if [ -d .uv/compiler ]; then \
+$(STAMP): uv.lock pyproject.toml | $(filter .uv/bin/uv,$(UV))
+	@python="$(PYTHON)"; \
+	if [ -z "$$python" ]; then python=$$(scripts/choose_python.sh) || exit 1; fi; \
+	echo "setup: installing the dependencies into .venv (some minutes the first time)" >&2; \
+	if [ -d .uv/compiler ]; then \
 	  export CC="$(CURDIR)/.uv/compiler/cc" CXX="$(CURDIR)/.uv/compiler/c++"; \
 	fi; \
-	$(UV) sync --quiet --frozen --extra boosted-trees --extra pipelines --extra tpu-check || { \
+	PYENV_VERSION=$$(pyenv latest "$$python" 2>/dev/null) \
+	$(UV) sync --quiet --frozen --python "$$python" --extra boosted-trees --extra pipelines --extra tpu-check || { \
 	  echo "setup: uv could not build .venv; its reason stands above. It needs a package index" >&2; \
-	  echo "and Python $$(cat .python-version), which it finds on this machine or downloads." >&2; \
+	  echo "and Python $$python, which it finds on this machine or downloads." >&2; \
 	  exit 1; }
 	@touch $@
 

@@ -8,7 +8,7 @@ target=$1 uv_version=$2 ziglang_version=$3
 python3=${PYTHON3:-python3}
 part=$target.part
 
-# In /, a version manager does not apply this project's .python-version to python3.
+# In /, a version manager does not apply a .python-version of the folder to python3.
 cd /
 if ! "$python3" -m pip --version >/dev/null 2>&1; then
   echo "setup: '$python3 -m pip' does not run, and pip is needed to fetch uv." >&2
@@ -41,8 +41,15 @@ fi
 if [ -n "$compiler" ]; then
   mkdir "$part/compiler"
   for language in cc c++; do
-    printf '#!/bin/sh\nexec "%s/ziglang/zig" %s "$@"\n' "$target" "$language" \
-      >"$part/compiler/$language"
+    cat >"$part/compiler/$language" <<WRAPPER
+#!/bin/sh
+# Debian's Python asks for -Bsymbolic-functions, which zig's linker does not know; it only makes loading faster.
+for argument do
+  shift
+  [ "\$argument" = -Wl,-Bsymbolic-functions ] || set -- "\$@" "\$argument"
+done
+exec "$target/ziglang/zig" $language "\$@"
+WRAPPER
     chmod +x "$part/compiler/$language"
   done
 fi

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests estimator_core on the oldest and the newest TensorFlow, in separate environments that have
-# TensorFlow but neither TFX, Beam nor kfp; then, briefly, on the oldest and the newest Python.
+# TensorFlow but neither TFX, Beam nor kfp; then, briefly, on the oldest and the newest Pythons, and on the set of
+# Colab (TensorFlow 2.19, Python 3.12).
 # Usage: test_matrix.sh UV TARGET_DIR [PYTEST_ARGUMENT ...]
 set -eu
 
@@ -44,7 +45,7 @@ for tensorflow in 2.16 2.21; do
   "$folder/bin/python" -m pytest -q -m "not slow" \
     tests/estimator_core tests/contract tests/oracle tests/guides "$@" || status=1
 done
-for versions in "3.10 2.16" "3.13 2.21"; do
+for versions in "3.10 2.16" "3.12 2.19" "3.12 2.21" "3.13 2.21"; do
   # shellcheck disable=SC2086  # two words
   environment $versions
   "$folder/bin/python" -m pytest -q tests/estimator_core/test_import.py \

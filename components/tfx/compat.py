@@ -1,12 +1,14 @@
 """Makes TFDV 1.16 importable next to tfx-bsl 1.21, in this process and in Beam workers.
 
-TFDV 1.16.1 is the newest published release, and it imports `tfx_bsl.arrow.sql_util`, which tfx-bsl has
-dropped. The module only serves SQL slicing, so a stand-in that refuses SQL slicing is enough.
-Beam workers in other processes need it too: pass `--beam_plugins=components.tfx.compat`.
+TFDV 1.16.1, which is installed on systems that have no wheel of TFDV 1.21 (docs/dependencies.md), imports
+`tfx_bsl.arrow.sql_util`, which tfx-bsl has dropped. The module only serves SQL slicing, so a stand-in that
+refuses SQL slicing is enough. Beam workers in other processes need it too: pass
+`--beam_plugins=components.tfx.compat`. With TFDV 1.21 this module does nothing.
 """
 
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import sys
 import types
@@ -52,9 +54,18 @@ class _SqlUtilFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__dict__["RecordBatchSQLSliceQuery"] = RecordBatchSQLSliceQuery
 
 
+def is_needed() -> bool:
+    """Returns whether the installed TFDV imports the module that the installed tfx-bsl has not."""
+    try:
+        version = importlib.metadata.version("tensorflow-data-validation")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return tuple(int(number) for number in version.split(".")[:2]) < (1, 21)
+
+
 def install() -> None:
-    """Registers the stand-in after all other finders, so that a real module wins. Idempotent."""
-    if not any(isinstance(finder, _SqlUtilFinder) for finder in sys.meta_path):
+    """Registers the stand-in where TFDV needs it, after all other finders: a real module wins. Idempotent."""
+    if is_needed() and not any(isinstance(finder, _SqlUtilFinder) for finder in sys.meta_path):
         sys.meta_path.append(_SqlUtilFinder())
 
 

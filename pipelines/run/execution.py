@@ -160,8 +160,7 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 
     if not (plan.continued and plan.enable_cache and plan.root.metadata.exists()):
         return ""
-    # The plan has compared the data; TFX's own fingerprint of CsvExampleGen is in ML Metadata.
-    upstream = (pipeline.statistics_gen, pipeline.schema_gen)
+    upstream = (pipeline.example_gen, pipeline.statistics_gen, pipeline.schema_gen)
     store = plan.root.metadata.open(plan.config.metadata)
     for former in plan.continued:
         made = fingerprints_of(store, former.run_id)

@@ -32,16 +32,27 @@ def pages() -> dict[str, str]:
         name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
         made[site.page_of(name)] = site.rewritten(text, name)
         shown |= set(site.shown_sources(text, name))
-    return made | {site.page_of(source): _source_page(source) for source in sorted(shown)}
+    return made | _source_pages(shown)
 
 
-def _source_page(source: str) -> str:
-    path = ROOT / source
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".md":
-        return text
-    language = {".py": "python", ".sh": "sh", ".toml": "toml"}.get(path.suffix, "text")
-    return f"# {source}\n\n````{language}\n{text}\n````\n"
+def _source_pages(shown: set[str]) -> dict[str, str]:
+    """Returns the pages of files outside of docs/, and of the files that these link to in turn."""
+    site, made, waiting = Site(ROOT), dict[str, str](), sorted(shown)
+    while waiting:
+        source = waiting.pop()
+        text = (ROOT / source).read_text(encoding="utf-8")
+        if source.endswith(".md"):
+            waiting += [
+                each for each in site.shown_sources(text, source) if site.page_of(each) not in made
+            ]
+            text = site.rewritten(text, source)
+        else:
+            language = {".py": "python", ".sh": "sh", ".toml": "toml"}.get(
+                Path(source).suffix, "text"
+            )
+            text = f"# {source}\n\n````{language}\n{text}\n````\n"
+        made[site.page_of(source)] = text
+    return made
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes a stand-in for the base image if no registry is reachable: Debian 12 with its own
-# Python 3.11, by debootstrap, under the name localhost/python-stand-in:bookworm. Needs root.
-# It is for tests: its Python is Debian's 3.11.2, not the release that the Dockerfile names.
+# Makes a stand-in for the base image if no registry is reachable: Debian 13 with its own
+# Python 3.13, by debootstrap, under the name localhost/python-stand-in:trixie. Needs root.
+# It is for tests: its Python is Debian's 3.13.5, not the release that the Dockerfile names.
 # Usage: stand_in_base.sh    prints the name
 set -eu
 
-name=localhost/python-stand-in:bookworm
+name=localhost/python-stand-in:trixie
 export STORAGE_DRIVER="${STORAGE_DRIVER:-overlay}" BUILDAH_ISOLATION=chroot
 
 if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
@@ -13,8 +13,8 @@ if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
   root=$(mktemp -d)
   trap 'rm -rf "$root"' EXIT
   if ! debootstrap --variant=minbase \
-    --include=python3,python3-venv,python3-pip,libpython3.11-dev,ca-certificates \
-    bookworm "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1; then
+    --include=python3,python3-venv,python3-pip,libpython3.13-dev,ca-certificates \
+    trixie "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1; then
     tail -n 20 "$root.log" >&2
     echo "image: debootstrap could not make the stand-in for the base image; its message is above." >&2
     rm -f "$root.log"
@@ -22,9 +22,9 @@ if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
   fi
   rm -f "$root.log"
   # Debian lacks three things of python:3.11-slim: `python`, a pip that may install, and Python's headers
-  # (installed above by libpython3.11-dev).
+  # (installed above by libpython3.13-dev).
   ln -s python3 "$root/usr/bin/python"
-  rm -f "$root"/usr/lib/python3.11/EXTERNALLY-MANAGED
+  rm -f "$root"/usr/lib/python3.13/EXTERNALLY-MANAGED
   # Like Debian's images, this one does not keep apt's caches.
   printf 'Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\nDPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n' \
     >"$root/etc/apt/apt.conf.d/docker-clean"

@@ -19,9 +19,11 @@ from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from tests.contract.programs_at_the_end import PROGRAMS, input_fn
+from tests.slow_params import with_slow
 
 STEPS = 4  # of a call; the first call makes one
 POSITIONS = [1, 2, 3, 4]  # the input ends at each step of the second call
+SLOW = {"embedding_and_counter", "global_step_apart", "moving_average"}
 
 
 def values_of(path):
@@ -77,7 +79,7 @@ def before_the_end(tmp_path_factory):
     return values
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
+@pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
 def test_a_program_that_changes_something_without_a_batch(name, train, before_the_end):
     model_fn, changes = PROGRAMS[name]
     for batches in POSITIONS:
@@ -116,7 +118,7 @@ def two_shards(steps):
 WAYS = {"one_replica": one_replica, "two_replicas": two_replicas, "two_shards": two_shards}
 
 
-@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("way", with_slow(sorted(WAYS), {"two_shards"}))
 def test_a_way_of_running(way, train):
     model_fn, _ = PROGRAMS["embedding_and_counter"]
     for batches in POSITIONS:
@@ -131,7 +133,9 @@ def test_a_way_of_running(way, train):
         assert by_steps[1][0]["global_step"] == batches
 
 
-@pytest.mark.parametrize("name", ["mutable_table", "global_step_apart"])
+@pytest.mark.parametrize(
+    "name", with_slow(["mutable_table", "global_step_apart"], {"mutable_table"})
+)
 def test_operations_of_the_graph_one_step_after_the_other(name, train, monkeypatch):
     monkeypatch.setattr(StepGraph, "why_not_copied", lambda self: "the test says so")
     model_fn, _ = PROGRAMS[name]
@@ -144,6 +148,7 @@ def test_operations_of_the_graph_one_step_after_the_other(name, train, monkeypat
         assert results[1][1] == results[0][1]
 
 
+@pytest.mark.slow
 def test_steps_that_xla_compiles(train):
     model_fn, _ = PROGRAMS["batch_norm"]
     for batches in POSITIONS[1:]:

@@ -15,10 +15,12 @@ from tests.contract.programs_in_a_loop import (
     two_layers,
 )
 from tests.oracle import observe
+from tests.slow_params import with_slow
 
 tf1 = tf.compat.v1
 
 LAST = 23  # no multiple of 3, 7 or 10
+SLOW = {"branches", "clipped_adagrad", "decaying_momentum", "dnn_with_dropout", "gru", "rms_prop"}
 PROGRAMS = {**{name: (*each, None) for name, each in IN_A_LOOP.items()}, **ONE_BY_ONE}
 
 
@@ -107,9 +109,9 @@ def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  
 
 @pytest.mark.parametrize(
     "steps",
-    [pytest.param(3, marks=pytest.mark.slow), 7, pytest.param(10, marks=pytest.mark.slow)],
+    with_slow([3, 7, 10], {3, 10}),
 )
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
+@pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
 def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory, tmp_path, caplog):
     make, input_fn, reason = PROGRAMS[name]
     expected = one_step_a_call(name, tmp_path_factory, caplog)

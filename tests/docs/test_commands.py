@@ -27,6 +27,9 @@ def parse(words):
         assert given[0] in {option for param in command.params for option in param.opts}
         return
     while hasattr(command, "commands"):
+        if given[0].startswith("-"):  # an option of the command line itself
+            assert given[0] in {option for each in command.params for option in each.opts}
+            return
         command = command.commands[given.pop(0)]
     command.make_context("command", given)
 

@@ -44,6 +44,7 @@ def run(program, folder):
     )
 
 
+@pytest.mark.slow
 def test_the_script_of_tensorflow_1_does_not_run_as_it_was(tmp_path):
     done = run(side(SCRIPT, "+"), tmp_path)
     assert done.returncode == 1

@@ -81,13 +81,13 @@ def test_another_base_can_be_named(build):
     ("engine", "option"), [("podman", "--pull=never"), ("buildah", "--pull-never")]
 )
 def test_a_base_of_this_machine_is_not_pulled(build, engine, option):
-    assert option in build(engine, "mine", "localhost/python-stand-in:bookworm")[0]
+    assert option in build(engine, "mine", "localhost/python-stand-in:trixie")[0]
 
 
 @pytest.mark.parametrize(
     ("base", "pulls", "said"),
     [
-        ((), False, "cannot pull the base image docker.io/library/python:3.11"),
+        ((), False, "cannot pull the base image docker.io/library/python:3.13"),
         (("mirror.local:5000/python:3",), False, "the base image mirror.local:5000/python:3. "),
         (("python@sha256:ab",), False, "the base image docker.io/library/python@sha256:ab. "),
         ((), True, None),

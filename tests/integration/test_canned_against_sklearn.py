@@ -3,18 +3,12 @@
 import pytest
 
 from benchmarks import canned_against_sklearn as benchmark
+from tests.slow_params import with_slow
 
-# The same models as the Classifiers', with the head given.
-SLOW = [name for name in benchmark.NAMES if name.endswith("Estimator")]
+QUICK = {"DNNClassifier", "LinearRegressor", "RNNClassifier"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
-        for name in benchmark.NAMES
-    ],
-)
+@pytest.mark.parametrize("name", with_slow(benchmark.NAMES, set(benchmark.NAMES) - QUICK))
 def test_the_score_is_within_two_percent(name):
     result = benchmark.compare(name)
     assert abs(result.difference) <= benchmark.TOLERANCE, result

@@ -9,10 +9,12 @@ import sys
 
 import pytest
 
+from tests.slow_params import with_slow
+
 PROGRAMS = pathlib.Path(__file__).parent / "old_projects"
 EXPECTED = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))}
 KERAS_2 = {"text_cnn"}  # tf.compat.v1.layers
-SLOW = {"census", "extra_signatures"}
+SLOW = {"census", "deepfm", "extra_signatures"}
 
 
 def assert_same(seen, expected, where):
@@ -37,10 +39,7 @@ def test_every_program_has_expectations():
     assert set(EXPECTED) == {path.stem for path in PROGRAMS.glob("*.py")} - others
 
 
-@pytest.mark.parametrize(
-    "program",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in EXPECTED],
-)
+@pytest.mark.parametrize("program", with_slow(EXPECTED, SLOW))
 def test_an_old_program(program):
     """In a process of its own: install() and Keras 2 hold for all of it."""
     if program in KERAS_2:

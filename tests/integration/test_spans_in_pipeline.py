@@ -40,6 +40,7 @@ def run(warm_command):
     return start
 
 
+@pytest.mark.slow
 def test_a_window_is_read_and_the_same_data_under_the_next_names_are_unchanged(
     run, warm_command, tmp_path
 ):

@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 
+import pytest
 import tensorflow as tf
 
 MODULE = Path(__file__).with_name("warm_start_module.py")
@@ -15,6 +16,7 @@ def write(file, seed):
     file.write_text("x,y\n" + "".join(f"{x:.4f},{y}\n" for x, y in rows))
 
 
+@pytest.mark.slow
 def test_the_next_training_starts_where_the_one_before_has_ended(warm_command, tmp_path):
     root = tmp_path / "root"
 

@@ -108,6 +108,7 @@ def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
     np.testing.assert_allclose(edges, [-1.07, -0.57, -0.18, 0.18, 0.57, 1.07], atol=0.1)
 
 
+@pytest.mark.slow
 def test_workers_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     values = write_examples(tmp_path / "examples" / "Split-train", num_files=4)

@@ -78,6 +78,7 @@ def ledger(here):
     return Ledger(here / "root" / "schedules" / "trips", "trips")
 
 
+@pytest.mark.slow
 def test_three_ticks_by_a_real_clock(here, ledger):
     scheduler = SchedulerProcess(here, "--metrics-port", "0", "--metrics-file", "m/p.prom")
     try:

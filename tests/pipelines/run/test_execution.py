@@ -432,10 +432,17 @@ def test_a_training_that_is_not_resumed_is_lost_and_said_so(leave, run, killed, 
     [
         ({}, {}, True),
         ({"SchemaGen": "of another schema"}, {}, False),
+        ({"CsvExampleGen": "of other code of components"}, {}, False),
         ({"Transform": None}, {}, False),
         ({}, {"enable_cache": False}, False),
     ],
-    ids=["same", "another schema", "Transform did not finish", "no cache"],
+    ids=[
+        "same",
+        "another schema",
+        "another version of CsvExampleGen",
+        "Transform did not finish",
+        "no cache",
+    ],
 )
 def test_what_transform_made_is_kept_if_it_can_be(
     leave, run, killed, metadata, of_former, settings, is_kept

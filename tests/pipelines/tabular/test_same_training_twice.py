@@ -158,6 +158,7 @@ def test_every_variable_is_the_same_however_the_rows_are_serialized(variables, p
     assert differing(first, variables(problem, "second", is_reversed=True)) == []
 
 
+@pytest.mark.slow
 def test_another_seed_makes_another_model(variables):
     weights = [
         name

@@ -19,6 +19,7 @@ from tests.pipelines.tabular.one_number_one_city import (
     make_plan,
     serialize,
 )
+from tests.slow_params import with_slow
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_training_stops_when_it_only_learns_by_heart(call):
     assert at_best["loss"] < metrics["loss"]
 
 
-@pytest.mark.parametrize("label", [BINARY, REGRESSION])
+@pytest.mark.parametrize("label", with_slow([BINARY, REGRESSION], [BINARY]))
 def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, label):
     """The sign of x counts one way or the other by city: no linear model can learn it."""
     plan = make_plan(label, model="auto", early_stopping=True, train_steps=60)
