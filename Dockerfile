@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# `docker run IMAGE run --config my.toml` is `python -m pipelines run --config my.toml`.
+# `docker run IMAGE run --config my.toml` is `estimator-pipelines run --config my.toml`.
 # `make image` builds it with the engine that is there; docs/image.md says more.
 
 # All stages must have the same Python: the environment of one runs in the others. On Debian 13 (glibc 2.41),
@@ -38,7 +38,7 @@ RUN --mount=type=secret,id=indexes --mount=type=secret,id=certificates \
 
 FROM dependencies AS project
 
-COPY LICENSE README.md ./
+COPY LICENSE README.md estimator_pipelines.py ./
 COPY estimator_core estimator_core
 COPY components components
 COPY pipelines pipelines
@@ -73,5 +73,5 @@ LABEL org.opencontainers.image.title="estimator-pipelines" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="${PYTHON_IMAGE}"
 
-ENTRYPOINT ["python", "-m", "pipelines"]
+ENTRYPOINT ["python", "-m", "estimator_pipelines"]
 CMD ["--help"]

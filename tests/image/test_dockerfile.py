@@ -108,3 +108,12 @@ def test_the_context_holds_what_is_copied_and_nothing_else():
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in ignore
     assert {line[1:] for line in ignore if line.startswith("!")} == copied
+
+
+def test_what_the_wheel_holds_is_copied():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packaged = set(project["tool"]["hatch"]["build"]["only-include"])
+    copied = {word for i in INSTRUCTIONS if i.startswith("COPY ") for word in i.split()}
+    context = (ROOT / ".dockerignore").read_text().split()
+    assert packaged <= copied
+    assert {f"!{name}" for name in packaged} <= set(context)

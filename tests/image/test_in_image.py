@@ -63,6 +63,7 @@ def test_it_runs_as_uid_1000_in_a_folder_of_its_own(run):
 
 def test_the_command_prints_its_help(run):
     assert "Usage: python -m pipelines" in run("python", "-m", "pipelines", "--help").stdout
+    assert "Usage: estimator-pipelines" in run("estimator-pipelines", "--help").stdout
 
 
 def test_our_code_is_that_of_the_image(run):
