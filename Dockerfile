@@ -3,7 +3,8 @@
 # `make image` builds it with the engine that is there; docs/image.md says more.
 
 # All stages must have the same Python: the environment of one runs in the others. On Debian 13 (glibc 2.41),
-# Python 3.12 and 3.13 have TFX's own set (docs/dependencies.md). A digest can be named instead: --build-arg PYTHON_IMAGE=python@sha256:...
+# Python 3.12 and 3.13 have TFX's own set (docs/dependencies.md). A digest can be named instead:
+# --build-arg PYTHON_IMAGE=python@sha256:...
 ARG PYTHON_IMAGE=python:3.13.9-slim-trixie
 
 FROM ${PYTHON_IMAGE} AS dependencies

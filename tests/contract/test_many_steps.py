@@ -107,10 +107,7 @@ def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  
     return results[name]
 
 
-@pytest.mark.parametrize(
-    "steps",
-    with_slow([3, 7, 10], {3, 10}),
-)
+@pytest.mark.parametrize("steps", with_slow([3, 7, 10], {3, 10}))
 @pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
 def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory, tmp_path, caplog):
     make, input_fn, reason = PROGRAMS[name]
