@@ -27,14 +27,16 @@ ENV UV_COMPILE_BYTECODE=1 \
     UV_PYTHON_DOWNLOADS=never
 WORKDIR /src
 
-# This layer is rebuilt only when one of these files changes. TensorFlow's headers (400 MB) are there to
-# compile operations against, and nothing here does.
+# This layer is rebuilt only when one of these files changes. Nothing here compiles operations against TensorFlow,
+# for which its headers (400 MB) and clang (60 MB) are there, or runs the packages' own tests (60 MB).
 COPY pyproject.toml uv.lock ./
 RUN --mount=type=secret,id=indexes --mount=type=secret,id=certificates \
     --mount=type=secret,id=uv_toml \
     if [ -f /run/secrets/indexes ]; then . /run/secrets/indexes; fi \
     && uv sync --frozen --no-dev --extra pipelines --no-install-project \
-    && rm -rf /opt/venv/lib/python3*/site-packages/tensorflow/include
+    && cd /opt/venv/lib/python3*/site-packages \
+    && rm -rf tensorflow/include clang \
+    && find . -type d -name tests -prune -exec rm -rf {} +
 
 
 FROM dependencies AS project
