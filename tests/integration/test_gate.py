@@ -8,6 +8,8 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.slow  # whole pipelines
+
 NUM_ROWS = 900
 
 
@@ -89,7 +91,6 @@ def test_another_pipeline_is_refused_before_anything_is_written(run, first, fold
     assert sorted(path.name for path in (folder / "root" / "runs").iterdir()) == before
 
 
-@pytest.mark.slow
 def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
     code, line, shown = run("february")
     assert (code, line["status"], line["version"]) == (3, "not_blessed", None)
@@ -133,7 +134,6 @@ def test_data_that_are_not_what_the_model_needs_stop_before_training(run, first,
     assert served(folder) == [first]
 
 
-@pytest.mark.slow
 def test_after_a_rollback_the_baseline_is_what_serves_and_nothing_withdrawn_comes_back(
     run, first, folder, warm_command
 ):

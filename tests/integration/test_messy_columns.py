@@ -16,6 +16,8 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 assert components
 
+pytestmark = pytest.mark.slow  # a whole pipeline
+
 NUM_ROWS = 900
 WORDS = [
     "red",

@@ -37,6 +37,7 @@ def cells(root, split, column):
     return [row.features.feature[column].bytes_list.value[0].decode() for row in examples]
 
 
+@pytest.mark.slow
 def test_the_newest_third_evaluates(run, tmp_path):
     write(tmp_path / "data.csv", rows(1))
     settings = (

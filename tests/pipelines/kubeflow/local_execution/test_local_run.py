@@ -87,6 +87,7 @@ def test_the_same_again_is_taken_from_the_cache_and_not_pushed(
     assert third.metrics == second.metrics
 
 
+@pytest.mark.slow
 def test_a_parameter_of_the_run_reaches_the_training(first, root, run_here, little_settings):
     other = run_here(root, *little_settings, parameters={"train_steps": "90"})
     assert other.config["trainer"]["train_steps"] == 90
@@ -106,6 +107,7 @@ def test_other_data_at_the_same_path_are_seen(tmp_path, run_here, little_data, l
         assert statuses(record)["CsvExampleGen"] == "finished"
 
 
+@pytest.mark.slow
 def test_a_threshold_that_is_not_reached(tmp_path, run_here, little_settings):
     bound = 'evaluator.thresholds=[{metric = "auc", lower = 0.9999}]'
     record = run_here(tmp_path / "root", *little_settings, bound)
@@ -185,6 +187,7 @@ def test_users_code_that_fails_names_the_line(tmp_path, run_here, little_setting
     assert statuses(record)["Transform"] == "failed"
 
 
+@pytest.mark.slow
 def test_a_rollback_is_what_the_next_run_is_compared_with(first, root, run_here, little_settings):
     version = str(Root(root).versions.served()[-1])  # of the first run, or of one with a parameter
     served = run_of_version(Root(root), version)
