@@ -1,5 +1,6 @@
 """An evaluation on shards makes all of its steps."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -40,4 +41,4 @@ def test_a_hook_may_end_an_evaluation(make_sharded, use_tpu):
     estimator = make_sharded(use_tpu=use_tpu)
     metrics = estimator.evaluate(endless, steps=8, hooks=[StopAfter(3)])
     # The weight is 3.75, thus the errors are 1.75 * x, of 1 to 8 and then 1 to 4.
-    assert metrics["mae"] == 1.75 * (36 + 10) / 12
+    assert metrics["mae"] == np.float32(1.75 * (36 + 10) / 12)

@@ -50,15 +50,14 @@ class LearningRateLog(tf.train.SessionRunHook):
         self._timer = tf.train.SecondOrStepTimer(every_steps=3)
 
     def before_run(self, run_context):
-        return tf.train.SessionRunArgs(
-            {"step": tf.train.get_global_step(), "rate": "learning_rate:0"}
-        )
+        return tf.train.SessionRunArgs("learning_rate:0")
 
     def after_run(self, run_context, run_values):
-        step = int(run_values.results["step"])
+        # Within the step, it may be read before or after its update.
+        step = int(run_context.session.run(tf.train.get_global_step()))
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
-            self.rates.append(float(run_values.results["rate"]))
+            self.rates.append(float(run_values.results))
 
 
 def model_fn(features, labels, mode, params):
