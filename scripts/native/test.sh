@@ -1,7 +1,9 @@
 #!/bin/sh
 # Runs README's commands on a system that has TFX's own set: Debian 13 (glibc 2.41, Python 3.13), made by debootstrap
-# in a folder and entered with chroot. The committed state of this checkout is tested. Needs root, and debootstrap.
+# in a folder and entered with chroot. The committed state of this checkout is tested. Needs root; debootstrap is
+# installed with apt-get if it is missing.
 # Usage: test.sh FOLDER [COMMAND]    the command, by a shell in the checkout, instead of `make demo test`
+# Exit code 77: this machine cannot make or enter such a system.
 set -eu
 
 folder=$1 command=${2:-make demo test}
@@ -11,10 +13,16 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 root=$folder/debian-13
 
-if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null 2>&1; then
-  echo "test-native: needs root, and debootstrap (Debian, Ubuntu: apt-get install debootstrap)" >&2
-  exit 1
-fi
+# cannot REASON: ends with the exit code that says so.
+cannot() {
+  echo "test-native: $1" >&2
+  exit 77
+}
+
+unshare --mount true 2>/dev/null || cannot "needs root, and the right to mount"
+command -v debootstrap >/dev/null 2>&1 ||
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap; } >/dev/null 2>&1 ||
+  cannot "needs debootstrap, which apt-get cannot install here"
 if [ ! -e "$root/.complete" ]; then
   echo "test-native: making a Debian 13 in $root" >&2
   mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
@@ -22,7 +30,7 @@ if [ ! -e "$root/.complete" ]; then
   debootstrap --variant=minbase --include=ca-certificates,git,make,python3,python3-pip,python3-venv,libgomp1,procps \
     trixie "$root" ${mirror:+"$mirror"} >"$folder/debootstrap.log" 2>&1 || {
     tail -n 20 "$folder/debootstrap.log" >&2
-    exit 1
+    cannot "debootstrap failed"
   }
   touch "$root/.complete"
 fi
