@@ -34,7 +34,8 @@ WORDED_OTHERWISE = re.compile(
     r"(Using config|Warm-starting with \w+|Signatures EXCLUDED|'\w+' : \w+ signatures).*", re.DOTALL
 )
 NUMBER = re.compile(r"\d+(\.\d+)?e[-+]?\d+|\d+\.\d+|(?<=/sec: )\d+")
-QUEUES_OF_2_15 = "enqueue_input/"  # numpy_input_fn has none here
+# numpy_input_fn has no queues here, and only a busy machine writes our share of the waits for the input.
+SCALARS_OF_ONE = ("enqueue_input/", "input_wait_share")
 # They count the step themselves, beside TensorFlow's own hooks that read it: it is not settled, in
 # 2.15 neither, which step a summary of the training is written for.
 STEPS_RACE = {"bert_classifier", "deepfm"}
@@ -60,6 +61,8 @@ class Log(logging.Handler):
         line = masked(record.getMessage().replace(os.getcwd(), "HERE"))
         if record.levelno < logging.WARNING and not LOGGED_BY_ONE.match(line):
             line = WORDED_OTHERWISE.sub(r"\1", line)
+            # 2.15 names the folder, we name the checkpoint in it.
+            line = re.sub(r"^(Warm-starting from: .*)/model\.ckpt-\d+$", r"\1", line)
             # 2.15 reads a ref variable of the step beside the operation that counts it.
             line = re.sub(r"step = \d+( \(.* sec\))?$", r"step = STEP\1", line)
             self.lines.append(NUMBER.sub("NUMBER", line))
@@ -78,7 +81,7 @@ def events_in(folder):
     for path in sorted(folder.glob("events.out.tfevents.*")):
         for event in tf.compat.v1.train.summary_iterator(str(path)):
             for value in event.summary.value:
-                if value.tag.startswith(QUEUES_OF_2_15):
+                if value.tag.startswith(SCALARS_OF_ONE):
                     continue
                 if value.HasField("simple_value"):
                     scalars.setdefault(value.tag, []).append([event.step, value.simple_value])

@@ -109,6 +109,7 @@ def test_what_the_users_code_raises_in_a_task_is_the_reason(
         *settings_of(server),
         f"module.file={module}",
         "evaluator.label=y",
+        "data.problem_type=binary",
     )
     assert record.status == "failed"
     assert record.reason.startswith("Trainer: TrainingJobError: trainer-")
