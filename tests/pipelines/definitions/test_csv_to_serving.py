@@ -40,7 +40,7 @@ def roles(pipeline):
 def test_each_component_of_the_pipeline_has_one_role(define):
     pipeline = define()
     assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
-    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 10
+    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 11
     for role, kind in (
         ("trainer", components.Trainer),
         ("evaluator", components.Evaluator),
