@@ -18,14 +18,13 @@ MAX_CALL_SECONDS = 2.0
 """Time after which no further single rows of a signature are timed."""
 
 _AROUND_A_REASON = (
-    "Graph execution error",
-    "Detected at",
-    "File ",
-    "<stack",
-    "Traceback",
-    "Node:",
-    "[",
+    *("Graph execution error", "Detected at", "File ", "<stack", "Traceback", "Node:", "["),
 )
+
+SERVING_ROWS = "serving_rows"
+"""Signature on columns in which a missing value has a mark; see `build_rows_serving_input_receiver_fn`."""
+
+_MARKS: dict[Any, Any] = {tf.float32: np.nan, tf.int64: np.iinfo(np.int64).min, tf.string: b""}
 
 
 def ask_model(
@@ -48,11 +47,11 @@ def ask_model(
     signatures = {}
     for name, signature in model.signatures.items():
         try:
-            signatures[name] = ask_signature(signature, rows, num_calls)
+            signatures[name] = ask_signature(name, signature, rows, num_calls)
         except Exception as error:  # whatever a model raises is its answer
             signatures[name] = {
                 "error": _first_line(error),
-                "needs_label": _can_answer(signature, {**rows, "examples": rows_with_label}),
+                "needs_label": _can_answer(name, signature, {**rows, "examples": rows_with_label}),
             }
     return {
         "load_seconds": load_seconds,
@@ -61,10 +60,13 @@ def ask_model(
     }
 
 
-def ask_signature(signature: Any, rows: dict[str, Any], num_calls: int = 0) -> dict[str, Any]:
+def ask_signature(
+    name: str, signature: Any, rows: dict[str, Any], num_calls: int = 0
+) -> dict[str, Any]:
     """Returns what a signature answers to raw rows.
 
     Args:
+        name: Name of the signature.
         signature: Function of a loaded SavedModel.
         rows: The rows as `examples`, serialized tf.Examples, and as `columns`: by name, a list with the list
             of each row's values.
@@ -76,7 +78,7 @@ def ask_signature(signature: Any, rows: dict[str, Any], num_calls: int = 0) -> d
         inputs. Or `not_asked`: the reason why raw rows do not fit its inputs.
     """
     inputs = signature.structured_input_signature[1]
-    index, tensors = _tensors(inputs, rows)
+    index, tensors = _tensors(inputs, rows, marks=_MARKS if name == SERVING_ROWS else {})
     if isinstance(tensors, str):
         return {"not_asked": tensors}
     outputs = _call(signature, tensors)
@@ -107,9 +109,12 @@ def ask_signature(signature: Any, rows: dict[str, Any], num_calls: int = 0) -> d
     }
 
 
-def _tensors(inputs: dict[str, Any], rows: dict[str, Any]) -> tuple[Any, Any]:
+def _tensors(
+    inputs: dict[str, Any], rows: dict[str, Any], marks: dict[Any, Any]
+) -> tuple[Any, Any]:
     """Returns the indices of rows and their values by input, or the reason why they do not fit."""
-    columns, examples = rows["columns"], rows["examples"]
+    examples = rows["examples"]
+    columns = _marked(inputs, rows, marks)
     if len(inputs) == 1:
         ((name, spec),) = inputs.items()
         if name not in columns and spec.dtype == tf.string:
@@ -142,6 +147,19 @@ def _tensors(inputs: dict[str, Any], rows: dict[str, Any]) -> tuple[Any, Any]:
     return np.array(index), tensors
 
 
+def _marked(
+    inputs: dict[str, Any], rows: dict[str, Any], marks: dict[Any, Any]
+) -> dict[str, list[list[Any]]]:
+    """Returns the columns, with the marks of missing values filled in."""
+    columns: dict[str, list[list[Any]]] = rows["columns"]
+    nothing: list[list[Any]] = [[] for _ in rows["examples"]]
+    return columns | {
+        name: [values or [marks[spec.dtype]] for values in columns.get(name, nothing)]
+        for name, spec in inputs.items()
+        if spec.dtype in marks
+    }
+
+
 def _values_of_a_row(spec: Any) -> int:
     return int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1
 
@@ -151,9 +169,9 @@ def _call(signature: Any, tensors: dict[str, Any]) -> dict[str, Any]:
     return {name: value.numpy() for name, value in signature(**constants).items()}
 
 
-def _can_answer(signature: Any, rows: dict[str, Any]) -> bool:
+def _can_answer(name: str, signature: Any, rows: dict[str, Any]) -> bool:
     try:
-        ask_signature(signature, rows)
+        ask_signature(name, signature, rows)
     except Exception:  # then the label is not the reason
         return False
     return True

@@ -96,8 +96,8 @@ def _names(signature: str, output: str) -> Iterator[str]:
     """Yields the names of predictions that mean the same; several heads have theirs as a prefix."""
     head = signature.partition("/")[0]
     for name in (output, *_OTHER_NAMES.get(output, ())):
-        yield name
         yield f"{head}/{name}"
+        yield name
 
 
 def _fit(values: npt.NDArray[Any], others: npt.NDArray[Any] | None) -> bool:

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -125,27 +125,7 @@ def check(
         LimitExceededError: A measurement is above its limit.
     """
     path = serving_model_path(model)
-    with tempfile.TemporaryDirectory() as folder:
-        request, answers = os.path.join(folder, "request"), os.path.join(folder, "answers")
-        sent = {"examples": rows.examples, "columns": rows.columns}
-        with open(request, "wb") as stream:
-            fields = {"path": path, "rows": sent, "rows_with_label": rows.with_label}
-            pickle.dump({**fields, "num_calls": _NUM_CALLS}, stream)
-        command = [sys.executable, "-I", clean_process.__file__, request, answers]
-        process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=_clean_environment()
-        )
-        try:  # both load their model at the same time
-            judged = _judged(eval_model_path(model.uri), path, rows)
-            _, stderr = process.communicate(timeout=_MAX_SECONDS)
-        finally:
-            process.kill()
-        if process.returncode or not os.path.exists(answers):
-            end = stderr.decode("utf-8", "replace")[-400:]
-            answered = {"error": f"its process ended with code {process.returncode}. {end}".strip()}
-        else:
-            with open(answers, "rb") as stream:
-                answered = pickle.load(stream)
+    answered, judged = _ask(path, rows, lambda: _judged(eval_model_path(model.uri), path, rows))
     if "error" in answered:
         failure = (
             "the model can't be loaded in a process that has TensorFlow and NumPy alone, as a model server "
@@ -158,14 +138,50 @@ def check(
     return result, {name: one["requests"] for name, one in found if "requests" in one}
 
 
+def _ask(path: str, rows: Rows, judge: Callable[[], Judged]) -> tuple[dict[str, Any], Judged]:
+    """Returns the answers of a model from a clean process, and what `judge` returns meanwhile."""
+    sent = {"examples": rows.examples, "columns": rows.columns}
+    fields = {"path": path, "rows": sent, "rows_with_label": rows.with_label}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_NOT_OF_CLEAN_PROCESS)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        request, answers = os.path.join(folder, "request"), os.path.join(folder, "answers")
+        with open(request, "wb") as stream:
+            pickle.dump({**fields, "num_calls": _NUM_CALLS}, stream)
+        process = subprocess.Popen(
+            [sys.executable, "-I", clean_process.__file__, request, answers],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**environment, **_ENVIRONMENT},
+        )
+        try:
+            judged = judge()
+            _, stderr = process.communicate(timeout=_MAX_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise LimitExceededError(
+                f"The model to be served has not answered within {_MAX_SECONDS} s."
+            ) from error
+        finally:
+            process.kill()
+        if process.returncode:
+            raise RuntimeError(
+                f"The process that asks the model ended with code {process.returncode}: "
+                f"{stderr.decode('utf-8', 'replace')[-400:]}"
+            )
+        with open(answers, "rb") as stream:
+            return pickle.load(stream), judged
+
+
 def _judged(eval_path: str | None, serving_path: str, rows: Rows) -> Judged:
     """Returns the predictions of the evaluation model, or else of the serving model in this process."""
     if eval_path is None:
         signatures = tf.saved_model.load(serving_path, tags=["serve"]).signatures
-        signature = signatures.get(_DEFAULT) or next(iter(signatures.values()))
-        found = clean_process.ask_signature(
-            signature, {"examples": rows.with_label, "columns": rows.columns}
-        )
+        name = _DEFAULT if _DEFAULT in signatures else next(iter(signatures), "")
+        given = {"examples": rows.with_label, "columns": rows.columns}
+        found = clean_process.ask_signature(name, signatures[name], given) if name else {}
         return found.get("index", np.arange(0)), found.get("outputs", {})
     model = tf.saved_model.load(eval_path, tags=["eval"])
     signature = model.signatures["eval"]
@@ -208,6 +224,12 @@ def _compare_all(
             continue
         batch = answer["index"], answer["outputs"]
         compared, without = compare(name, batch, judged, tolerance)
+        if not compared and name == main:
+            result.failures.append(
+                f"the signature {name!r}: none of its outputs ({', '.join(without)}) has the name, or the "
+                f"values, of a prediction that was judged ({', '.join(judged[1])}). Export the "
+                "predictions under their names, or switch the check off"
+            )
         single = answer["calls"], answer["outputs_of_calls"]
         compared += compare(name, single, batch, tolerance, one_by_one=True)[0]
         result.signatures[name] = {
@@ -217,12 +239,6 @@ def _compare_all(
             "not_compared": without,
         }
         different += [(name, one) for one in compared if one.num_different]
-        if not compared and name == main:
-            result.failures.append(
-                f"the signature {name!r}: none of its outputs ({', '.join(without)}) has the name, or the "
-                f"values, of a prediction that was judged ({', '.join(judged[1])}). Export the "
-                "predictions under their names, or switch the check off"
-            )
     if different:
         result.failures.append(_describe(different, rows))
     return result
@@ -260,38 +276,25 @@ def _percentiles(latency_ms: list[float]) -> dict[str, float] | None:
 
 
 def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) -> None:
-    slowest = max(
-        (
-            (one["latency_ms"]["p99"], name)
-            for name, one in result.signatures.items()
-            if one["latency_ms"]
-        ),
-        default=(None, ""),
-    )
-    for limit, value, what in (
+    measured = [
         ("max_load_seconds", result.load_seconds, "loading it takes {} s"),
         ("max_memory_mb", result.memory_mb, "it needs {} MB of memory"),
-        (
-            "max_latency_ms",
-            slowest[0],
-            f"99 % of the calls of {slowest[1]!r} with one row take up to {{}} ms",
-        ),
-    ):
+    ]
+    for name, signature in result.signatures.items():
+        latency = signature["latency_ms"] or {}
+        text = f"99 % of the calls of {name!r} with one row take up to {{}} ms"
+        measured.append(("max_latency_ms", latency.get("p99"), text))
+    for limit, value, text in measured:
         bound = getattr(settings, limit)
         if bound is not None and value is not None and value > bound:
             raise LimitExceededError(
-                f"The model to be served is above a limit: {what.format(value)}, and {limit} is {bound:g}. "
+                f"The model to be served is above a limit: {text.format(value)}, and {limit} is {bound:g}. "
                 "Make the model smaller, or raise the limit; another run measures again."
             )
 
 
 def _is_blessed(artifacts: list[Artifact] | None) -> bool:
     return all(one.get_int_custom_property("blessed") == 1 for one in artifacts or [])
-
-
-def _clean_environment() -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_OF_CLEAN_PROCESS)}
-    return {**kept, **_ENVIRONMENT}
 
 
 def _write(blessing: Artifact, result: ServingCheckResult) -> None:

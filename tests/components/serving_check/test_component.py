@@ -29,7 +29,7 @@ def test_without_settings_the_defaults_hold():
     assert ServingCheckSettings.from_json(component.exec_properties["settings"]) == (
         ServingCheckSettings()
     )
-    assert "label" not in component.exec_properties
+    assert component.exec_properties["label"] is None
 
 
 @pytest.mark.parametrize(

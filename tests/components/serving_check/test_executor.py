@@ -54,7 +54,9 @@ def test_an_honest_model_is_blessed_measured_and_warmed_up(make_served: Make, ch
     }
     assert {("logistic", "logistic", False), ("logistic", "logistic", True)} <= compared
     assert predict["not_compared"] == []
-    assert {one["num_rows"] for one in predict["compared"]} == {300, 100}  # all, and one by one
+    counts = {one["one_by_one"]: one["num_rows"] for one in predict["compared"]}
+    assert counts[False] == 300
+    assert 1 <= counts[True] <= 100  # as many as 2 seconds allow
     assert 0 < predict["latency_ms"]["p50"] <= predict["latency_ms"]["p99"]
     assert 0 < result.load_seconds < 60
     assert 0 < result.memory_mb < 1000
@@ -179,9 +181,8 @@ def test_a_model_without_evaluation_model_is_compared_with_itself(
 ) -> None:
     result, _ = check(make_served(receiver(), judged=False))
     assert result.failures == []
-    assert [one["output"] for one in result.signatures["serving_default"]["compared"]] == [
-        "classes", "scores", "scores",
-    ]  # fmt: skip
+    compared = result.signatures["serving_default"]["compared"]
+    assert {one["output"] for one in compared} == {"classes", "scores"}
     # Classes have a counterpart; logits have none among the outputs that were judged.
     assert "logits" in result.signatures["predict"]["not_compared"]
 
