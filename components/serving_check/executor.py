@@ -21,7 +21,8 @@ from tfx.utils import io_utils
 
 from components.pusher.versions import WARMUP_FILE
 from components.serving_check import clean_process
-from components.serving_check.comparison import Compared, Outputs, compare
+from components.serving_check.comparison import Compared, compare
+from components.serving_check.judged import DEFAULT, Judged, judged_predictions
 from components.serving_check.rows import Rows, read_rows
 from components.serving_check.settings import ServingCheckSettings
 from components.tfx.model_paths import eval_model_path, serving_model_path
@@ -29,17 +30,12 @@ from components.tfx.model_paths import eval_model_path, serving_model_path
 _logger = logging.getLogger(__name__)
 
 _RESULT_FILE = "serving_check.json"
-_DEFAULT = "serving_default"
-_PREDICTION = "predictions/"
 _NUM_CALLS = 100
 _MAX_SECONDS = 600
 _NOT_OF_CLEAN_PROCESS = ("PYTHON", "TF_CONFIG")
 
 # Without a GPU: the process that started this one may hold all of its memory.
 _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-
-Judged = tuple[Any, Outputs]
-"""Rows, and the predictions for them by name."""
 
 
 class LimitExceededError(RuntimeError):
@@ -125,7 +121,9 @@ def check(
         LimitExceededError: A measurement is above its limit.
     """
     path = serving_model_path(model)
-    answered, judged = _ask(path, rows, lambda: _judged(eval_model_path(model.uri), path, rows))
+    answered, judged = _ask(
+        path, rows, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
+    )
     if "error" in answered:
         failure = (
             "the model can't be loaded in a process that has TensorFlow and NumPy alone, as a model server "
@@ -175,26 +173,6 @@ def _ask(path: str, rows: Rows, judge: Callable[[], Judged]) -> tuple[dict[str, 
             return pickle.load(stream), judged
 
 
-def _judged(eval_path: str | None, serving_path: str, rows: Rows) -> Judged:
-    """Returns the predictions of the evaluation model, or else of the serving model in this process."""
-    if eval_path is None:
-        signatures = tf.saved_model.load(serving_path, tags=["serve"]).signatures
-        name = _DEFAULT if _DEFAULT in signatures else next(iter(signatures), "")
-        given = {"examples": rows.with_label, "columns": rows.columns}
-        found = clean_process.ask_signature(name, signatures[name], given) if name else {}
-        return found.get("index", np.arange(0)), found.get("outputs", {})
-    model = tf.saved_model.load(eval_path, tags=["eval"])
-    signature = model.signatures["eval"]
-    fetches = {
-        name.removeprefix(_PREDICTION): tensor.name
-        for name, tensor in signature.structured_outputs.items()
-        if name.startswith(_PREDICTION)
-    }
-    function = model.prune([signature.inputs[0].name], fetches)
-    outputs = function(tf.constant(rows.with_label))
-    return np.arange(len(rows.examples)), {name: one.numpy() for name, one in outputs.items()}
-
-
 def _compare_all(
     answered: dict[str, Any], judged: Judged, rows: Rows, tolerance: float
 ) -> ServingCheckResult:
@@ -202,7 +180,7 @@ def _compare_all(
         len(rows.examples), round(answered["load_seconds"], 3), round(answered["memory_mb"], 1)
     )
     found = answered["signatures"]
-    main = _DEFAULT if _DEFAULT in found else next(iter(found), "")
+    main = DEFAULT if DEFAULT in found else next(iter(found), "")
     if not found:
         result.failures.append("the model has no signature that a server could call")
     different: list[tuple[str, Compared]] = []
