@@ -249,8 +249,10 @@ def _values(values: list[Any]) -> str:
 def _percentiles(latency_ms: list[float]) -> dict[str, float] | None:
     if not latency_ms:
         return None
-    p50, p99 = np.percentile(latency_ms, [50, 99])
-    return {"p50": round(float(p50), 3), "p99": round(float(p99), 3)}
+    return {
+        name: round(float(np.percentile(latency_ms, rank)), 3)
+        for name, rank in (("p50", 50), ("p99", 99))
+    }
 
 
 def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) -> None:
