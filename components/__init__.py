@@ -2,10 +2,10 @@
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
-`CsvExampleGen`, `ImportSchemaGen`, `ExampleValidator`, `Trainer`, `Evaluator` and `Pusher` are ours; they
-speak TFX's artifacts and channels, so they mix with any stock TFX component. Names are imported at first use:
-`import components` is instant, and a Beam worker that only needs `components.tfx.compat` loads nothing
-else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
+`CsvExampleGen`, `ImportSchemaGen`, `ExampleValidator`, `Transform`, `Trainer`, `Evaluator`, `ServingCheck`
+and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with any stock TFX component.
+Names are imported at first use: `import components` is instant, and a Beam worker that only needs
+`components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
 makes TFX import only the modules in use (see `components.tfx.packages`).
@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from components.import_schema_gen.component import ImportSchemaGen
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
+    from components.serving_check.component import ServingCheck
+    from components.serving_check.executor import ServingCheckResult, load_serving_check
+    from components.serving_check.settings import ServingCheckSettings
     from components.trainer.component import Trainer
     from components.trainer.local_cluster import LocalCluster
     from components.transform.component import Transform
@@ -97,6 +100,9 @@ __all__ = [
     "SchemaGen",
     "ServedModelStrategy",
     "ServedStatisticsStrategy",
+    "ServingCheck",
+    "ServingCheckResult",
+    "ServingCheckSettings",
     "SlicingSpec",
     "SplitConfig",
     "StatisticsGen",
@@ -105,6 +111,7 @@ __all__ = [
     "Transform",
     "Verdict",
     "load_details",
+    "load_serving_check",
     "load_verdict",
 ]
 
@@ -146,6 +153,9 @@ _MODULES = {
     "SchemaGen": "tfx.components.schema_gen.component",
     "ServedModelStrategy": "components.pusher.served_model",
     "ServedStatisticsStrategy": "components.example_validator.served_statistics",
+    "ServingCheck": "components.serving_check.component",
+    "ServingCheckResult": "components.serving_check.executor",
+    "ServingCheckSettings": "components.serving_check.settings",
     "SlicingSpec": _TFMA_CONFIG,
     "SplitConfig": "tfx.proto.example_gen_pb2",
     "StatisticsGen": "tfx.components.statistics_gen.component",
@@ -154,6 +164,7 @@ _MODULES = {
     "Transform": "components.transform.component",
     "Verdict": "components.evaluator.gate.verdict",
     "load_details": "components.evaluator.report_details.details",
+    "load_serving_check": "components.serving_check.executor",
     "load_verdict": "components.evaluator.gate.verdict",
 }
 

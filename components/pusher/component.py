@@ -52,7 +52,8 @@ class Pusher(base_component.BaseComponent):
             model: Channel of `Model` artifacts, from a Trainer.
             model_blessing: Channel of `ModelBlessing` artifacts, from an Evaluator. None pushes
                 without a verdict.
-            infra_blessing: Channel of `InfraBlessing` artifacts, from an InfraValidator.
+            infra_blessing: Channel of `InfraBlessing` artifacts, from a ServingCheck or an InfraValidator.
+                The warm-up requests of a ServingCheck become part of the version.
             push_destination: Destination with `filesystem.base_directory`.
             custom_config: `keep`: number of newest versions to keep (at least 1); older ones are removed
                 after a push; default: all are kept. `newer_than`: a version that the new one must

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tfx.dsl.components.base import base_executor
+from tfx.dsl.io import fileio
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
@@ -88,6 +89,7 @@ class PushRequest:
         base_directory: Directory of versions.
         settings: The component's `custom_config`.
         refusal: Reason why the model must not be pushed; None if it may be.
+        warmup: File with the version's warm-up requests; None without one.
     """
 
     model_path: str
@@ -95,6 +97,7 @@ class PushRequest:
     base_directory: str
     settings: PushSettings
     refusal: str | None
+    warmup: str | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,7 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
             now_secs,
             request.provenance,
             settings.newer_than,
+            request.warmup,
         )
         _logger.info("Pushed version %d to %s", version, request.base_directory)
     else:
@@ -257,14 +261,22 @@ def _parse(
         base_directory=destination.filesystem.base_directory,
         settings=settings,
         refusal=_refusal(input_dict),
+        warmup=_warmup(input_dict),
     )
+
+
+def _warmup(input_dict: dict[str, list[Artifact]]) -> str | None:
+    """Returns the warm-up requests that a ServingCheck left; None without any."""
+    blessings = input_dict.get(standard_component_specs.INFRA_BLESSING_KEY) or []
+    paths = [os.path.join(blessing.uri, versions.WARMUP_FILE) for blessing in blessings]
+    return next(filter(fileio.exists, paths), None)
 
 
 def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
     """Returns the reason why the blessings forbid a push, or None."""
     for key, judge in (
         (standard_component_specs.MODEL_BLESSING_KEY, "the Evaluator"),
-        (standard_component_specs.INFRA_BLESSING_KEY, "the InfraValidator"),
+        (standard_component_specs.INFRA_BLESSING_KEY, "the ServingCheck"),
     ):
         artifacts = input_dict.get(key)
         if not artifacts:

@@ -16,6 +16,9 @@ _STAGING_PREFIX = ".pushing-"
 _REMOVAL_PREFIX = ".removing-"
 _SAVED_MODEL = SAVED_MODEL_FILES[0]
 
+WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+"""File in a version with requests that TF Serving makes before it serves it."""
+
 
 def push_version(
     model_path: str,
@@ -23,6 +26,7 @@ def push_version(
     now_secs: float,
     provenance: Provenance | None = None,
     newer_than: int = 0,
+    warmup: str | None = None,
 ) -> int:
     """Copies a model to a new version, higher than any in the directory.
 
@@ -35,6 +39,7 @@ def push_version(
         now_secs: Unix time, used as the version unless a version at least as high exists.
         provenance: Origin of the model; becomes part of the version.
         newer_than: Another version that the new one must exceed.
+        warmup: File to become the version's `WARMUP_FILE`, unless the model has one of its own.
 
     Returns:
         The version.
@@ -47,6 +52,7 @@ def push_version(
         version = next(_candidates(base_directory, now_secs, newer_than))
         destination = os.path.join(base_directory, str(version))
         io_utils.copy_dir(model_path, destination, deny_regex_patterns=[r"saved_model\.pb$"])
+        _add_warmup(warmup, destination)
         if provenance is not None:
             write_provenance(provenance, destination, base_directory)
         saved_model = os.path.join(model_path, _SAVED_MODEL)
@@ -58,6 +64,7 @@ def push_version(
     staging = os.path.join(base_directory, f"{_STAGING_PREFIX}{uuid.uuid4().hex}")
     try:
         io_utils.copy_dir(model_path, staging)
+        _add_warmup(warmup, staging)
         if provenance is not None:
             write_provenance(provenance, staging, base_directory)
         _flush_to_disk(staging)
@@ -91,6 +98,12 @@ def prune_versions(base_directory: str, keep: int) -> list[int]:
             directory = doomed
         fileio.rmtree(directory)
     return removed
+
+
+def _add_warmup(warmup: str | None, directory: str) -> None:
+    destination = os.path.join(directory, WARMUP_FILE)
+    if warmup is not None and not fileio.exists(destination):
+        io_utils.copy_file(warmup, destination)
 
 
 def _candidates(base_directory: str, now_secs: float, newer_than: int) -> Iterator[int]:

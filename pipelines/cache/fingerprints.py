@@ -26,6 +26,7 @@ _NOT_OF_THE_MODEL = (
     "name",
     "evaluator",
     "example_validator",
+    "serving_check",
     "pusher",
     "retention",
     "metadata",
@@ -77,6 +78,7 @@ def component_fingerprints(
             "run": run_id if mixes_code else "",
         },
         pipeline.evaluator: {"components": components_code},
+        pipeline.serving_check: {"components": components_code},
         pipeline.pusher: {"run": run_id},
     }
     if pipeline.root_schema is not None:

@@ -20,6 +20,7 @@ _SECTIONS = {
     "Transform": ("columns.", "data.", "module.", "trainer.custom_config"),
     "Trainer": ("trainer.", "columns.", "data.", "module."),
     "Evaluator": ("evaluator.",),
+    "ServingCheck": ("serving_check.",),
     "Pusher": ("pusher.",),
 }
 """Section of the configuration with a component's settings; the paths of data are no setting."""

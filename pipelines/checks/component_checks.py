@@ -259,8 +259,23 @@ class VerdictCheck:
                 findings.note(note)
 
 
+@dataclass(frozen=True)
+class ServedModelCheck:
+    """Reports what the ServingCheck compared and measured."""
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
+        """Reports the result; what could not be compared is a note."""
+        import components
+
+        found = components.load_serving_check(outputs["blessing"][0].uri)
+        _add_details(findings, "serving_check", lambda: asdict(found))
+        for reason in found.not_checked:
+            findings.note(f"ServingCheck: not compared: {reason}")
+
+
 _KINDS: dict[str, Any] = {
-    kind.__name__: kind for kind in (LabelCheck, SplitCheck, AnomalyCheck, ModelCheck, VerdictCheck)
+    kind.__name__: kind
+    for kind in (LabelCheck, SplitCheck, AnomalyCheck, ModelCheck, VerdictCheck, ServedModelCheck)
 }
 
 
@@ -297,6 +312,7 @@ def component_checks(
             tuple(bound.model_dump() for bound in code.thresholds),
             baseline_version,
         ),
+        pipeline.serving_check: ServedModelCheck(),
     }
     return checks
 

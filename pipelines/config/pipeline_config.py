@@ -15,6 +15,7 @@ from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.metadata import MetadataConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
+from pipelines.config.serving_check import ServingCheckConfig
 from pipelines.config.span_pattern import before_placeholder
 from pipelines.config.trainer import TrainerConfig
 
@@ -94,6 +95,7 @@ class PipelineConfig(Section):
     trainer: TrainerConfig = TrainerConfig()
     evaluator: EvaluatorConfig = EvaluatorConfig()
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
+    serving_check: ServingCheckConfig = ServingCheckConfig()
     pusher: PusherConfig = PusherConfig()
     retention: RetentionConfig = RetentionConfig()
     metadata: MetadataConfig = MetadataConfig()

@@ -33,6 +33,7 @@ class CsvToServing:
     served_model: components.Resolver
     trainer: components.Trainer
     evaluator: components.Evaluator
+    serving_check: components.ServingCheck
     pusher: components.Pusher
     root_schema: components.ImportSchemaGen | None = None
 
@@ -96,7 +97,14 @@ def csv_to_serving(
         default_checks=code.default_checks
         and replace(code.default_checks, baseline_then=baseline_when_pushed(plan.root)),
     )
-    pusher = _pusher(plan, trainer, evaluator)
+    serving_check = components.ServingCheck(
+        model=trainer.outputs["model"],
+        examples=examples,
+        model_blessing=evaluator.outputs["blessing"],
+        label=plan.config.data.label,
+        settings=components.ServingCheckSettings(**plan.config.serving_check.model_dump()),
+    )
+    pusher = _pusher(plan, trainer, evaluator, serving_check)
     roles: dict[str, Any] = {
         "example_gen": example_gen,
         "statistics_gen": statistics_gen,
@@ -107,6 +115,7 @@ def csv_to_serving(
         "served_model": served_model,
         "trainer": trainer,
         "evaluator": evaluator,
+        "serving_check": serving_check,
         "pusher": pusher,
     }
     if root_schema:
@@ -210,7 +219,10 @@ def _served_model(plan: RunPlan) -> components.Resolver:
 
 
 def _pusher(
-    plan: RunPlan, trainer: components.Trainer, evaluator: components.Evaluator
+    plan: RunPlan,
+    trainer: components.Trainer,
+    evaluator: components.Evaluator,
+    serving_check: components.ServingCheck,
 ) -> components.Pusher:
     """Returns the Pusher.
 
@@ -221,6 +233,7 @@ def _pusher(
     return components.Pusher(
         model=trainer.outputs["model"],
         model_blessing=evaluator.outputs["blessing"],
+        infra_blessing=serving_check.outputs["blessing"],
         push_destination=components.PushDestination(filesystem=serving),
         custom_config={
             "keep": plan.config.pusher.keep,

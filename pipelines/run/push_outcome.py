@@ -25,4 +25,8 @@ def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutco
             reason += f" (`rollback --to {unchanged}` serves it again)"
         return RunOutcome("unchanged", reason=reason)
     verdict = components.load_verdict(evaluation_uri)
+    if verdict.blessed:  # the ServingCheck did not bless it
+        return RunOutcome(
+            "not_blessed", reason=pushed_model.get_string_custom_property("not_pushed_reason")
+        )
     return RunOutcome("not_blessed", reason="; ".join(verdict.failures))

@@ -53,13 +53,13 @@ path = "{mount}"
 """
 STEPS = [
     *("Plan", "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform"),
-    *("Trainer", "Evaluator", "Pusher", "Record", "End"),
+    *("Trainer", "Evaluator", "ServingCheck", "Pusher", "Record", "End"),
 ]
 # Files that a step gets from the object store, and puts there.
 TRANSFERS = {
     ("up", "csv-example-gen/examples"): 1,
     ("up", "trainer/model"): 1,
-    ("down", "trainer/model"): 2,  # by Evaluator and Pusher
+    ("down", "trainer/model"): 3,  # by Evaluator, ServingCheck and Pusher
     ("down", "schema-gen/schema"): 5,
 }
 

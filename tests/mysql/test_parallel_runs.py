@@ -19,7 +19,7 @@ KILLED = 2
 STATES = {"COMPLETE": 3, "CACHED": 5}
 ALL = {
     "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform", "Trainer", "Evaluator",
-    "Pusher", "ServedModel", "ServedStatistics",
+    "ServingCheck", "Pusher", "ServedModel", "ServedStatistics",
 }  # fmt: skip
 
 

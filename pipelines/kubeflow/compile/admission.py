@@ -22,6 +22,7 @@ COMPONENTS = (
     "Transform",
     "Trainer",
     "Evaluator",
+    "ServingCheck",
     "Pusher",
 )
 STEPS = (PLAN, *COMPONENTS, RECORD, END)

@@ -70,7 +70,8 @@ def _check_same_baseline(root: Root, component: str, run_id: str, planned: str |
 def _is_blessed(inputs: Artifacts) -> bool:
     return all(
         artifact.get_int_custom_property("blessed") == 1
-        for artifact in inputs.get("model_blessing", [])
+        for key in ("model_blessing", "infra_blessing")
+        for artifact in inputs.get(key, [])
     )
 
 

@@ -16,6 +16,7 @@ _PACKAGES = {
     "example_validator": ("components",),
     "trainer": ("components", "estimator_core"),
     "evaluator": ("components",),
+    "serving_check": ("components",),
 }
 """Packages of this project that a step runs, by role, as in `component_fingerprints`."""
 

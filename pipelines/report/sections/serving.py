@@ -26,6 +26,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         "signatures": [_signature(one) for one in signatures],
         "requests": requests(record.name, signatures, example),
         "size": words.size(details["bytes"]),
+        "check": _check(context.details.get("serving_check")),
         "serve": serve_command(record.name, str(context.root.serving)),
         "missing": None if signatures else "The model has no signatures.",
     }
@@ -50,6 +51,45 @@ def example_row(context: Context) -> dict[str, Any]:
         elif values.get("top"):
             found[name] = values["top"][0][0]
     return found
+
+
+def _check(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Returns what the ServingCheck compared and measured; None if it did not ask the model."""
+    if not found or not found["rows"]:
+        return None
+    rows = []
+    for name, signature in found["signatures"].items():
+        latency = signature["latency_ms"] or {}
+        compared = signature["compared"]
+        different = [one for one in compared if one["num_different"]]
+        rows.append(
+            {
+                "name": name,
+                "rows": words.number(signature["rows"]),
+                "p50": words.number(latency.get("p50"), 3),
+                "p99": words.number(latency.get("p99"), 3),
+                "compared": ", ".join(dict.fromkeys(one["output"] for one in compared))
+                or words.NOTHING,
+                "not_compared": ", ".join(signature["not_compared"]) or words.NOTHING,
+                "different": "; ".join(_difference(one) for one in different) or "none",
+            }
+        )
+    return {
+        "load": words.seconds(found["load_seconds"]),
+        "memory": words.size(1e6 * found["memory_mb"]) if found["memory_mb"] else words.NOTHING,
+        "signatures": rows,
+        "failures": found["failures"],
+        "not_checked": found["not_checked"],
+    }
+
+
+def _difference(compared: Mapping[str, Any]) -> str:
+    (worst, *_) = compared["worst"]
+    return (
+        f"{compared['output']} in {compared['num_different']} of {compared['num_rows']} rows"
+        f"{' asked alone' if compared['one_by_one'] else ''}, such as {worst['served']} "
+        f"instead of {worst['judged']}"
+    )
 
 
 def serve_command(name: str, serving: str) -> str:

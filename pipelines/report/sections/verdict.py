@@ -47,9 +47,12 @@ def verdict_sentence(record: RunRecord) -> str:
             if record.serving_version
             else "No version serves."
         )
-        lost = (
-            f"{len(failed)} of {count} failed" if record.checks else "The model was not good enough"
-        )
+        if failed:
+            lost = f"{len(failed)} of {count} failed"
+        elif record.checks and (record.reason or "").startswith("the ServingCheck"):
+            lost = f"The model passed {count}, but the ServingCheck stopped it"
+        else:
+            lost = "The model was not good enough"
         return f"{lost}, so nothing was pushed. {serving}"
     if record.status == "running":
         return "The run has not ended."

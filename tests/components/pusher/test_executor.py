@@ -96,8 +96,39 @@ def test_an_infra_blessing_counts_too(
     }
     run(tmp_path / "serving", inputs, pushed)
     assert pushed.get_string_custom_property("not_pushed_reason") == (
-        "the InfraValidator did not bless the model."
+        "the ServingCheck did not bless the model."
     )
+
+
+def test_warm_up_requests_of_a_serving_check_become_part_of_the_version(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
+    file = Path("assets.extra") / "tf_serving_warmup_requests"
+    (Path(blessing.uri) / "assets.extra").mkdir()
+    (Path(blessing.uri) / file).write_text("requests")
+    inputs = {"model": [model], "infra_blessing": [blessing]}
+    run(tmp_path / "serving", inputs, make_artifact(standard_artifacts.PushedModel))
+    version = tmp_path / "serving" / "1000"
+    assert (version / file).read_text() == "requests"
+    assert (version / "assets.extra" / "push.json").is_file()
+    assert not (Path(model.uri) / "Format-Serving" / "assets.extra").exists()
+
+
+def test_warm_up_requests_of_the_model_itself_stay(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
+    file = Path("assets.extra") / "tf_serving_warmup_requests"
+    for folder, content in (
+        (Path(blessing.uri), "ours"),
+        (Path(model.uri) / "Format-Serving", "own"),
+    ):
+        (folder / "assets.extra").mkdir()
+        (folder / file).write_text(content)
+    inputs = {"model": [model], "infra_blessing": [blessing]}
+    run(tmp_path / "serving", inputs, make_artifact(standard_artifacts.PushedModel))
+    assert (tmp_path / "serving" / "1000" / file).read_text() == "own"
 
 
 def test_keep_prunes_after_the_push(

@@ -46,6 +46,7 @@ IMPORTED = {
     "components.transform.executor": [TFDV, TRANSFORM],
     "components.trainer.executor": ["estimator_core"],
     "components.evaluator.executor": [METRICS],
+    "components.serving_check.executor": [],
 }
 
 

@@ -80,7 +80,10 @@ def test_a_training_of_two_versions_of_the_code_is_shared_with_no_other_run(chan
 @pytest.mark.parametrize(
     ("package", "roles"),
     [
-        ("components", {"example_gen", "example_validator", "trainer", "evaluator"}),
+        (
+            "components",
+            {"example_gen", "example_validator", "trainer", "evaluator", "serving_check"},
+        ),
         ("estimator_core", {"trainer"}),
     ],
 )

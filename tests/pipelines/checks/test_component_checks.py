@@ -8,6 +8,7 @@ from pipelines.checks.component_checks import (
     AnomalyCheck,
     LabelCheck,
     ModelCheck,
+    ServedModelCheck,
     SplitCheck,
     VerdictCheck,
     check_as_json,
@@ -29,6 +30,7 @@ from pipelines.root import Root
         AnomalyCheck("ExampleValidator", "warn", has_own_schema=True),
         ModelCheck(compares_models=False),
         VerdictCheck(("auc", "recall"), ({"metric": "auc", "lower": 0.5},), "7"),
+        ServedModelCheck(),
     ],
 )
 def test_a_check_survives_its_way_through_json(check):
@@ -61,7 +63,21 @@ def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
     assert verdict.baseline_version == "7"
     assert verdict.metrics[0] == "auc"
     assert verdict.thresholds[0]["lower"] == 0.75
-    assert found == {"Trainer": ModelCheck(compares)}
+    assert found == {"Trainer": ModelCheck(compares), "ServingCheck": ServedModelCheck()}
+
+
+def test_what_the_serving_check_could_not_compare_is_noted(tmp_path):
+    from types import SimpleNamespace
+
+    result = {"rows": 9, "not_checked": ["the signature 'a': its input 'b' is no column"]}
+    (tmp_path / "serving_check.json").write_text(json.dumps(result))
+    findings = KeptFindings()
+    outputs = {"blessing": [SimpleNamespace(uri=str(tmp_path))]}
+    ServedModelCheck()(outputs, findings, Root(tmp_path))
+    found = json.loads(findings.as_json())
+    assert [call["values"]["text"] for call in found if call["method"] == "note"] == [
+        "ServingCheck: not compared: the signature 'a': its input 'b' is no column"
+    ]
 
 
 def test_details_that_cannot_be_read_end_no_run(tmp_path):

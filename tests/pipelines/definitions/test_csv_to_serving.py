@@ -40,7 +40,7 @@ def roles(pipeline):
 def test_each_component_of_the_pipeline_has_one_role(define):
     pipeline = define()
     assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
-    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 10
+    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 11
     for role, kind in (
         ("trainer", components.Trainer),
         ("evaluator", components.Evaluator),
@@ -67,7 +67,8 @@ def test_what_each_component_waits_for(define):
         "served_model": set(),
         "trainer": {"transform", "schema_gen"},
         "evaluator": {"example_gen", "schema_gen", "served_model", "trainer"},
-        "pusher": {"trainer", "evaluator"},
+        "serving_check": {"example_gen", "trainer", "evaluator"},
+        "pusher": {"trainer", "evaluator", "serving_check"},
     }
 
 
@@ -81,7 +82,7 @@ def test_components_that_take_time_wait_for_each_other(define):
 
     chain = (
         "example_gen", "statistics_gen", "schema_gen", "example_validator", "transform", "trainer",
-        "evaluator", "pusher",
+        "evaluator", "serving_check", "pusher",
     )  # fmt: skip
     for before, component in itertools.pairwise(chain):
         assert getattr(pipeline, before) in all_before(getattr(pipeline, component)), component

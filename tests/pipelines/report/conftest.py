@@ -178,6 +178,23 @@ DETAILS = {
              "outputs": [{"name": HOSTILE, "type": "float32", "shape": None}]},
         ],
     },
+    "serving_check": {
+        "rows": 300, "load_seconds": 0.75, "memory_mb": 81.5, "failures": [HOSTILE],
+        "not_checked": [f"the signature {HOSTILE!r}: {HOSTILE}"],
+        "signatures": {
+            "predict": {
+                "rows": 300, "latency_ms": {"p50": 1.25, "p99": 2.5}, "not_compared": [HOSTILE],
+                "compared": [
+                    {"output": HOSTILE, "prediction": "logistic", "num_rows": 300,
+                     "num_different": 7, "one_by_one": False,
+                     "worst": [{"row": 3, "served": [HOSTILE], "judged": [0.5]}]},
+                    {"output": "logits", "prediction": "logits", "num_rows": 300,
+                     "num_different": 0, "one_by_one": True, "worst": []},
+                ],
+            },
+            "empty": {"rows": 0, "latency_ms": None, "compared": [], "not_compared": []},
+        },
+    },
     "evaluation": {
         "plots": {"problem_type": "binary", "num_examples": 300, "classes": ["no", HOSTILE],
                   "model": BINARY, "baseline": BINARY},

@@ -8,6 +8,7 @@ from tfx.types.standard_artifacts import (
     ExampleAnomalies,
     Examples,
     ExampleStatistics,
+    InfraBlessing,
     Model,
     ModelBlessing,
     ModelEvaluation,
@@ -118,8 +119,12 @@ def leave(tmp_path, monkeypatch):
                     writer.write(tf.train.Example(features=features).SerializeToString())
         model_run = ModelRun()
         model_run.uri = str(tmp_path)
+        asked = InfraBlessing()
+        asked.uri = str(tmp_path)
+        (tmp_path / "serving_check.json").write_text("{}")
         leaves = {
             Examples: examples,
+            InfraBlessing: asked,
             Model: Model(),
             ModelRun: model_run,
             ExampleStatistics: statistics,

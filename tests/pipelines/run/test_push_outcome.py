@@ -33,6 +33,11 @@ def test_a_model_was_not_blessed(outcome):
     )
 
 
+def test_the_serving_check_did_not_bless_a_model_that_the_evaluator_did(outcome):
+    reason = "the ServingCheck did not bless the model: it answers otherwise"
+    assert outcome(pushed=0, not_pushed_reason=reason) == RunOutcome("not_blessed", reason=reason)
+
+
 def test_the_same_model_serves_or_was_withdrawn(outcome, tmp_path):
     same = {"pushed": 0, "unchanged_version": "5", "not_pushed_reason": "the same"}
     assert outcome(**same) == RunOutcome("unchanged", reason="the same")

@@ -64,7 +64,8 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
     record, runner = run_with(RunFailedError("Trainer", "stopped by the recording runner"))
     assert set(runner.components) == {
         "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
-        "ServedModel", "ServedStatistics", "Trainer", "Evaluator", "Pusher",
+        "ServedModel", "ServedStatistics", "Trainer", "Evaluator",
+        "ServingCheck", "Pusher",
     }  # fmt: skip
     assert runner.statuses == ["running"]
     assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")

@@ -27,7 +27,7 @@ def test_the_edges_are_those_of_the_definition():
 
 def test_the_pusher_gets_what_is_kept_for_the_next_run():
     assert set(steps()["pusher"].inputs) == {
-        "model", "model_blessing", "evaluation", "schema", "statistics",
+        "model", "model_blessing", "infra_blessing", "evaluation", "schema", "statistics",
     }  # fmt: skip
 
 

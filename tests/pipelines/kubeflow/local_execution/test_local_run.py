@@ -21,7 +21,7 @@ from tests.pipelines.root.test_records import RECORD
 
 COMPONENTS = [
     "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform", "Trainer",
-    "Evaluator", "Pusher",
+    "Evaluator", "ServingCheck", "Pusher",
 ]  # fmt: skip
 
 UNCHECKED = (
@@ -73,7 +73,7 @@ def test_the_same_again_is_taken_from_the_cache_and_not_pushed(
     second = run_here(root, *little_settings)
     assert second.status == "unchanged"
     # Another version serves, and the data are held against the schema that is kept since.
-    ran = {"ExampleValidator", "Evaluator", "Pusher"}
+    ran = {"ExampleValidator", "Evaluator", "ServingCheck", "Pusher"}
     assert statuses(second) == {
         name: "finished" if name in ran else "cached" for name in COMPONENTS
     }

@@ -1,8 +1,10 @@
 import ast
+import dataclasses
 import json
 import shlex
 
 from pipelines.report.sections.serving import describe, example_row, requests, serve_command
+from pipelines.report.words import NOTHING
 
 from ..conftest import HOSTILE, RTL  # noqa: TID252
 
@@ -58,3 +60,22 @@ def test_signatures_and_what_is_missing(full, bare, failed):
     assert found["signatures"][1]["outputs"][0]["shape"] == "any shape"
     assert describe(bare)["missing"]
     assert describe(failed) is None
+
+
+def test_what_the_serving_check_measured_and_compared_is_shown(full):
+    check = describe(full)["check"]
+    assert (check["load"], check["memory"]) == ("0.8 s", "81.5 MB")
+    predict, empty = check["signatures"]
+    assert (predict["rows"], predict["p50"], predict["p99"]) == ("300", "1.25", "2.5")
+    assert predict["compared"] == f"{HOSTILE}, logits"
+    assert predict["different"] == (
+        f"{HOSTILE} in 7 of 300 rows, such as [{HOSTILE!r}] instead of [0.5]"
+    )
+    assert (empty["p50"], empty["different"], empty["compared"]) == (NOTHING, "none", NOTHING)
+
+
+def test_a_model_that_was_not_asked_has_no_table(full):
+    not_asked = {**full.details["serving_check"], "rows": 0}
+    for found in (None, not_asked):
+        details = {**full.details, "serving_check": found}
+        assert describe(dataclasses.replace(full, details=details))["check"] is None

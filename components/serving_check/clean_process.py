@@ -1,0 +1,207 @@
+"""Asks a SavedModel for predictions, in a process that imports TensorFlow and NumPy alone.
+
+    python -I clean_process.py REQUEST ANSWERS
+
+REQUEST holds the pickled arguments of `ask_model`, and ANSWERS gets what it returns. The ServingCheck calls
+`ask_signature` in its own process as well, for models without an evaluation model.
+"""
+
+import pickle
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+MAX_CALL_SECONDS = 2.0
+"""Time after which no further single rows of a signature are timed."""
+
+_AROUND_A_REASON = (
+    *("Graph execution error", "Detected at", "File ", "<stack", "Traceback", "Node:", "["),
+)
+
+SERVING_ROWS = "serving_rows"
+"""Signature on columns in which a missing value has a mark; see `build_rows_serving_input_receiver_fn`."""
+
+_MARKS: dict[Any, Any] = {tf.float32: np.nan, tf.int64: np.iinfo(np.int64).min, tf.string: b""}
+
+
+def ask_model(
+    path: str, rows: dict[str, Any], rows_with_label: list[bytes], num_calls: int
+) -> dict[str, Any]:
+    """Returns the answers of every signature of a model, and what loading it has cost.
+
+    Args:
+        path: Directory of the SavedModel.
+        rows: See `ask_signature`.
+        rows_with_label: The examples of `rows` with their label, for the error of a model that needs it.
+        num_calls: Number of rows to ask for one by one.
+
+    Returns:
+        `load_seconds`; `memory_mb`, which the model adds to the peak of the process; `signatures` by name.
+    """
+    before, start = _memory_mb("VmRSS"), time.perf_counter()
+    model = tf.saved_model.load(path, tags=["serve"])
+    load_seconds = time.perf_counter() - start
+    signatures = {}
+    for name, signature in model.signatures.items():
+        try:
+            signatures[name] = ask_signature(name, signature, rows, num_calls)
+        except Exception as error:  # whatever a model raises is its answer
+            signatures[name] = {
+                "error": _first_line(error),
+                "needs_label": _can_answer(name, signature, {**rows, "examples": rows_with_label}),
+            }
+    return {
+        "load_seconds": load_seconds,
+        "memory_mb": _memory_mb("VmHWM") - before,  # the peak of the process
+        "signatures": signatures,
+    }
+
+
+def ask_signature(
+    name: str, signature: Any, rows: dict[str, Any], num_calls: int = 0
+) -> dict[str, Any]:
+    """Returns what a signature answers to raw rows.
+
+    Args:
+        name: Name of the signature.
+        signature: Function of a loaded SavedModel.
+        rows: The rows as `examples`, serialized tf.Examples, and as `columns`: by name, a list with the list
+            of each row's values.
+        num_calls: Number of rows to ask for one by one.
+
+    Returns:
+        `index`, the rows that could be asked for, `[n]`; `outputs` by name, `[n, ...]`; for single
+        rows: `calls`, their indices, `outputs_of_calls`, `latency_ms`, and `requests`, some
+        inputs. Or `not_asked`: the reason why raw rows do not fit its inputs.
+    """
+    inputs = signature.structured_input_signature[1]
+    index, tensors = _tensors(inputs, rows, marks=_MARKS if name == SERVING_ROWS else {})
+    if isinstance(tensors, str):
+        return {"not_asked": tensors}
+    outputs = _call(signature, tensors)
+    chosen = np.unique(np.linspace(0, len(index) - 1, num_calls).astype(int)) if num_calls else []
+    calls: list[dict[str, Any]] = []
+    latency_ms: list[float] = []
+    requests = [{key: value[i : i + 1] for key, value in tensors.items()} for i in chosen]
+    if requests:
+        _call(signature, requests[0])  # the first call of a shape prepares it
+    for request in requests:
+        start = time.perf_counter()
+        calls.append(_call(signature, request))
+        latency_ms.append(1000 * (time.perf_counter() - start))
+        if sum(latency_ms) > 1000 * MAX_CALL_SECONDS:
+            break
+    return {
+        "index": index,
+        "outputs": outputs,
+        "calls": index[chosen[: len(calls)]] if calls else index[:0],
+        "outputs_of_calls": {
+            name: np.concatenate([call[name] for call in calls])
+            for name in (outputs if calls else ())
+            if all(call[name].shape[:1] == (1,) for call in calls)
+            and len({call[name].shape for call in calls}) == 1
+        },
+        "latency_ms": latency_ms,
+        "requests": requests[:5],
+    }
+
+
+def _tensors(
+    inputs: dict[str, Any], rows: dict[str, Any], marks: dict[Any, Any]
+) -> tuple[Any, Any]:
+    """Returns the indices of rows and their values by input, or the reason why they do not fit."""
+    examples = rows["examples"]
+    columns = _marked(inputs, rows, marks)
+    if len(inputs) == 1:
+        ((name, spec),) = inputs.items()
+        if name not in columns and spec.dtype == tf.string:
+            return np.arange(len(examples)), {name: np.array(examples, object)}
+    for name, spec in inputs.items():
+        if name not in columns:
+            return (
+                None,
+                f"its input {name!r} is no column of the data, which come without the label",
+            )
+        if not isinstance(spec, tf.TensorSpec):
+            return None, f"its input {name!r} is a {type(spec).__name__}"
+    sizes = {name: _values_of_a_row(spec) for name, spec in inputs.items()}
+    index = [
+        i
+        for i in range(len(examples))
+        if all(columns[name][i] and len(columns[name][i]) == size for name, size in sizes.items())
+    ]
+    if not index:
+        return None, f"no row has a value for each of its {len(inputs)} inputs"
+    tensors = {}
+    for name, spec in inputs.items():
+        values = [columns[name][i] for i in index]
+        is_text = isinstance(values[0][0], bytes)
+        if is_text != (spec.dtype == tf.string):
+            kind = "text" if is_text else "numbers"
+            raise TypeError(f"its input {name!r} is {spec.dtype.name}, and the column holds {kind}")
+        tensor = np.array(values, object if is_text else spec.dtype.as_numpy_dtype)
+        tensors[name] = tensor[:, 0] if spec.shape.rank in (None, 0, 1) else tensor
+    return np.array(index), tensors
+
+
+def _marked(
+    inputs: dict[str, Any], rows: dict[str, Any], marks: dict[Any, Any]
+) -> dict[str, list[list[Any]]]:
+    """Returns the columns, with the marks of missing values filled in."""
+    columns: dict[str, list[list[Any]]] = rows["columns"]
+    nothing: list[list[Any]] = [[] for _ in rows["examples"]]
+    return columns | {
+        name: [values or [marks[spec.dtype]] for values in columns.get(name, nothing)]
+        for name, spec in inputs.items()
+        if spec.dtype in marks
+    }
+
+
+def _values_of_a_row(spec: Any) -> int:
+    return int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1
+
+
+def _call(signature: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+    constants = {name: tf.constant(value) for name, value in tensors.items()}
+    return {name: value.numpy() for name, value in signature(**constants).items()}
+
+
+def _can_answer(name: str, signature: Any, rows: dict[str, Any]) -> bool:
+    try:
+        ask_signature(name, signature, rows)
+    except Exception:  # then the label is not the reason
+        return False
+    return True
+
+
+def _first_line(error: BaseException) -> str:
+    """Returns the reason in an error: TensorFlow puts the place in the graph around it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and not line.startswith(_AROUND_A_REASON)]
+    return f"{type(error).__name__}: {told[0] if told else error!r}"[:400]
+
+
+def _memory_mb(field: str) -> float:
+    """Returns a field of this process's status; `ru_maxrss` would include the process that started it."""
+    with open("/proc/self/status", encoding="ascii") as stream:
+        fields = dict(line.split(":", 1) for line in stream)
+    return int(fields[field].split()[0]) / 1024
+
+
+def main(request: str, answers: str) -> None:
+    """Reads a request, and writes the answers, or the `error` for which the model does not load."""
+    with open(request, "rb") as stream:
+        fields = pickle.load(stream)  # written by the ServingCheck that started this process
+    try:
+        found = ask_model(**fields)
+    except Exception as error:  # the model's, or TensorFlow's of it
+        found = {"error": _first_line(error)}
+    with open(answers, "wb") as stream:
+        pickle.dump(found, stream)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,307 @@
+"""Asks the model that would be pushed, in a clean process, and blesses it if the answers are those judged."""
+
+import json
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tfx.dsl.components.base import base_executor
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils
+
+from components.pusher.versions import WARMUP_FILE
+from components.serving_check import clean_process
+from components.serving_check.comparison import Compared, compare
+from components.serving_check.judged import DEFAULT, Judged, judged_predictions
+from components.serving_check.rows import Rows, read_rows
+from components.serving_check.settings import ServingCheckSettings
+from components.tfx.model_paths import eval_model_path, serving_model_path
+
+_logger = logging.getLogger(__name__)
+
+_RESULT_FILE = "serving_check.json"
+_NUM_CALLS = 100
+_MAX_SECONDS = 600
+_NOT_OF_CLEAN_PROCESS = ("PYTHON", "TF_CONFIG")
+
+# Without a GPU: the process that started this one may hold all of its memory.
+_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+class LimitExceededError(RuntimeError):
+    """A measurement is above a limit. It may be lower the next time, so the model is not judged by it."""
+
+
+@dataclass
+class ServingCheckResult:
+    """Result of a ServingCheck.
+
+    Attributes:
+        rows: Number of rows that were sent; 0 if the model was not asked.
+        load_seconds: Time to load the SavedModel in a new process.
+        memory_mb: Memory that the model adds to a process, at the peak.
+        signatures: Results by signature: `rows`, `latency_ms` (`p50` and `p99` of calls with one row),
+            `compared` (fields of `Compared`) and `not_compared`, names of outputs.
+        failures: Reasons why the model is not blessed.
+        not_checked: Signatures that could not be compared, each with the reason.
+    """
+
+    rows: int = 0
+    load_seconds: float | None = None
+    memory_mb: float | None = None
+    signatures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)
+
+
+def load_serving_check(uri: str) -> ServingCheckResult:
+    """Returns the result of a ServingCheck.
+
+    Args:
+        uri: URI of its `InfraBlessing`.
+    """
+    return ServingCheckResult(
+        **json.loads(io_utils.read_string_file(os.path.join(uri, _RESULT_FILE)))
+    )
+
+
+class Executor(base_executor.BaseExecutor):
+    """Checks the model in TFX's input artifacts, and writes the blessing."""
+
+    def Do(
+        self,
+        input_dict: dict[str, list[Artifact]],
+        output_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Checks the model.
+
+        Raises:
+            LimitExceededError: A measurement is above its limit.
+        """
+        settings = ServingCheckSettings.from_json(exec_properties.get("settings"))
+        blessing = artifact_utils.get_single_instance(output_dict["blessing"])
+        if not settings.enabled:
+            result = ServingCheckResult(not_checked=["the served model: the check is switched off"])
+        elif not _is_blessed(input_dict.get("model_blessing")):
+            result = ServingCheckResult(
+                failures=["not asked: the Evaluator did not bless the model"]
+            )
+        else:
+            splits = json.loads(exec_properties.get("example_splits") or '["eval"]')
+            rows = read_rows(
+                input_dict["examples"], splits, settings.rows, exec_properties.get("label")
+            )
+            model = artifact_utils.get_single_instance(input_dict["model"])
+            result, requests = check(model, rows, settings)
+            if settings.warmup and requests and not result.failures:
+                _write_warmup(os.path.join(blessing.uri, WARMUP_FILE), requests)
+        _write(blessing, result)
+
+
+def check(
+    model: Artifact, rows: Rows, settings: ServingCheckSettings
+) -> tuple[ServingCheckResult, dict[str, list[dict[str, Any]]]]:
+    """Asks the serving model of a `Model` artifact, and compares.
+
+    Returns:
+        What was found, and some requests by signature.
+
+    Raises:
+        LimitExceededError: A measurement is above its limit.
+    """
+    path = serving_model_path(model)
+    answered, judged = _ask(
+        path, rows, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
+    )
+    if "error" in answered:
+        failure = (
+            "the model can't be loaded in a process that has TensorFlow and NumPy alone, as a model server "
+            f"has: {answered['error']}"
+        )
+        return ServingCheckResult(rows=len(rows.examples), failures=[failure]), {}
+    result = _compare_all(answered, judged, rows, settings.tolerance)
+    _check_limits(result, settings)
+    found = answered["signatures"].items()
+    return result, {name: one["requests"] for name, one in found if "requests" in one}
+
+
+def _ask(path: str, rows: Rows, judge: Callable[[], Judged]) -> tuple[dict[str, Any], Judged]:
+    """Returns the answers of a model from a clean process, and what `judge` returns meanwhile."""
+    sent = {"examples": rows.examples, "columns": rows.columns}
+    fields = {"path": path, "rows": sent, "rows_with_label": rows.with_label}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_NOT_OF_CLEAN_PROCESS)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        request, answers = os.path.join(folder, "request"), os.path.join(folder, "answers")
+        with open(request, "wb") as stream:
+            pickle.dump({**fields, "num_calls": _NUM_CALLS}, stream)
+        process = subprocess.Popen(
+            [sys.executable, "-I", clean_process.__file__, request, answers],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**environment, **_ENVIRONMENT},
+        )
+        try:
+            judged = judge()
+            _, stderr = process.communicate(timeout=_MAX_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise LimitExceededError(
+                f"The model to be served has not answered within {_MAX_SECONDS} s."
+            ) from error
+        finally:
+            process.kill()
+        if process.returncode:
+            raise RuntimeError(
+                f"The process that asks the model ended with code {process.returncode}: "
+                f"{stderr.decode('utf-8', 'replace')[-400:]}"
+            )
+        with open(answers, "rb") as stream:
+            return pickle.load(stream), judged
+
+
+def _compare_all(
+    answered: dict[str, Any], judged: Judged, rows: Rows, tolerance: float
+) -> ServingCheckResult:
+    result = ServingCheckResult(
+        len(rows.examples), round(answered["load_seconds"], 3), round(answered["memory_mb"], 1)
+    )
+    found = answered["signatures"]
+    main = DEFAULT if DEFAULT in found else next(iter(found), "")
+    if not found:
+        result.failures.append("the model has no signature that a server could call")
+    different: list[tuple[str, Compared]] = []
+    for name in sorted(found, key=lambda one: (one != main, one)):
+        answer = found[name]
+        if "error" in answer:
+            needs = answer["needs_label"]
+            why = (
+                "it needs the label, which no client has"
+                if needs
+                else f"it fails: {answer['error']}"
+            )
+            # A signature for other uses may take the label, as TFX's `transform_features` does.
+            told = result.not_checked if needs and name != main else result.failures
+            told.append(f"the signature {name!r}: {why}")
+            continue
+        if "not_asked" in answer:
+            result.not_checked.append(f"the signature {name!r}: {answer['not_asked']}")
+            continue
+        batch = answer["index"], answer["outputs"]
+        compared, without = compare(name, batch, judged, tolerance)
+        if not compared and name == main:
+            result.failures.append(
+                f"the signature {name!r}: none of its outputs ({', '.join(without)}) has the name, or the "
+                f"values, of a prediction that was judged ({', '.join(judged[1])}). Export the "
+                "predictions under their names, or switch the check off"
+            )
+        single = answer["calls"], answer["outputs_of_calls"]
+        compared += compare(name, single, batch, tolerance, one_by_one=True)[0]
+        result.signatures[name] = {
+            "rows": len(answer["index"]),
+            "latency_ms": _percentiles(answer["latency_ms"]),
+            "compared": [asdict(one) for one in compared],
+            "not_compared": without,
+        }
+        different += [(name, one) for one in compared if one.num_different]
+    if different:
+        result.failures.append(_describe(different, rows))
+    return result
+
+
+def _describe(different: Sequence[tuple[str, Compared]], rows: Rows) -> str:
+    """Returns one sentence: the output in which most rows differ, its worst rows, and the other outputs."""
+    signature, worst = max(different, key=lambda one: one[1].num_different)
+    told = "; ".join(
+        f"{_values(one['served'])} instead of {_values(one['judged'])} for {rows.describe(one['row'])}"
+        for one in worst.worst
+    )
+    against = (
+        "asked for alone than among others" if worst.one_by_one else "than the Evaluator judged"
+    )
+    others = sorted(
+        {f"{name}: {one.output}" for name, one in different} - {f"{signature}: {worst.output}"}
+    )
+    return (
+        f"the model to be served answers otherwise {against}: signature {signature!r}, output "
+        f"{worst.output!r} differs in {worst.num_different} of {worst.num_rows} rows; most: {told}"
+        + (f". Also different: {', '.join(others)}" if others else "")
+    )
+
+
+def _values(values: list[Any]) -> str:
+    return str(values[0]) if len(values) == 1 else str(values)
+
+
+def _percentiles(latency_ms: list[float]) -> dict[str, float] | None:
+    if not latency_ms:
+        return None
+    return {
+        name: round(float(np.percentile(latency_ms, rank)), 3)
+        for name, rank in (("p50", 50), ("p99", 99))
+    }
+
+
+def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) -> None:
+    measured = [
+        ("max_load_seconds", result.load_seconds, "loading it takes {} s"),
+        ("max_memory_mb", result.memory_mb, "it needs {} MB of memory"),
+    ]
+    for name, signature in result.signatures.items():
+        latency = signature["latency_ms"] or {}
+        text = f"99 % of the calls of {name!r} with one row take up to {{}} ms"
+        measured.append(("max_latency_ms", latency.get("p99"), text))
+    for limit, value, text in measured:
+        bound = getattr(settings, limit)
+        if bound is not None and value is not None and value > bound:
+            raise LimitExceededError(
+                f"The model to be served is above a limit: {text.format(value)}, and {limit} is {bound:g}. "
+                "Make the model smaller, or raise the limit; another run measures again."
+            )
+
+
+def _is_blessed(artifacts: list[Artifact] | None) -> bool:
+    return all(one.get_int_custom_property("blessed") == 1 for one in artifacts or [])
+
+
+def _write(blessing: Artifact, result: ServingCheckResult) -> None:
+    """Writes the blessing as TFX's InfraValidator does, with the reason and the result."""
+    is_blessed = not result.failures
+    name = "INFRA_BLESSED" if is_blessed else "INFRA_NOT_BLESSED"
+    io_utils.write_string_file(os.path.join(blessing.uri, name), "")
+    io_utils.write_string_file(os.path.join(blessing.uri, _RESULT_FILE), json.dumps(asdict(result)))
+    blessing.set_int_custom_property("blessed", int(is_blessed))
+    blessing.set_string_custom_property("blessing_message", "; ".join(result.failures))
+    for failure in result.failures:
+        _logger.warning("Not blessed: %s", failure)
+    for reason in result.not_checked:
+        _logger.warning("Not checked: %s", reason)
+
+
+def _write_warmup(path: str, requests: dict[str, list[dict[str, Any]]]) -> None:
+    """Writes requests that TensorFlow Serving makes to a version before it serves it."""
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    fileio.makedirs(os.path.dirname(path))
+    with tf.io.TFRecordWriter(path) as writer:
+        for signature, inputs_of_calls in requests.items():
+            for inputs in inputs_of_calls:
+                log = prediction_log_pb2.PredictionLog()
+                request = log.predict_log.request
+                request.model_spec.signature_name = signature
+                for name, value in inputs.items():
+                    request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+                writer.write(log.SerializeToString())

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from components.serving_check.clean_process import ask_signature
+
+ROWS = {
+    "examples": [b"one", b"two", b"three"],
+    "columns": {"x": [[1.5], [], [2.5]], "n": [[3], [4], []], "word": [[b"a"], [b"b"], [b"c"]]},
+}
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def run(name="predict", num_calls=0, rows=ROWS, **inputs):
+        module = tf.Module()
+        names = list(inputs)
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec(shape, dtype, name=name) for name, (dtype, shape) in inputs.items()
+            ]
+        )
+        def answer(*tensors):
+            return {key: tf.identity(one) for key, one in zip(names, tensors, strict=True)}
+
+        tf.saved_model.save(module, str(tmp_path), signatures={name: answer})
+        return ask_signature(
+            name, tf.saved_model.load(str(tmp_path)).signatures[name], rows, num_calls
+        )
+
+    return run
+
+
+def test_a_single_text_that_is_no_column_is_serialized_examples(ask):
+    found = ask(examples=(tf.string, [None]), num_calls=2)
+    assert found["outputs"]["examples"].tolist() == ROWS["examples"]
+    assert found["calls"].tolist() == [0, 2]
+    assert found["outputs_of_calls"]["examples"].tolist() == [b"one", b"three"]
+    assert len(found["latency_ms"]) == 2
+
+
+def test_a_single_text_that_is_a_column_is_that_column(ask):
+    assert ask(word=(tf.string, [None]))["outputs"]["word"].tolist() == [b"a", b"b", b"c"]
+
+
+def test_rows_that_lack_a_value_are_left_out(ask):
+    found = ask(x=(tf.float32, [None, 1]), n=(tf.float32, [None]))
+    assert found["index"].tolist() == [0]
+    assert found["outputs"]["x"].tolist() == [[1.5]]
+    assert found["outputs"]["n"].tolist() == [3.0]
+
+
+def test_a_value_that_is_missing_has_a_mark_in_serving_rows(ask):
+    found = ask(
+        "serving_rows",
+        x=(tf.float32, [None]), n=(tf.int64, [None]), other=(tf.string, [None]),
+    )  # fmt: skip
+    assert found["index"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(found["outputs"]["x"], np.array([1.5, np.nan, 2.5], np.float32))
+    assert found["outputs"]["n"].tolist() == [3, 4, -(2**63)]
+    assert found["outputs"]["other"].tolist() == [b"", b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ({"x": (tf.float32, [None]), "y": (tf.float32, [None])}, "its input 'y' is no column"),
+        ({"x": (tf.float32, [None, 2])}, "no row has a value for each of its 1 inputs"),
+    ],
+)
+def test_inputs_that_raw_rows_do_not_fit_are_named(ask, inputs, reason):
+    assert reason in ask(**inputs)["not_asked"]
+
+
+def test_a_number_for_a_column_of_text_is_an_error(ask):
+    with pytest.raises(TypeError, match="'word' is float32, and the column holds text"):
+        ask(x=(tf.float32, [None]), word=(tf.float32, [None]))
