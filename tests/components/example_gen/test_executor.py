@@ -19,7 +19,9 @@ OUTPUT = utils.make_default_output_config(
 
 SOURCE = example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*.csv")])
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-NO_TFX_PACKAGE = "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
+NO_TFX_PACKAGE = (
+    "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
+)
 
 
 def write(
