@@ -17,7 +17,6 @@ from components.beam import record_files
 from components.beam.compression import Compressed, compress, decompress
 from components.example_gen.example_encoder import feature_bytes, serialize, value_bytes
 
-_MAX_CELLS = 1 << 22  # encoded at a time
 _NUM_THREADS = 2
 
 
@@ -84,7 +83,7 @@ def _divide(batch: Any, num_files: int) -> Iterator[tuple[int, Compressed]]:
     if num_files == 1:
         yield 0, _packed(batch)
         return
-    firsts = b"".join(hashlib.sha256(row).digest()[:8] for row in serialize(batch).to_pylist())
+    firsts = b"".join(hashlib.sha256(row).digest()[:8] for row in serialize(batch))
     numbers = _scaled(np.frombuffer(firsts, ">u8").astype(np.uint64), num_files)
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(num_files + 1))
@@ -140,19 +139,22 @@ def _write(
     counts: Counter[bytes] = Counter()
     groups: dict[bytes, int | None] = {}
     for batch in _batches(chunks):
-        rows = serialize(batch).to_pylist()
-        counts.update(rows)
-        if column:
-            groups.update(zip(rows, _splits_by_column(batch, column, bounds), strict=True))
+        if not column:
+            counts.update(serialize(batch))
+            continue
+        in_splits = _splits_by_column(batch, column, bounds)
+        for row, split in zip(serialize(batch), in_splits, strict=True):
+            counts[row] += 1
+            groups[row] = split
     rows, digests = _copies(counts)
     splits = _splits_of(digests, bounds)
     for place, row in enumerate(rows if groups else ()):
         if (split := groups[row]) is not None:
             splits[place] = split
     order = np.argsort(digests)
-    for split, prefix in enumerate(prefixes):
+    for index, prefix in enumerate(prefixes):
         path = record_files.numbered(prefix, number, num_files)
-        record_files.write_records(path, (rows[place] for place in order[splits[order] == split]))
+        record_files.write_records(path, (rows[place] for place in order[splits[order] == index]))
     return number
 
 
@@ -163,8 +165,7 @@ def _batches(chunks: Iterable[Compressed]) -> Iterator[Any]:
         if content is not None
     ]
     if tables:
-        table = pa.concat_tables(tables).combine_chunks()
-        yield from table.to_batches(max(1, _MAX_CELLS // table.num_columns))
+        yield from pa.concat_tables(tables).combine_chunks().to_batches()
 
 
 def _copies(counts: Counter[bytes]) -> tuple[list[bytes], Any]:

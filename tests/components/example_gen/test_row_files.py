@@ -12,7 +12,7 @@ import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 
 from components.beam import record_files
-from components.example_gen import row_files
+from components.example_gen import example_encoder, row_files
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
@@ -96,7 +96,7 @@ def test_neither_batches_nor_the_order_of_rows_matter(
         map(row, words)
     )
     random.Random(2).shuffle(words)
-    monkeypatch.setattr(row_files, "_MAX_CELLS", 7)
+    monkeypatch.setattr(example_encoder, "_MAX_ROWS", 7)
     assert write(tmp_path / "many", words, num_files, batch_size=30) == expected
 
 
