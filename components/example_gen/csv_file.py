@@ -28,7 +28,7 @@ T = TypeVar("T")
 MAX_CELL_CHARS = 131_072
 """Limit of the csv module; a longer cell mostly comes from a quote that is open."""
 
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 4 << 20
 
 
 class _UndecidedError(Exception):
@@ -88,7 +88,9 @@ class CsvFile:
                 pyarrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(positions, pa.string()),
                     strings_can_be_null=False,
-                    include_columns=columns and [positions[place] for place in columns],
+                    include_columns=None
+                    if columns is None
+                    else [positions[place] for place in columns],
                 ),
             )
             for block in blocks:

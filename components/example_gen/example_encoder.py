@@ -61,7 +61,7 @@ def value_bytes(column: Any) -> Any:
         sizes, content = _varints(numbers.view(np.uint64))
     else:
         sizes, content = np.full(len(numbers), 4), numbers.astype("<f4")
-    offsets = np.zeros(len(numbers) + 1, np.int32)
+    offsets: Any = np.zeros(len(numbers) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
     found = pa.Array.from_buffers(pa.binary(), len(numbers), buffers)
@@ -124,7 +124,7 @@ def _varint(number: int) -> bytes:
 
 def _varints(numbers: Any) -> tuple[Any, Any]:
     """Returns the sizes and the bytes of the varints of uint64 numbers."""
-    sizes = np.searchsorted(_VARINT_LIMITS, numbers, side="right") + 1
+    sizes: Any = np.searchsorted(_VARINT_LIMITS, numbers, side="right") + 1
     places = np.arange(sizes.max(initial=1))
     digits = (numbers[:, None] >> (7 * places).astype(np.uint64)).astype(np.uint8) | 0x80
     digits[np.arange(len(numbers)), sizes - 1] &= 0x7F

@@ -86,7 +86,7 @@ def _divide(batch: Any, num_files: int) -> Iterator[tuple[int, Compressed]]:
     firsts = b"".join(hashlib.sha256(row).digest()[:8] for row in serialize(batch))
     numbers = _scaled(np.frombuffer(firsts, ">u8").astype(np.uint64), num_files)
     order = np.argsort(numbers, kind="stable")
-    bounds = np.searchsorted(numbers[order], np.arange(num_files + 1))
+    bounds: Any = np.searchsorted(numbers[order], np.arange(num_files + 1))
     batch = batch.take(pa.array(order))
     for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
         if begin < end:
@@ -185,7 +185,7 @@ def _copies(counts: Counter[bytes]) -> tuple[list[bytes], Any]:
 
 def _splits_of(digests: Any, bounds: list[int]) -> Any:
     """Returns the index of the split of each digest, by its hash bucket."""
-    remainder = np.zeros(len(digests), np.uint64)
+    remainder: Any = np.zeros(len(digests), np.uint64)
     for word in digests.view(">u4").reshape(len(digests), 8).T.astype(np.uint64):
         remainder = ((remainder << np.uint64(32)) + word) % np.uint64(bounds[-1])
     return np.searchsorted(np.array(bounds, np.uint64), remainder, side="right")
