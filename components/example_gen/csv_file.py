@@ -4,10 +4,12 @@ pyarrow splits a file into the same cells, and is much faster. Where it refuses 
 another way, the csv module reads on from that row, and says which line is wrong if one is.
 """
 
+import contextlib
 import csv
 import io
 import itertools
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from components.errors import SettingError
@@ -24,6 +27,9 @@ from components.hashed_reader import HashedReader
 
 _LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
+
+PACKED_RATIO = 8
+"""Bytes of CSV for a byte of a compressed file, by experience."""
 
 MAX_CELL_CHARS = 131_072
 """Limit of the csv module; a longer cell mostly comes from a quote that is open."""
@@ -40,7 +46,7 @@ class CsvFile:
     """A CSV file with the content that is expected of it.
 
     Attributes:
-      path: Path of the file, which Beam can open.
+      path: Path of the file, which Beam can open; it is compressed if it ends in `.gz`, `.zst` or `.bz2`.
       sha256: SHA-256 of its content in hexadecimal digits.
       names: Names of the columns.
     """
@@ -77,10 +83,9 @@ class CsvFile:
         if '"' in header or not header.strip("\r\n") or len(header) > MAX_CELL_CHARS:
             raise _UndecidedError("the header may be another one than the first line")
         positions = [str(place) for place in range(len(self.names))]
-        with FileSystems.open(self.path) as stream:
-            content = HashedReader(stream)
+        with _opened(self.path) as (content, text):
             blocks = pyarrow.csv.open_csv(
-                _WholeLineEnds(content),
+                _WholeLineEnds(text),
                 pyarrow.csv.ReadOptions(
                     column_names=positions, skip_rows=1, block_size=_BLOCK_BYTES
                 ),
@@ -101,11 +106,10 @@ class CsvFile:
 
     def _read_by_row(self, columns: Sequence[int] | None, num_read: int) -> Iterator[Any]:
         """Yields the rows behind those that were read, by the csv module."""
-        with FileSystems.open(self.path) as stream:
-            content = HashedReader(stream)
+        with _opened(self.path) as (content, text):
             rows: list[list[str]] = []
             num_chars = 0
-            all_rows = self._rows(_as_text(io.BufferedReader(content)))
+            all_rows = self._rows(_as_text(text))
             for row in itertools.islice(all_rows, num_read, None):
                 rows.append(row)
                 num_chars += sum(map(len, row)) + len(row)
@@ -147,6 +151,8 @@ class CsvFile:
                 raise SettingError(_describe_byte(f"{where}, column {name!r}", error)) from error
 
     def _check(self, content: HashedReader) -> None:
+        while content.read(_BLOCK_BYTES):
+            pass  # what may follow a compressed text
         if content.sha256 != self.sha256:
             raise SettingError(describe_change(self.path))
 
@@ -159,8 +165,8 @@ class _WholeLineEnds:
 
     closed = False
 
-    def __init__(self, stream: HashedReader) -> None:
-        self._stream = io.BufferedReader(stream)
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
         self._held = b""
 
     def read(self, size: int) -> bytes:
@@ -172,6 +178,16 @@ class _WholeLineEnds:
 
     def close(self) -> None:
         """Leaves the stream to its owner."""
+
+
+def csv_bytes(path: str, num_bytes: int) -> int:
+    """Returns the number of bytes of CSV in a file; an estimate if it is compressed.
+
+    Args:
+      path: Path of the file.
+      num_bytes: Size of the file.
+    """
+    return num_bytes if _codec(path) is None else num_bytes * PACKED_RATIO
 
 
 def read_names(path: str) -> tuple[str, ...]:
@@ -193,8 +209,31 @@ def read_names(path: str) -> tuple[str, ...]:
 
 
 def _first_line(path: str) -> str:
-    with FileSystems.open(path) as stream:
-        return _as_text(stream).readline()
+    with _opened(path) as (_, text):
+        return _as_text(text).readline()
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[tuple[HashedReader, io.BufferedReader]]:
+    """Opens a file; yields its bytes as they are, and its text, which reads from them."""
+    codec = _codec(path)
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        content = HashedReader(stream)
+        text = io.BufferedReader(content)
+        try:
+            yield content, text if codec is None else _unpacked(text, codec)
+        except OSError as error:
+            if codec is None:
+                raise
+            raise SettingError(f"{path} cannot be unpacked with {codec}: {error}.") from error
+
+
+def _unpacked(stream: Any, codec: str) -> io.BufferedReader:
+    return io.BufferedReader(pa.CompressedInputStream(stream, codec))
+
+
+def _codec(path: str) -> str | None:
+    return {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}.get(os.path.splitext(path)[1])
 
 
 def _as_text(stream: Any) -> io.TextIOWrapper:

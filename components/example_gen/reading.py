@@ -9,16 +9,17 @@ from apache_beam.io.filesystems import FileSystems
 
 from components.beam.spread import Spread
 from components.example_gen.cells import ColumnType, convert, infer_type
-from components.example_gen.csv_file import CsvFile, ahead, read_names
+from components.example_gen.csv_file import CsvFile, ahead, csv_bytes, read_names
 from components.example_gen.files import PlannedFiles, find_files
 
 Types = dict[str, ColumnType]
 
 
 def num_bytes(files: Sequence[str]) -> int:
-    """Returns the number of bytes of all files."""
+    """Returns the number of bytes of CSV in all files; an estimate for compressed ones."""
     matches = FileSystems.match(list(files))
-    return sum(file.size_in_bytes for match in matches for file in match.metadata_list)
+    found = [file for match in matches for file in match.metadata_list]
+    return sum(csv_bytes(file.path, file.size_in_bytes) for file in found)
 
 
 def read_batches(

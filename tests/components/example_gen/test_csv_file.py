@@ -3,11 +3,12 @@ import hashlib
 import io
 import random
 
+import pyarrow as pa
 import pytest
 
 from components.errors import SettingError
 from components.example_gen import csv_file
-from components.example_gen.csv_file import CsvFile, ahead, read_names
+from components.example_gen.csv_file import CsvFile, ahead, csv_bytes, read_names
 
 
 def write(folder, content):
@@ -134,6 +135,36 @@ def test_another_content_than_the_planned_one_is_an_error(tmp_path):
             (tmp_path / "data.csv").write_bytes(other)
             with pytest.raises(SettingError, match=r"data\.csv was changed after"):
                 rows_of(file)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec"), [("csv.gz", "gzip"), ("csv.zst", "zstd"), ("csv.bz2", "bz2")]
+)
+def test_compressed_files_are_unpacked(tmp_path, monkeypatch, suffix, codec):
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 50)
+    expected = [(str(number), "x\r\ny" if number % 7 == 0 else "é") for number in range(200)]
+    text = "a,b\r\n" + "".join(f'{a},"{b}"\r\n' for a, b in expected)
+    with pa.output_stream(str(tmp_path / "plain"), compression=codec) as stream:
+        stream.write(text.encode())
+    packed = (tmp_path / "plain").read_bytes()
+    assert packed != text.encode()
+    path = tmp_path / f"data.{suffix}"
+
+    def read(content):
+        path.write_bytes(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        return rows_of(CsvFile(str(path), sha256, read_names(str(path))))
+
+    assert read(packed) == expected
+    assert csv_bytes(str(path), 100) == 800
+    assert csv_bytes("data.csv", 100) == 100
+    for broken in (packed[:-12], b"a,b\r\n1,2\r\n"):
+        with pytest.raises(SettingError, match=f"{suffix} cannot be unpacked with {codec}"):
+            read(broken)
+    file = CsvFile(str(path), "0" * 64, ("a", "b"))
+    path.write_bytes(packed)
+    with pytest.raises(SettingError, match="was changed after"):
+        rows_of(file)
 
 
 def test_names_need_a_line_of_text(tmp_path):
