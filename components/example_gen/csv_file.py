@@ -219,7 +219,7 @@ def _opened(path: str) -> Iterator[tuple[HashedReader, io.BufferedReader]]:
     codec = _codec(path)
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
         content = HashedReader(stream)
-        text = io.BufferedReader(content)
+        text: Any = io.BufferedReader(content)
         try:
             yield content, text if codec is None else _unpacked(text, codec)
         except OSError as error:
