@@ -107,19 +107,21 @@ def _scaled(numbers: Any, count: int) -> Any:
 
 
 class _InThreads(beam.DoFn):
-    """Calls a function with each element, two at a time."""
+    """Calls a function with each number of a file and its chunks, for two files at a time."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[[int, list[Compressed]], int]) -> None:
         self._function = function
 
     def start_bundle(self) -> None:
         self._threads = ThreadPoolExecutor(_NUM_THREADS)
-        self._running: deque[Future[Any]] = deque()
+        self._running: deque[Future[int]] = deque()
 
-    def process(self, element: Any) -> Iterator[Any]:
+    def process(self, file: tuple[int, Iterable[Compressed]]) -> Iterator[int]:
         if len(self._running) == _NUM_THREADS:
             yield self._running.popleft().result()
-        self._running.append(self._threads.submit(self._function, element))
+        number, chunks = file
+        # Read here: an engine may fetch the chunks only now, and is not asked to by several threads.
+        self._running.append(self._threads.submit(self._function, number, list(chunks)))
 
     def finish_bundle(self) -> Iterator[Any]:
         for running in self._running:
@@ -128,14 +130,14 @@ class _InThreads(beam.DoFn):
 
 
 def _write(
-    file: tuple[int, Iterable[Compressed]],
+    number: int,
+    chunks: Iterable[Compressed],
     prefixes: list[str],
     bounds: list[int],
     column: str,
     num_files: int,
 ) -> int:
     """Writes the same file of each split, and returns its number."""
-    number, chunks = file
     counts: Counter[bytes] = Counter()
     groups: dict[bytes, int | None] = {}
     for batch in _batches(chunks):
