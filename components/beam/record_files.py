@@ -16,6 +16,9 @@ from apache_beam.io.filesystems import FileSystems
 from tfx.dsl.io import fileio
 
 _UNFINISHED = ".unfinished"
+# TensorFlow's default is 6. Taxi trips, microseconds and bytes a row: level 0 0.8 and 521, 1 1.5 and 56,
+# 3 1.7 and 53, 6 3.8 and 45. With less repetition, 3 is slower by more; reading takes the same time.
+_COMPRESSION_LEVEL = 1
 _CHUNK_BYTES = 1 << 20
 _CHECKSUM_BYTES = 4
 _HEADER = struct.Struct(f"<Q{_CHECKSUM_BYTES}x")  # number of bytes, checksum of that number
@@ -41,7 +44,8 @@ def write_records(path: str, records: Iterable[bytes]) -> None:
     unfinished = os.path.join(unfinished_folder(os.path.dirname(path)), uuid.uuid4().hex)
     with tempfile.TemporaryDirectory() as folder:
         local = os.path.join(folder, "records")
-        with tf.io.TFRecordWriter(local, "GZIP") as writer:
+        options = tf.io.TFRecordOptions("GZIP", compression_level=_COMPRESSION_LEVEL)
+        with tf.io.TFRecordWriter(local, options) as writer:
             for record in records:
                 writer.write(record)
         with (

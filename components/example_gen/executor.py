@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 import apache_beam as beam
-import tensorflow as tf
 from google.protobuf import struct_pb2
 from tfx.components.example_gen import utils, write_split
 from tfx.components.util import examples_utils
@@ -19,7 +18,7 @@ from tfx.utils import proto_utils
 
 from components.beam import record_files
 from components.example_gen.files import PlannedFiles, find_files
-from components.example_gen.reading import num_bytes, read_examples
+from components.example_gen.reading import num_bytes, read_batches
 from components.example_gen.row_files import WriteRows
 
 TEXT_COLUMNS_KEY = "text_columns"
@@ -97,7 +96,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         """Adds all reading and writing to the pipeline."""
         folder = exec_properties[standard_component_specs.INPUT_BASE_KEY]
         patterns = {split.name: split.pattern for split in _source(exec_properties).splits}
-        parts = read_examples(
+        parts = read_batches(
             pipeline,
             folder,
             patterns,
@@ -110,19 +109,14 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             # Without split_config, an input split stays as it is.
             csv_bytes = num_bytes(find_files(folder, patterns[name]))
             shares = {split.name: split.hash_buckets for split in config.splits} or {name: 1}
-            _ = (
-                part
-                | f"Serialize[{name}]" >> beam.Map(_serialize)
-                | f"Write[{name}]"
-                >> WriteRows(
-                    [
-                        os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME)
-                        for split in shares
-                    ],
-                    list(itertools.accumulate(shares.values())),
-                    config.partition_feature_name,
-                    num_files=max(1, math.ceil(csv_bytes / CSV_BYTES_PER_FILE)),
-                )
+            _ = part | f"Write[{name}]" >> WriteRows(
+                [
+                    os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME)
+                    for split in shares
+                ],
+                list(itertools.accumulate(shares.values())),
+                config.partition_feature_name,
+                num_files=max(1, math.ceil(csv_bytes / CSV_BYTES_PER_FILE)),
             )
 
 
@@ -155,7 +149,3 @@ def _columns(exec_properties: dict[str, Any], key: str) -> list[str]:
     proto_utils.json_to_proto(given, config)
     config.custom_config.Unpack(settings)
     return list(settings[key]) if key in settings else []
-
-
-def _serialize(example: tf.train.Example) -> bytes:
-    return example.SerializeToString(deterministic=True)

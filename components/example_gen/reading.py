@@ -1,33 +1,28 @@
-"""Reads CSV files into tf.Examples, with one type for each column in all splits."""
+"""Reads CSV files into record batches, with one type for each column in all splits."""
 
-import csv
-import io
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-import tensorflow as tf
+import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
-from tfx.utils import io_utils
-from tfx_bsl.coders import csv_decoder
 
 from components.beam.spread import Spread
-from components.errors import SettingError
-from components.example_gen.files import PlannedFiles, describe_change, find_files
-from components.hashed_reader import HashedReader
+from components.example_gen.cells import ColumnType, convert, infer_type
+from components.example_gen.csv_file import CsvFile, ahead, csv_bytes, read_names
+from components.example_gen.files import PlannedFiles, find_files
 
-Row = list[bytes]
-ColumnInfos = list[csv_decoder.ColumnInfo]
+Types = dict[str, ColumnType]
 
 
 def num_bytes(files: Sequence[str]) -> int:
-    """Returns the number of bytes of all files."""
+    """Returns the number of bytes of CSV in all files; an estimate for compressed ones."""
     matches = FileSystems.match(list(files))
-    return sum(file.size_in_bytes for match in matches for file in match.metadata_list)
+    found = [file for match in matches for file in match.metadata_list]
+    return sum(csv_bytes(file.path, file.size_in_bytes) for file in found)
 
 
-def read_examples(
+def read_batches(
     pipeline: beam.Pipeline,
     folder: str,
     patterns: Mapping[str, str],
@@ -35,9 +30,11 @@ def read_examples(
     float_columns: Sequence[str] = (),
     planned: PlannedFiles | None = None,
 ) -> dict[str, beam.PCollection]:
-    """Returns the tf.Examples of each input split.
+    """Returns the rows of each input split, as record batches of int64, float32, binary and null columns.
 
-    Source: TFX's CsvExampleGen, with the same tf.Examples. In TFX each split has its own types, so a column
+    The files are read twice: for the types, and for the values. An empty cell is a null.
+
+    Source: TFX's CsvExampleGen, with the same values. In TFX each split has its own types, so a column
     can be int64 in one split and float32 in another, which nothing can read.
 
     Args:
@@ -50,85 +47,70 @@ def read_examples(
 
     Raises:
       RuntimeError: A pattern matches no file, or two files have different headers.
-      SettingError: A file differs from its planned content; a worker raises it after reading the file.
+      SettingError: A file is empty; a worker raises it for a row with too few or too many cells, and for
+        a file that differs from its planned content.
     """
     planned = planned or PlannedFiles(folder, patterns.values())
-    names: list[str] | None = None
-    rows = {}
+    names: tuple[str, ...] | None = None
+    files = {}
     for split, pattern in patterns.items():
         paths = find_files(folder, pattern)
         if not paths:
             raise RuntimeError(f"No file in {folder} matches {pattern!r} of the split {split!r}.")
         for path in paths:
-            found = io_utils.load_csv_column_names(path)
+            found = read_names(path)
             if names not in (None, found):
-                raise RuntimeError(f"{path} has another header than {paths[0]}: {found}.")
+                raise RuntimeError(f"{path} has another header than {paths[0]}: {[*found]}.")
             names = found
-        rows[split] = (
-            pipeline
-            | f"Files[{split}]" >> Spread([(path, planned.digest(path)) for path in paths])
-            | f"Read[{split}]" >> beam.FlatMap(_read_rows, names)
-        )
-    types = beam.pvalue.AsSingleton(
-        tuple(rows.values())
-        | "AllRows" >> beam.Flatten()
-        | "InferTypes"
-        >> beam.CombineGlobally(csv_decoder.ColumnTypeInferrer(names, skip_blank_lines=True))
+        csv_files = [CsvFile(path, planned.digest(path), found) for path in paths]
+        files[split] = pipeline | f"Files[{split}]" >> Spread(csv_files)
+    types = (
+        tuple(files.values())
+        | "AllFiles" >> beam.Flatten()
+        | "InferTypes" >> beam.Map(_infer_types, frozenset(text_columns), frozenset(float_columns))
+        | "AllTypes" >> beam.CombineGlobally(_widest)
     )
     return {
-        split: part
-        | f"Encode[{split}]"
-        >> beam.Map(
-            _to_example, types, frozenset(text_columns), frozenset(float_columns)
-        ).with_output_types(tf.train.Example)
-        for split, part in rows.items()
+        split: part | f"Read[{split}]" >> beam.FlatMap(_read, beam.pvalue.AsSingleton(types))
+        for split, part in files.items()
     }
 
 
-def _read_rows(file: tuple[str, str], names: list[str]) -> Iterator[Row]:
-    """Yields the rows of a file; raises at its end if its SHA-256 is not the planned one."""
-    path, sha256 = file
-    with FileSystems.open(path) as stream:
-        content = HashedReader(stream)
-        text = io.TextIOWrapper(io.BufferedReader(content), encoding="utf-8", newline="")
-        first = text.readline()
-        reader = csv.reader(itertools.chain([first], text))
-        next(reader)
-        for row in reader:
-            if row:
-                yield [cell.encode() for cell in row]
-        if content.sha256 != sha256 or first.strip().split(",") != names:
-            raise SettingError(describe_change(path))
-
-
-def _to_example(
-    row: Row, types: ColumnInfos, text_columns: frozenset[str], float_columns: frozenset[str]
-) -> tf.train.Example:
-    features = {
-        info.name: _feature(cell, _type(info, text_columns, float_columns))
-        for cell, info in zip(row, types, strict=True)
+def _infer_types(
+    file: CsvFile, text_columns: frozenset[str], float_columns: frozenset[str]
+) -> Types:
+    types = {
+        name: ColumnType.TEXT if name in text_columns else ColumnType.EMPTY for name in file.names
     }
-    return tf.train.Example(features=tf.train.Features(feature=features))
+    columns = [place for place, name in enumerate(file.names) if name not in text_columns]
+    if columns:
+        for block in ahead(file.blocks(columns)):
+            for place, cells in zip(columns, block.columns, strict=True):
+                name = file.names[place]
+                types[name] = infer_type(cells, types[name])
+    for name in float_columns:
+        if types.get(name) is ColumnType.INTEGER:
+            types[name] = ColumnType.FLOAT
+    return types
 
 
-def _type(
-    info: csv_decoder.ColumnInfo, text_columns: frozenset[str], float_columns: frozenset[str]
-) -> Any:
-    if info.name in text_columns:
-        return csv_decoder.ColumnType.STRING
-    if info.name in float_columns and info.type == csv_decoder.ColumnType.INT:
-        return csv_decoder.ColumnType.FLOAT
-    return info.type
+def _widest(all_types: Iterable[Types]) -> Types:
+    """Returns the type of each column that holds the cells of all files."""
+    widest: Types = {}
+    for types in all_types:
+        for name, column_type in types.items():
+            widest[name] = max(widest.get(name, column_type), column_type)
+    return widest
 
 
-def _feature(cell: bytes, column_type: Any) -> tf.train.Feature:
-    """Returns the feature of a cell; an empty cell is a list without a value."""
-    if column_type == csv_decoder.ColumnType.INT:
-        integers = tf.train.Int64List(value=[int(cell)] if cell else [])
-        return tf.train.Feature(int64_list=integers)
-    if column_type == csv_decoder.ColumnType.FLOAT:
-        floats = tf.train.FloatList(value=[float(cell)] if cell else [])
-        return tf.train.Feature(float_list=floats)
-    if column_type == csv_decoder.ColumnType.STRING:
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[cell] if cell else []))
-    return tf.train.Feature()  # a column without a value in any row
+def _read(file: CsvFile, types: Types) -> Iterator[Any]:
+    return ahead(_typed(file, types))
+
+
+def _typed(file: CsvFile, types: Types) -> Iterator[Any]:
+    for block in file.blocks():
+        arrays = [
+            convert(cells, types[name])
+            for name, cells in zip(file.names, block.columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, list(file.names))

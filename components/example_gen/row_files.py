@@ -1,26 +1,32 @@
 """Writes rows into files that are the same on every engine, however the rows are distributed over workers."""
 
-import bisect
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import apache_beam as beam
-import tensorflow as tf
+import numpy as np
+import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 
 from components.beam import record_files
 from components.beam.compression import Compressed, compress, decompress
+from components.example_gen.example_encoder import feature_bytes, serialize, value_bytes
 
-_CHUNK_BYTES = 16 << 20
+_NUM_THREADS = 2
 
 
 class WriteRows(beam.PTransform):
-    """Divides serialized tf.Examples among splits and files by their contents alone, and writes them.
+    """Divides rows among splits and files by their contents alone, and writes them as tf.Examples.
 
-    Each copy of a row has a digest of the row and the number of the copy. The digest determines the split
-    (unless the value of a column does) and the order of the rows in a file. The digest of the first copy
-    determines the file. So neither the order of the rows nor their distribution over workers matters.
+    The elements are record batches, see `serialize`. Each copy of a row has a digest of the serialized row
+    and the number of the copy. The digest determines the split (unless the value of a column does) and the
+    order of the rows in a file. The digest of the first copy determines the file. So neither the order of the
+    rows nor their distribution over workers matters.
 
     Each split has all of the files, even those without rows.
 
@@ -28,10 +34,10 @@ class WriteRows(beam.PTransform):
         prefixes: Path prefixes of the files, for each split.
         bounds: Hash buckets below each split's end; the last one is their number.
         column: Column whose equal values are in one split; empty to split row by row.
-        num_files: Number of files of each split. The rows of one file, in all splits, must fit into memory.
+        num_files: Number of files of each split. The rows of two files, in all splits, must fit into memory.
 
     Example:
-        rows | WriteRows(["out/Split-train/data", "out/Split-eval/data"], [2, 3], "", num_files=4)
+        batches | WriteRows(["out/Split-train/data", "out/Split-eval/data"], [2, 3], "", num_files=4)
     """
 
     def __init__(
@@ -43,130 +49,170 @@ class WriteRows(beam.PTransform):
         self._column = column
         self._num_files = num_files
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, batches: beam.PCollection) -> beam.PCollection:
         """Returns the number of each file, after it was written."""
-        numbers = list(range(self._num_files))
         files = (
-            rows.pipeline
-            | "Files" >> beam.Create(numbers, reshuffle=False)
+            batches.pipeline
+            | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
             | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Compressed])
         )
-        chunks = rows | "Compress" >> beam.ParDo(_CompressRows(self._num_files)).with_output_types(
+        chunks = batches | "Divide" >> beam.FlatMap(_divide, self._num_files).with_output_types(
             tuple[int, Compressed]
+        )
+        write = partial(
+            _write,
+            prefixes=self._prefixes,
+            bounds=self._bounds,
+            column=self._column,
+            num_files=self._num_files,
         )
         return (
             (files, chunks)
             | beam.Flatten()
             | "ByFile" >> beam.GroupByKey()
-            | "Write"
-            >> beam.Map(_write, self._prefixes, self._bounds, self._column, self._num_files)
+            | "Write" >> beam.ParDo(_InThreads(write)).with_output_types(int)
         )
 
 
 def _no_rows(number: int) -> tuple[int, Compressed]:
-    return number, compress({})
+    return number, compress(None)
 
 
-class _CompressRows(beam.DoFn):
-    """Serialized rows -> (number of a file, some of its rows): few elements, and small ones."""
+def _divide(batch: Any, num_files: int) -> Iterator[tuple[int, Compressed]]:
+    """Yields the rows of each file; a file has one range of digests."""
+    if num_files == 1:
+        yield 0, _packed(batch)
+        return
+    firsts = b"".join(hashlib.sha256(row).digest()[:8] for row in serialize(batch))
+    numbers = _scaled(np.frombuffer(firsts, ">u8").astype(np.uint64), num_files)
+    order = np.argsort(numbers, kind="stable")
+    bounds: Any = np.searchsorted(numbers[order], np.arange(num_files + 1))
+    batch = batch.take(pa.array(order))
+    for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
+        if begin < end:
+            yield number, _packed(batch.slice(begin, end - begin))
 
-    def __init__(self, num_files: int) -> None:
-        self._num_files = num_files
+
+def _packed(batch: Any) -> Compressed:
+    content = pa.BufferOutputStream()
+    with pa.ipc.new_stream(content, batch.schema) as writer:
+        writer.write_batch(batch)
+    return compress(content.getvalue())
+
+
+def _scaled(numbers: Any, count: int) -> Any:
+    """Returns `numbers * count >> 64` for 64-bit numbers; the count has 32 bits at most."""
+    low, half, factor = np.uint64(2**32 - 1), np.uint64(32), np.uint64(count)
+    return ((numbers >> half) * factor + ((numbers & low) * factor >> half)) >> half
+
+
+class _InThreads(beam.DoFn):
+    """Calls a function with each number of a file and its chunks, for two files at a time."""
+
+    def __init__(self, function: Callable[[int, list[Compressed]], int]) -> None:
+        self._function = function
 
     def start_bundle(self) -> None:
-        self._counts: dict[bytes, int] = {}
-        self._num_bytes = 0
+        self._threads = ThreadPoolExecutor(_NUM_THREADS)
+        self._running: deque[Future[int]] = deque()
 
-    def process(self, row: bytes) -> Iterator[tuple[int, Compressed]]:
-        count = self._counts.get(row, 0)
-        self._counts[row] = count + 1
-        if not count:
-            self._num_bytes += len(row)
-            if self._num_bytes >= _CHUNK_BYTES:
-                yield from self._chunks()
+    def process(self, file: tuple[int, Iterable[Compressed]]) -> Iterator[int]:
+        if len(self._running) == _NUM_THREADS:
+            yield self._running.popleft().result()
+        number, chunks = file
+        # Read here: an engine may fetch the chunks only now, and is not asked to by several threads.
+        self._running.append(self._threads.submit(self._function, number, list(chunks)))
 
-    def finish_bundle(self) -> Iterator[object]:
-        for chunk in self._chunks():
-            yield GlobalWindows.windowed_value_at_end_of_window(chunk)
-
-    def _chunks(self) -> Iterator[tuple[int, Compressed]]:
-        files: dict[int, dict[bytes, int]] = {}
-        for row, count in self._counts.items():
-            files.setdefault(_file_of(row, self._num_files), {})[row] = count
-        self.start_bundle()
-        for number, counts in files.items():
-            yield number, compress(counts)
-
-
-def _file_of(row: bytes, num_files: int) -> int:
-    """Returns the number of the file of a row; a file has one range of digests."""
-    if num_files == 1:
-        return 0
-    return int.from_bytes(hashlib.sha256(row).digest()[:8], "big") * num_files >> 64
+    def finish_bundle(self) -> Iterator[Any]:
+        for running in self._running:
+            yield GlobalWindows.windowed_value_at_end_of_window(running.result())
+        self._threads.shutdown()
 
 
 def _write(
-    file: tuple[int, Iterable[Compressed]],
+    number: int,
+    chunks: Iterable[Compressed],
     prefixes: list[str],
     bounds: list[int],
     column: str,
     num_files: int,
 ) -> int:
     """Writes the same file of each split, and returns its number."""
-    number, chunks = file
     counts: Counter[bytes] = Counter()
-    for chunk in chunks:
-        for row, count in decompress(chunk).items():
-            counts[row] += count
-    splits: list[list[tuple[bytes, bytes]]] = [[] for _ in prefixes]
-    while counts:
-        row, count = counts.popitem()
-        for split, digest in _copies(row, count, bounds, column):
-            splits[split].append((digest, row))
-    for prefix, rows in zip(prefixes, splits, strict=True):
-        rows.sort()
+    groups: dict[bytes, int | None] = {}
+    for batch in _batches(chunks):
+        if not column:
+            counts.update(serialize(batch))
+            continue
+        in_splits = _splits_by_column(batch, column, bounds)
+        for row, split in zip(serialize(batch), in_splits, strict=True):
+            counts[row] += 1
+            groups[row] = split
+    rows, digests = _copies(counts)
+    splits = _splits_of(digests, bounds)
+    for place, row in enumerate(rows if groups else ()):
+        if (split := groups[row]) is not None:
+            splits[place] = split
+    order = np.argsort(digests)
+    for index, prefix in enumerate(prefixes):
         path = record_files.numbered(prefix, number, num_files)
-        record_files.write_records(path, (row for _, row in rows))
+        record_files.write_records(path, (rows[place] for place in order[splits[order] == index]))
     return number
 
 
-def _copies(row: bytes, count: int, bounds: list[int], column: str) -> Iterator[tuple[int, bytes]]:
-    """Yields the index of the split and the digest of each copy of a row."""
-    group = _group(row, column) if column else b""
-    split = _split_of(hashlib.sha256(group).digest(), bounds) if group else None
-    first = hashlib.sha256(row)
-    for number in range(count):
-        copy = first
-        if number:
+def _batches(chunks: Iterable[Compressed]) -> Iterator[Any]:
+    tables = [
+        pa.ipc.open_stream(content).read_all()
+        for content in map(decompress, chunks)
+        if content is not None
+    ]
+    if tables:
+        yield from pa.concat_tables(tables).combine_chunks().to_batches()
+
+
+def _copies(counts: Counter[bytes]) -> tuple[list[bytes], Any]:
+    """Returns each copy of each row, and the digests (NumPy, 32 bytes each)."""
+    rows, digests = [], []
+    for row, count in counts.items():
+        first = hashlib.sha256(row)
+        rows.append(row)
+        digests.append(first.digest())
+        for number in range(1, count):
             copy = first.copy()
             copy.update(b"copy %d" % number)
-        digest = copy.digest()
-        yield _split_of(digest, bounds) if split is None else split, digest
+            rows.append(row)
+            digests.append(copy.digest())
+    return rows, np.frombuffer(b"".join(digests), "S32")
 
 
-def _split_of(digest: bytes, bounds: list[int]) -> int:
-    """Returns the index of the split of a digest, by its hash bucket."""
-    return bisect.bisect(bounds, int.from_bytes(digest, "big") % bounds[-1])
+def _splits_of(digests: Any, bounds: list[int]) -> Any:
+    """Returns the index of the split of each digest, by its hash bucket."""
+    remainder: Any = np.zeros(len(digests), np.uint64)
+    for word in digests.view(">u4").reshape(len(digests), 8).T.astype(np.uint64):
+        remainder = ((remainder << np.uint64(32)) + word) % np.uint64(bounds[-1])
+    return np.searchsorted(np.array(bounds, np.uint64), remainder, side="right")
 
 
-def _group(row: bytes, column: str) -> bytes:
-    """Returns the serialized value of a row's column; empty if it has none.
+def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Iterator[int | None]:
+    """Yields the index of the split of each row by its value in a column; None if it has none.
 
     Raises:
       ValueError: There is no such column.
     """
-    features = tf.train.Example.FromString(row).features.feature
-    if column not in features:
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if name not in columns:
         raise ValueError(
-            f"There is no column to split by. Received: partition_feature_name={column!r}. "
-            f"Columns: {', '.join(sorted(features))}"
+            f"There is no column to split by. Received: partition_feature_name={name!r}. "
+            f"Columns: {', '.join(sorted(columns))}"
         )
-    feature = features[column]
-    kind = feature.WhichOneof("kind")
-    if kind is None or not getattr(feature, kind).value:
-        return b""
-    if kind == "bytes_list":  # white space around a value makes no other group of it
-        feature.bytes_list.value[0] = feature.bytes_list.value[0].strip()
-        if not feature.bytes_list.value[0]:
-            return b""
-    return bytes(feature.SerializeToString(deterministic=True))
+    splits: dict[bytes, int] = {}
+    for value in value_bytes(columns[name]).to_pylist():
+        if value and pa.types.is_binary(columns[name].type):
+            value = value.strip()  # white space around a value makes no other group of it
+        if not value:
+            yield None
+            continue
+        if value not in splits:
+            digest = hashlib.sha256(feature_bytes(columns[name].type, value)).digest()
+            splits[value] = int(_splits_of(np.frombuffer(digest, "S32"), bounds)[0])
+        yield splits[value]

@@ -20,7 +20,7 @@ tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfi
 print(len(tf.config.list_logical_devices("CPU")))
 """
 # TensorFlow loads parts of itself only when they are named. Keras, which it requires, it loads when it
-# can, and goes on without when that fails. Threads of the standard library are light, and not every TensorFlow has them.
+# can, and goes on without when that fails. Not every TensorFlow has loaded Python's own threads.
 ALLOWED = {"concurrent", "estimator_core", "tensorflow"}
 
 

@@ -98,13 +98,13 @@ def test_a_file_that_was_written_anew_is_taken_from_the_cache(folder, run):
 
 def test_a_file_that_is_replaced_before_it_is_read_fails_the_component(folder, run, monkeypatch):
     file = folder / "a.csv"
-    old, read = file.read_text(), executor.read_examples
+    old, read = file.read_text(), executor.read_batches
 
     def late(*arguments):
         file.write_text("x,y,z\n1,0,5\n")  # other columns
         return read(*arguments)
 
-    monkeypatch.setattr(executor, "read_examples", late)
+    monkeypatch.setattr(executor, "read_batches", late)
     with pytest.raises(RunFailedError, match=r"a\.csv was changed after") as caught:
         run("run-1")
     assert caught.value.is_bad_input

@@ -19,6 +19,9 @@ OUTPUT = utils.make_default_output_config(
 
 SOURCE = example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*.csv")])
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+NO_TFX_PACKAGE = (
+    "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
+)
 
 
 def write(
@@ -30,7 +33,7 @@ def write(
     (data / "rows.csv").write_text("x,y\n" + "".join(f"{row}\n" for row in rows))
     examples = standard_artifacts.Examples()
     examples.uri = str(out)
-    kind(kind.Context([RUNNER, *beam_args], str(folder / "tmp"), "1")).Do(
+    kind(kind.Context([RUNNER, NO_TFX_PACKAGE, *beam_args], str(folder / "tmp"), "1")).Do(
         {},
         {"examples": [examples]},
         {

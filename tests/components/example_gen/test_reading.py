@@ -6,7 +6,8 @@ import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 
-from components.example_gen.reading import read_examples
+from components.example_gen.example_encoder import serialize
+from components.example_gen.reading import read_batches
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
@@ -15,12 +16,16 @@ def example(text: str) -> tf.train.Example:
     return text_format.Parse(text, tf.train.Example())
 
 
+def examples(batch) -> list[tf.train.Example]:
+    return [tf.train.Example.FromString(row) for row in serialize(batch)]
+
+
 def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path) -> None:
     (tmp_path / "train.csv").write_text('zip,size,word,gone\n02134,1,"a,\n""b""",\n')
     (tmp_path / "eval.csv").write_text("zip,size,word,gone\n10001,,,\n\n99999,2.5,é,\n")
     patterns = {"train": "train.csv", "eval": "e*.csv"}
     with beam.Pipeline(RUNNER) as pipeline:
-        parts = read_examples(pipeline, str(tmp_path), patterns, ["zip"])
+        parts = read_batches(pipeline, str(tmp_path), patterns, ["zip"])
         expected = {
             "train": [
                 """features {
@@ -46,14 +51,15 @@ def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path)
             ],
         }
         for name, texts in expected.items():
-            assert_that(parts[name], equal_to([example(text) for text in texts]), label=name)
+            found = parts[name] | f"Examples[{name}]" >> beam.FlatMap(examples)
+            assert_that(found, equal_to([example(text) for text in texts]), label=name)
 
 
 def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("fare,size,word\n7,3,9\n,4,x\n")
     with beam.Pipeline(RUNNER) as pipeline:
         floats = ["fare", "word"]
-        parts = read_examples(pipeline, str(tmp_path), {"all": "data.csv"}, [], floats)
+        parts = read_batches(pipeline, str(tmp_path), {"all": "data.csv"}, [], floats)
         expected = [
             """features {
               feature { key: "fare" value { float_list { value: 7 } } }
@@ -66,7 +72,8 @@ def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path: Path) -> No
               feature { key: "word" value { bytes_list { value: "x" } } }
             }""",
         ]
-        assert_that(parts["all"], equal_to([example(text) for text in expected]))
+        found = parts["all"] | beam.FlatMap(examples)
+        assert_that(found, equal_to([example(text) for text in expected]))
 
 
 def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
@@ -74,6 +81,6 @@ def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
     (tmp_path / "eval.csv").write_text("b,a\n1,2\n")
     pipeline = beam.Pipeline(RUNNER)
     with pytest.raises(RuntimeError, match="another header"):
-        read_examples(pipeline, str(tmp_path), {"train": "train.csv", "eval": "eval.csv"})
+        read_batches(pipeline, str(tmp_path), {"train": "train.csv", "eval": "eval.csv"})
     with pytest.raises(RuntimeError, match=r"matches 'x\*' of the split 'eval'"):
-        read_examples(pipeline, str(tmp_path), {"eval": "x*"})
+        read_batches(pipeline, str(tmp_path), {"eval": "x*"})

@@ -1,27 +1,45 @@
+import bisect
 import hashlib
+import itertools
 import random
 from pathlib import Path
 
 import apache_beam as beam
+import numpy as np
+import pyarrow as pa
 import pytest
+import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 
 from components.beam import record_files
-from components.example_gen import row_files
+from components.example_gen import example_encoder, row_files
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
-def write(folder: Path, rows: list[bytes], num_files: int) -> dict[str, list[list[bytes]]]:
+def row(word: str) -> bytes:
+    """Returns the serialized tf.Example of a row with this word."""
+    words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[word.encode()]))
+    example = tf.train.Example(features=tf.train.Features(feature={"word": words}))
+    return example.SerializeToString(deterministic=True)
+
+
+def write(
+    folder: Path, words: list[str], num_files: int, batch_size: int = 1_000
+) -> dict[str, list[list[bytes]]]:
     """Returns the rows of each file, by split: of five buckets, train has three."""
     splits = {"train": folder / "Split-train", "eval": folder / "Split-eval"}
     for split in splits.values():
         split.mkdir(parents=True)
     prefixes = [str(split / "rows") for split in splits.values()]
+    batches = [
+        pa.record_batch({"word": pa.array(words[begin : begin + batch_size], pa.binary())})
+        for begin in range(0, len(words), batch_size)
+    ]
     with beam.Pipeline(RUNNER) as pipeline:
         written = (
             pipeline
-            | beam.Create(rows)
+            | beam.Create(batches)
             | row_files.WriteRows(prefixes, [3, 5], column="", num_files=num_files)
         )
         assert_that(written, equal_to(list(range(num_files))))
@@ -32,8 +50,9 @@ def write(folder: Path, rows: list[bytes], num_files: int) -> dict[str, list[lis
 
 
 def test_a_digest_decides_split_file_and_place(tmp_path: Path) -> None:
-    rows = [b"row %d" % number for number in range(200)]
-    found = write(tmp_path, rows, num_files=3)
+    words = [f"row {number}" for number in range(200)]
+    found = write(tmp_path, words, num_files=3)
+    rows = [row(word) for word in words]
     digests = {row: hashlib.sha256(row).hexdigest() for row in rows}
     in_order = sorted(rows, key=digests.__getitem__)
     buckets = {row: int(digest, 16) % 5 for row, digest in digests.items()}
@@ -50,31 +69,58 @@ def test_a_digest_decides_split_file_and_place(tmp_path: Path) -> None:
 
 
 def test_copies_have_digests_of_their_own(tmp_path: Path) -> None:
-    rows = [b"a"] * 100 + [b"b"] * 100
-    random.Random(1).shuffle(rows)
-    found = write(tmp_path, rows, num_files=1)
+    words = ["a"] * 100 + ["b"] * 100
+    random.Random(1).shuffle(words)
+    found = write(tmp_path, words, num_files=1)
     (train,), (held_out,) = found["train"], found["eval"]
     copies = {}
-    for row in (b"a", b"b"):
-        copies[hashlib.sha256(row).digest()] = row
+    for one in (row("a"), row("b")):
+        copies[hashlib.sha256(one).digest()] = one
         for number in range(1, 100):
-            copies[hashlib.sha256(row + b"copy %d" % number).digest()] = row
+            copies[hashlib.sha256(one + b"copy %d" % number).digest()] = one
     expected = [
         copies[digest] for digest in sorted(copies) if int.from_bytes(digest, "big") % 5 < 3
     ]
     assert train == expected
     assert len(train) + len(held_out) == 200
-    assert b"".join(train).count(b"ab") > 20  # they are mixed
+    assert sum(pair == (row("a"), row("b")) for pair in itertools.pairwise(train)) > 20  # mixed
 
 
-def test_more_rows_than_a_chunk_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_files, "_CHUNK_BYTES", 50)
-    rows = [b"row %d" % (number % 70) for number in range(200)]
-    found = write(tmp_path, rows, num_files=2)
-    assert sorted(row for split in found.values() for file in split for row in file) == sorted(rows)
+@pytest.mark.parametrize("num_files", [1, 2])
+def test_neither_batches_nor_the_order_of_rows_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_files: int
+) -> None:
+    words = [f"row {number % 70}" for number in range(200)]
+    expected = write(tmp_path / "one", words, num_files)
+    assert sorted(one for split in expected.values() for file in split for one in file) == sorted(
+        map(row, words)
+    )
+    random.Random(2).shuffle(words)
+    monkeypatch.setattr(example_encoder, "_MAX_ROWS", 7)
+    assert write(tmp_path / "many", words, num_files, batch_size=30) == expected
 
 
 def test_files_without_rows_are_written(tmp_path: Path) -> None:
-    found = write(tmp_path, [b"a"], num_files=4)
+    found = write(tmp_path, ["a"], num_files=4)
     assert sorted(len(file) for split in found.values() for file in split) == [0] * 7 + [1]
     assert all(len(split) == 4 for split in found.values())
+
+
+def test_numbers_of_files_are_exact() -> None:
+    for count in (1, 3, 1_000, 2**32 - 1):
+        numbers = [0, 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
+        numbers += [random.Random(count).getrandbits(64) for _ in range(1_000)]
+        found = row_files._scaled(np.array(numbers, np.uint64), count)
+        assert found.tolist() == [number * count >> 64 for number in numbers]
+
+
+def test_splits_and_order_are_those_of_whole_digests() -> None:
+    words = [hashlib.sha256(b"%d" % number).digest() for number in range(2_000)]
+    words += [bytes(32), b"\xff" * 32, bytes(31) + b"\1", b"\1" + bytes(31), b"\1\0\1" + bytes(29)]
+    digests = np.frombuffer(b"".join(words), "S32")
+    for bounds in ([1], [2, 3], [3, 5, 1_000_003], [1, 2**31 - 1]):
+        expected = [
+            bisect.bisect(bounds, int.from_bytes(word, "big") % bounds[-1]) for word in words
+        ]
+        assert row_files._splits_of(digests, bounds).tolist() == expected
+    assert [words[place] for place in np.argsort(digests)] == sorted(words)

@@ -1,0 +1,270 @@
+"""Reads a CSV file as blocks of columns, with the rules of Python's csv module.
+
+pyarrow splits a file into the same cells, and is much faster. Where it refuses a block, or might read it in
+another way, the csv module reads on from that row, and says which line is wrong if one is.
+"""
+
+import contextlib
+import csv
+import io
+import itertools
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from components.errors import SettingError
+from components.example_gen.files import describe_change
+from components.hashed_reader import HashedReader
+
+_LOGGER = logging.getLogger(__name__)
+T = TypeVar("T")
+
+PACKED_RATIO = 8
+"""Bytes of CSV for a byte of a compressed file, by experience."""
+
+MAX_CELL_CHARS = 131_072
+"""Limit of the csv module; a longer cell mostly comes from a quote that is open."""
+
+_BLOCK_BYTES = 4 << 20
+
+
+class _UndecidedError(Exception):
+    """pyarrow might read what comes next in another way than the csv module."""
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A CSV file with the content that is expected of it.
+
+    Attributes:
+      path: Path of the file, which Beam can open; it is compressed if it ends in `.gz`, `.zst` or `.bz2`.
+      sha256: SHA-256 of its content in hexadecimal digits.
+      names: Names of the columns.
+    """
+
+    path: str
+    sha256: str
+    names: tuple[str, ...]
+
+    def blocks(self, columns: Sequence[int] | None = None) -> Iterator[Any]:
+        """Yields the rows below the header as record batches of strings, in their order.
+
+        Args:
+          columns: Positions of the columns to read. Default: all.
+
+        Raises:
+          SettingError: A row has too few or too many cells, one is too long or not UTF-8, or the file has
+            another content. The message names the line.
+        """
+        num_rows = 0
+        try:
+            for block in self._parsed(columns):
+                yield block
+                num_rows += len(block)
+            return
+        except (pa.ArrowInvalid, _UndecidedError) as error:
+            _LOGGER.info("%s: behind row %d by the csv module: %s", self.path, num_rows, error)
+        yield from self._read_by_row(columns, num_rows)
+
+    def _parsed(self, columns: Sequence[int] | None) -> Iterator[Any]:
+        """Yields what pyarrow reads; raises _UndecidedError, or an error of pyarrow's, where it does not."""
+        header = _first_line(self.path)
+        if _names(header) != self.names:
+            raise SettingError(describe_change(self.path))
+        if '"' in header or not header.strip("\r\n") or len(header) > MAX_CELL_CHARS:
+            raise _UndecidedError("the header may be another one than the first line")
+        positions = [str(place) for place in range(len(self.names))]
+        with _opened(self.path) as (content, text):
+            blocks = pyarrow.csv.open_csv(
+                _WholeLineEnds(text),
+                pyarrow.csv.ReadOptions(
+                    column_names=positions, skip_rows=1, block_size=_BLOCK_BYTES
+                ),
+                pyarrow.csv.ParseOptions(newlines_in_values=True),
+                pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(positions, pa.string()),
+                    strings_can_be_null=False,
+                    include_columns=None
+                    if columns is None
+                    else [positions[place] for place in columns],
+                ),
+            )
+            for block in blocks:
+                if any(_longest(cells) > MAX_CELL_CHARS for cells in block.columns):
+                    raise _UndecidedError("a cell may be too long")
+                yield block
+            self._check(content)
+
+    def _read_by_row(self, columns: Sequence[int] | None, num_read: int) -> Iterator[Any]:
+        """Yields the rows behind those that were read, by the csv module."""
+        with _opened(self.path) as (content, text):
+            rows: list[list[str]] = []
+            num_chars = 0
+            all_rows = self._rows(_as_text(text))
+            for row in itertools.islice(all_rows, num_read, None):
+                rows.append(row)
+                num_chars += sum(map(len, row)) + len(row)
+                if num_chars >= _BLOCK_BYTES:
+                    yield _as_block(rows, columns)
+                    rows, num_chars = [], 0
+            if rows:
+                yield _as_block(rows, columns)
+            self._check(content)
+
+    def _rows(self, text: Iterable[str]) -> Iterator[list[str]]:
+        reader = csv.reader(text)
+        line = 1
+        try:
+            for row in reader:
+                if row and line > 1:
+                    self._check_row(row, line)
+                    yield row
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise SettingError(f"{self.path}, line {line}: {error}.") from error
+
+    def _check_row(self, row: list[str], line: int) -> None:
+        where = f"{self.path}, line {line}"
+        if len(row) != len(self.names):
+            what = (
+                f"there is no value for column {self.names[len(row)]!r}"
+                if len(row) < len(self.names)
+                else f"{row[len(self.names)]!r} follows the last column {self.names[-1]!r}"
+            )
+            raise SettingError(
+                f"{where}: {len(row)} {'cell' if len(row) == 1 else 'cells'} where the header has "
+                f"{len(self.names)}; {what}. Put a cell that contains a comma in double quotes."
+            )
+        for name, cell in zip(self.names, row, strict=True):
+            try:
+                cell.encode()
+            except UnicodeEncodeError as error:
+                raise SettingError(_describe_byte(f"{where}, column {name!r}", error)) from error
+
+    def _check(self, content: HashedReader) -> None:
+        while content.read(_BLOCK_BYTES):
+            pass  # what may follow a compressed text
+        if content.sha256 != self.sha256:
+            raise SettingError(describe_change(self.path))
+
+
+class _WholeLineEnds:
+    """Stream that pyarrow reads, of which no piece ends between a carriage return and a line feed.
+
+    pyarrow drops a line feed at the beginning of a piece after such an end, even within quotes.
+    """
+
+    closed = False
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        """Returns the next bytes; none at the end."""
+        content = self._held + self._stream.read(size - len(self._held))
+        is_open = len(content) > 1 and content.endswith(b"\r")
+        self._held = content[-1:] if is_open else b""
+        return content[:-1] if is_open else content
+
+    def close(self) -> None:
+        """Leaves the stream to its owner."""
+
+
+def csv_bytes(path: str, num_bytes: int) -> int:
+    """Returns the number of bytes of CSV in a file; an estimate if it is compressed.
+
+    Args:
+      path: Path of the file.
+      num_bytes: Size of the file.
+    """
+    return num_bytes if _codec(path) is None else num_bytes * PACKED_RATIO
+
+
+def read_names(path: str) -> tuple[str, ...]:
+    """Returns the names of a file's columns.
+
+    Source: TFX's CsvExampleGen divides the first line at commas, regardless of quotes.
+
+    Raises:
+      SettingError: The file is empty, or its first line is not UTF-8.
+    """
+    header = _first_line(path)
+    if not header:
+        raise SettingError(f"{path} is empty: a line with the names of the columns is expected.")
+    try:
+        header.encode()
+    except UnicodeEncodeError as error:
+        raise SettingError(_describe_byte(f"{path}, line 1", error)) from error
+    return _names(header)
+
+
+def _first_line(path: str) -> str:
+    with _opened(path) as (_, text):
+        return _as_text(text).readline()
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[tuple[HashedReader, io.BufferedReader]]:
+    """Opens a file; yields its bytes as they are, and its text, which reads from them."""
+    codec = _codec(path)
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        content = HashedReader(stream)
+        text: Any = io.BufferedReader(content)
+        try:
+            yield content, text if codec is None else _unpacked(text, codec)
+        except OSError as error:
+            if codec is None:
+                raise
+            raise SettingError(f"{path} cannot be unpacked with {codec}: {error}.") from error
+
+
+def _unpacked(stream: Any, codec: str) -> io.BufferedReader:
+    return io.BufferedReader(pa.CompressedInputStream(stream, codec))
+
+
+def _codec(path: str) -> str | None:
+    return {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}.get(os.path.splitext(path)[1])
+
+
+def _as_text(stream: Any) -> io.TextIOWrapper:
+    """Returns text in which a byte that is not UTF-8 cannot be encoded again."""
+    return io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="")
+
+
+def _names(header: str) -> tuple[str, ...]:
+    return tuple(header.strip().split(","))
+
+
+def _describe_byte(where: str, error: UnicodeEncodeError) -> str:
+    byte = ord(error.object[error.start]) & 0xFF
+    return f"{where}: byte 0x{byte:02x} is not UTF-8 text. Save the file as UTF-8."
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yields the items of an iterator, which works on the next one in a thread of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, items, None)
+            yield item
+
+
+def _longest(cells: Any) -> int:
+    return pc.max(pc.binary_length(cells)).as_py() or 0
+
+
+def _as_block(rows: list[list[str]], columns: Sequence[int] | None) -> Any:
+    cells = list(zip(*rows, strict=True))
+    places = range(len(cells)) if columns is None else columns
+    arrays = [pa.array(cells[place], pa.string()) for place in places]
+    return pa.RecordBatch.from_arrays(arrays, [str(place) for place in places])
