@@ -1,5 +1,6 @@
 import contextlib
 import io
+import shutil
 import signal
 import threading
 
@@ -7,12 +8,14 @@ import pytest
 
 import components  # noqa: F401  - makes TFDV importable for every test in this folder
 from components.interruption import RunInterruptedError, interruption
+from components.pusher.provenance import Provenance, write_provenance
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.terminal import signals
 from pipelines.terminal.progress import PlainDisplay
+from tests.pipelines import sum_models
 
 
 @pytest.fixture
@@ -86,3 +89,34 @@ def handles_signals(monkeypatch):
 def display(shown):
     """Prints every line to `shown`."""
     return PlainDisplay(shown, secs_between_activities=0)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """Returns the folder of one of `sum_models` by its name; each is exported once."""
+    folders = {}
+
+    def exported(name):
+        if name not in folders:
+            place = tmp_path_factory.mktemp("exported")
+            folders[name] = sum_models.export_by_name(name, place)
+        return folders[name]
+
+    return exported
+
+
+@pytest.fixture
+def push(exported, tmp_path):
+    """Pushes one of `sum_models` into `tmp_path / "root"` as a version, in one step; returns the root."""
+
+    def push(name, version):
+        root = tmp_path / "root"
+        partial = root / f"partial-{version}"
+        shutil.copytree(exported(name), partial)
+        provenance = Provenance(f"run-{version}", "m")
+        write_provenance(provenance, str(partial), str(root / "serving"))
+        (root / "serving").mkdir(exist_ok=True)
+        partial.rename(root / "serving" / str(version))
+        return root
+
+    return push
