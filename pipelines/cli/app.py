@@ -10,6 +10,7 @@ from pipelines.cli.kubeflow import compile_command, submit_command
 from pipelines.cli.lineage import lineage_command
 from pipelines.cli.options import errors_as_exit_codes
 from pipelines.cli.plan import plan_command
+from pipelines.cli.predict import predict_command
 from pipelines.cli.prune import prune_command
 from pipelines.cli.run import RunCommand, run_command
 from pipelines.cli.runs import report_command, rollback_command, runs_command
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.command("init")(init_command)
 app.command("run", cls=RunCommand)(run_command)
 app.command("plan")(plan_command)
+app.command("predict")(predict_command)
 app.command("runs")(runs_command)
 app.command("report")(report_command)
 app.command("rollback")(rollback_command)
