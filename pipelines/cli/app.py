@@ -16,6 +16,7 @@ from pipelines.cli.run import RunCommand, run_command
 from pipelines.cli.runs import report_command, rollback_command, runs_command
 from pipelines.cli.schedule import app as schedule_app
 from pipelines.cli.schema import app as schema_app
+from pipelines.cli.serve import serve_command
 
 _COMPLETION = ("install_completion", "show_completion")
 
@@ -42,6 +43,7 @@ app.command("plan")(plan_command)
 app.command("predict")(predict_command)
 app.command("runs")(runs_command)
 app.command("report")(report_command)
+app.command("serve")(serve_command)
 app.command("rollback")(rollback_command)
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)

@@ -1,6 +1,5 @@
 import contextlib
 import io
-import shutil
 import signal
 import threading
 
@@ -8,7 +7,6 @@ import pytest
 
 import components  # noqa: F401  - makes TFDV importable for every test in this folder
 from components.interruption import RunInterruptedError, interruption
-from components.pusher.provenance import Provenance, write_provenance
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.root import Root
@@ -110,13 +108,6 @@ def push(exported, tmp_path):
     """Pushes one of `sum_models` into `tmp_path / "root"` as a version, in one step; returns the root."""
 
     def push(name, version):
-        root = tmp_path / "root"
-        partial = root / f"partial-{version}"
-        shutil.copytree(exported(name), partial)
-        provenance = Provenance(f"run-{version}", "m")
-        write_provenance(provenance, str(partial), str(root / "serving"))
-        (root / "serving").mkdir(exist_ok=True)
-        partial.rename(root / "serving" / str(version))
-        return root
+        return sum_models.push(exported(name), tmp_path / "root", version)
 
     return push

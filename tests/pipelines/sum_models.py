@@ -1,8 +1,11 @@
 """Exported models whose predictions are computed by hand: the sum of x, n, and 1 for Oslo."""
 
+import shutil
+
 import tensorflow as tf
 
 import estimator_core as est
+from components.pusher.provenance import Provenance, write_provenance
 
 COLUMNS = {
     "x": tf.io.VarLenFeature(tf.float32),
@@ -67,3 +70,13 @@ def export_by_name(name, folder):
     spec, head = {"examples only": (COLUMNS, classifier()), "needed": (needed, head)}[name]
     receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
     return export(folder, head, receiver_fn=receiver_fn)
+
+
+def push(exported, root, version):
+    """Pushes an exported model into a root as a version, in one step; returns the root."""
+    partial = root / f"partial-{version}"
+    shutil.copytree(exported, partial)
+    write_provenance(Provenance(f"run-{version}", "m"), str(partial), str(root / "serving"))
+    (root / "serving").mkdir(exist_ok=True)
+    partial.rename(root / "serving" / str(version))
+    return root
