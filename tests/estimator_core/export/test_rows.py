@@ -4,13 +4,14 @@ import tensorflow as tf
 
 import estimator_core as est
 
+WORD = "wörd / 'a' b"  # a name of a column is any text
 SPEC = {
     "x": tf.io.VarLenFeature(tf.float32),
     "n": tf.io.VarLenFeature(tf.int64),
-    "word": tf.io.VarLenFeature(tf.string),
+    WORD: tf.io.VarLenFeature(tf.string),
     "fixed": tf.io.FixedLenFeature([1], tf.float32, default_value=7.0),
 }
-MISSING = {"x": float("nan"), "n": -(2**63), "word": "", "fixed": float("nan")}
+MISSING = {"x": float("nan"), "n": -(2**63), WORD: "", "fixed": float("nan")}
 
 
 def example(**features):
@@ -31,7 +32,7 @@ def model_fn(features, labels, mode):
     predictions = {
         "x": dense("x", -1.0),
         "n": dense("n", -2),
-        "word": dense("word", "none"),
+        "word": dense(WORD, "none"),
         "fixed": features["fixed"][:, 0],
     }
     return est.EstimatorSpec(
@@ -75,14 +76,14 @@ def test_there_is_one_signature_of_rows_beside_those_of_examples(model):
 
 def test_rows_and_examples_have_the_same_predictions(model):
     examples = [
-        example(x=1.5, n=3, word=b"a", fixed=2.0),
+        example(x=1.5, n=3, fixed=2.0, **{WORD: b"a"}),
         example(),
-        example(n=0, word=b"b"),
+        example(n=0, **{WORD: b"b"}),
     ]
     rows = {
         "x": [1.5, MISSING["x"], MISSING["x"]],
         "n": [3, MISSING["n"], 0],
-        "word": ["a", "", "b"],
+        WORD: ["a", "", "b"],
         "fixed": [2.0, MISSING["fixed"], MISSING["fixed"]],
     }
     expected = {
