@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import hmac
 import json
 import logging
@@ -10,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,10 +19,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pipelines.serving.model import Model
 from pipelines.serving.server import open_inference, tf_serving
 from pipelines.serving.server.batching import Batcher, BatchLimits
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
+from pipelines.serving.server.prepared_request import PreparedRequest
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
 
@@ -39,6 +42,7 @@ _VERBS = {
     ":classify": tf_serving.classify,
     ":regress": tf_serving.regress,
 }
+_LARGE_BYTES = 64 << 10
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 
 Answer = tuple[str, Any]
@@ -155,9 +159,7 @@ class _Server:
             return "status", tf_serving.status(self._versions, name, version, label)
         if verb == "/metadata":
             return "metadata", tf_serving.metadata(self._versions, name, version, label)
-        body = await self._body(request)
-        model = self._versions.find(name, version, label).model
-        return verb[1:], await _VERBS[verb](model, body, self._batcher.run)
+        return verb[1:], await self._predicted(request, _VERBS[verb], name, version, label)
 
     async def v2(self, request: Request) -> Answer:
         """Answers the Open Inference Protocol."""
@@ -179,13 +181,31 @@ class _Server:
         name, version, verb = found["name"], found["version"], found["verb"]
         self._check_method(request, "POST" if verb == "/infer" else "GET")
         if verb == "/infer":
-            body = await self._body(request)
-            loaded = self._versions.find(name, version)
-            return "infer", await open_inference.infer(loaded, name, body, self._batcher.run)
+            prepare = functools.partial(open_inference.infer, name=name)
+            return "infer", await self._predicted(request, prepare, name, version)
         if verb == "/ready":
             self._versions.find(name, version)
             return "health", {"name": name, "ready": True}
         return "metadata", open_inference.model_metadata(self._versions, name, version)
+
+    async def _predicted(
+        self,
+        request: Request,
+        prepare: Callable[[Model, Any], PreparedRequest],
+        name: str,
+        version: str | None,
+        label: str | None = None,
+    ) -> Response:
+        """Returns the answer to a request for predictions."""
+        body = await self._body(request)
+        model = self._versions.find(name, version, label).model
+        # A thread for what would keep all others waiting.
+        call = _in_thread if len(body) > _LARGE_BYTES else _at_once
+        prepared = await call(lambda: prepare(model, _parsed(body)))
+        outputs = await self._batcher.run(
+            model, prepared.signature, prepared.inputs, prepared.num_rows
+        )
+        return await call(lambda: _json(prepared.answer(outputs)))
 
     async def metrics_page(self, request: Request) -> Answer:
         """Returns the figures for Prometheus."""
@@ -216,8 +236,8 @@ class _Server:
                 405, f"{request.url.path} is for {method} requests.", {"Allow": method}
             )
 
-    async def _body(self, request: Request) -> Any:
-        """Returns the JSON value of a body, within the limits of size and time."""
+    async def _body(self, request: Request) -> bytes:
+        """Returns the body of a request, within the limits of size and time."""
         limit = self._settings.max_body_bytes
         too_large = RequestError(413, f"The body has more than {limit} bytes.")
         length = request.headers.get("content-length", "")
@@ -234,10 +254,25 @@ class _Server:
                     chunks.append(chunk)
         except TimeoutError as error:
             raise RequestError(408, "The body did not arrive in time.") from error
-        try:
-            return json.loads(b"".join(chunks))
-        except (ValueError, UnicodeError) as error:
-            raise RequestError(400, f"The body is no JSON: {error}") from error
+        return b"".join(chunks)
+
+
+_Value = TypeVar("_Value")
+
+
+async def _at_once(function: Callable[[], _Value]) -> _Value:
+    return function()
+
+
+async def _in_thread(function: Callable[[], _Value]) -> _Value:
+    return await asyncio.to_thread(function)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, UnicodeError) as error:
+        raise RequestError(400, f"The body is no JSON: {error}") from error
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

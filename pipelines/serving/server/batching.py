@@ -5,7 +5,7 @@ So a single request never waits for others, and the more requests there are, the
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,8 @@ from pipelines.errors import BadInputError
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.metrics import ServerMetrics
+from pipelines.serving.server.prepared_request import Tensors
 from pipelines.serving.server.request_error import RequestError
-
-Tensors = Mapping[str, Any]
-"""NumPy arrays by the name of an input or an output."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _strings(value: Any) -> Any:
         level = level[0]
     flat: list[Any] = []
     _flatten(value, shape, flat)
-    array = np.empty(len(flat), object)
+    array: Any = np.empty(len(flat), object)
     for index, item in enumerate(flat):
         if not isinstance(item, str | bytes):
             raise ValueError(f"{shown(repr(item))} is no text")

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from pipelines.errors import BadInputError, shown
-from pipelines.serving.cells import cells_of
-from pipelines.serving.inputs import inputs_of
+from pipelines.serving.model import Model
 from pipelines.serving.predictions import plain_columns
 from pipelines.serving.server.json_tensors import json_of, object_of, with_bytes
+from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
 from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.tf_serving import Run
-from pipelines.serving.server.versions import LoadedVersion, ServedVersions
+from pipelines.serving.server.versions import ServedVersions
 
 _OF_COLUMNS = {"INT": "INT64", "FLOAT": "FP32", "BYTES": "BYTES"}
 _DATATYPES = {
@@ -54,8 +53,14 @@ def model_metadata(versions: ServedVersions, name: str, version: str | None) -> 
     }
 
 
-async def infer(found: LoadedVersion, name: str, body: Any, run: Run) -> Any:
-    """Returns the predictions of rows that are given column by column."""
+def infer(model: Model, body: Any, name: str) -> PreparedRequest:
+    """Returns a request for the predictions of rows that are given column by column.
+
+    Args:
+      model: Version that predicts.
+      body: Body of the request.
+      name: Name of the model.
+    """
     fields = object_of(body)
     inputs, wanted = fields.get("inputs"), fields.get("outputs")
     if not isinstance(inputs, list) or not inputs:
@@ -68,22 +73,22 @@ async def infer(found: LoadedVersion, name: str, body: Any, run: Run) -> Any:
         if column in columns:
             raise RequestError(400, f"The input {shown(repr(column))} is given twice.")
         columns[column] = values
-    model = found.model
     try:
         signature = model.signature_for_rows()
-        cells, num_rows = cells_of(columns, signature.columns)
-        if not num_rows:
-            raise RequestError(400, "There is no row. Give one or more.")
-        tensors = inputs_of(cells, signature, num_rows)
     except BadInputError as error:
         raise RequestError(400, str(error)) from error
-    predictions = plain_columns(await run(model, signature, tensors, num_rows), signature.method)
-    names = list(predictions) if not wanted else _wanted(wanted, list(predictions))
-    answer: dict[str, Any] = {"model_name": name, "model_version": str(model.version)}
-    if "id" in fields:
-        answer["id"] = fields["id"]
-    answer["outputs"] = [_output(column, predictions[column]) for column in names]
-    return answer
+    tensors, num_rows = inputs_of_rows(columns, signature)
+
+    def answer(outputs: Tensors) -> Any:
+        predictions = plain_columns(outputs, signature.method)
+        names = _wanted(wanted, list(predictions)) if wanted else list(predictions)
+        found: dict[str, Any] = {"model_name": name, "model_version": str(model.version)}
+        if "id" in fields:
+            found["id"] = fields["id"]
+        found["outputs"] = [_output(column, predictions[column]) for column in names]
+        return found
+
+    return PreparedRequest(signature, tensors, num_rows, answer)
 
 
 def _column(given: Any) -> tuple[str, list[Any]]:
@@ -99,8 +104,12 @@ def _column(given: Any) -> tuple[str, list[Any]]:
             f"The input {name!r} has a datatype, one of {', '.join(sorted(_DATATYPES))}. Received: "
             f"{shown(repr(given.get('datatype')))}",
         )
-    is_shape = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
-    if not is_shape or len(shape) not in (1, 2) or shape[1:] not in ([], [1]):
+    if (
+        not isinstance(shape, list)
+        or not all(type(size) is int and size >= 0 for size in shape)
+        or len(shape) not in (1, 2)
+        or shape[1:] not in ([], [1])
+    ):
         raise RequestError(
             400,
             f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: "

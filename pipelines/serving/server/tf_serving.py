@@ -5,17 +5,14 @@ taken wherever an input is serialized tf.Examples: `"instances": [{"fare": 12, "
 numbers are taken for floats, and `null` is a missing value.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf import json_format
 
-from pipelines.errors import BadInputError, shown
-from pipelines.serving.cells import cells_of
-from pipelines.serving.inputs import inputs_of
+from pipelines.errors import shown
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
-from pipelines.serving.server.batching import Tensors
 from pipelines.serving.server.json_tensors import (
     is_base64,
     json_of,
@@ -23,11 +20,9 @@ from pipelines.serving.server.json_tensors import (
     tensor_of,
     with_bytes,
 )
+from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
-
-Run = Callable[[Model, Signature, Tensors, int], Awaitable[dict[str, Any]]]
-"""Runs a signature on the inputs of so many rows."""
 
 _DEFAULT = "serving_default"
 
@@ -63,55 +58,57 @@ def metadata(versions: ServedVersions, name: str, version: str | None, label: st
     }
 
 
-async def classify(model: Model, body: Any, run: Run) -> Any:
-    """Returns the classes of examples with their scores."""
-    outputs = await _of_examples(model, body, run, "classify")
-    scores = json_of(outputs["scores"], "scores")
-    classes = outputs.get("classes")
-    labels = [[""] * len(row) for row in scores] if classes is None else json_of(classes, "classes")
-    return {
-        "results": [
-            [[label, score] for label, score in zip(*row, strict=True)]
-            for row in zip(labels, scores, strict=True)
-        ]
-    }
+def classify(model: Model, body: Any) -> PreparedRequest:
+    """Returns a request for the classes of examples with their scores."""
+    return _of_examples(model, body, "classify")
 
 
-async def regress(model: Model, body: Any, run: Run) -> Any:
-    """Returns the values of examples."""
-    outputs = await _of_examples(model, body, run, "regress")
-    return {"results": json_of(outputs["outputs"].reshape(-1), "outputs")}
+def regress(model: Model, body: Any) -> PreparedRequest:
+    """Returns a request for the values of examples."""
+    return _of_examples(model, body, "regress")
 
 
-async def predict(model: Model, body: Any, run: Run) -> Any:
-    """Returns the outputs of a signature, row by row for `instances`, or by output for `inputs`."""
+def predict(model: Model, body: Any) -> PreparedRequest:
+    """Returns a request for the outputs of a signature, row by row for `instances`, or by output."""
     fields = object_of(body)
     signature = _signature(model, fields)
     if ("instances" in fields) == ("inputs" in fields):
         raise RequestError(400, 'The body needs one of "instances" and "inputs".')
-    by_row = "instances" in fields
-    if by_row:
-        inputs, num_rows = _from_instances(fields["instances"], signature)
-    else:
+    if "inputs" in fields:
         inputs, num_rows = _from_inputs(fields["inputs"], signature)
-    outputs = await run(model, signature, inputs, num_rows)
-    if not by_row:
-        columns = {name: json_of(values, name) for name, values in outputs.items()}
-        return {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
+        return PreparedRequest(signature, inputs, num_rows, _by_output)
+    inputs, num_rows = _from_instances(fields["instances"], signature)
+    return PreparedRequest(signature, inputs, num_rows, lambda outputs: _by_row(outputs, num_rows))
+
+
+def _results_of_classes(outputs: Tensors) -> Any:
+    scores = json_of(outputs["scores"], "scores")
+    classes = outputs.get("classes")
+    labels = [[""] * len(row) for row in scores] if classes is None else json_of(classes, "classes")
+    rows = zip(labels, scores, strict=True)
+    return {"results": [list(map(list, zip(*row, strict=True))) for row in rows]}
+
+
+def _results_of_values(outputs: Tensors) -> Any:
+    return {"results": json_of(outputs["outputs"].reshape(-1), "outputs")}
+
+
+def _by_output(outputs: Tensors) -> Any:
+    columns = {name: json_of(values, name) for name, values in outputs.items()}
+    return {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
+
+
+def _by_row(outputs: Tensors, num_rows: int) -> Any:
     for name, values in outputs.items():
         if values.shape[:1] != (num_rows,):
             raise RequestError(
-                400,
-                f'The output {name!r} of {signature.name!r} has no row for each instance. Use "inputs".',
+                400, f'The output {name!r} has no row for each instance. Use "inputs".'
             )
     lists = {name: json_of(values, name) for name, values in outputs.items()}
     if len(lists) == 1:
         return {"predictions": next(iter(lists.values()))}
-    return {
-        "predictions": [
-            dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)
-        ]
-    }
+    rows = zip(*lists.values(), strict=True)
+    return {"predictions": [dict(zip(lists, row, strict=True)) for row in rows]}
 
 
 def _state(version: int, state: str, code: str, message: str) -> dict[str, Any]:
@@ -132,7 +129,7 @@ def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
     return model.signatures[name]
 
 
-async def _of_examples(model: Model, body: Any, run: Run, method: str) -> dict[str, Any]:
+def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
     fields = object_of(body)
     signature = _signature(model, fields)
     if signature.method != method or not signature.takes_examples:
@@ -153,8 +150,9 @@ async def _of_examples(model: Model, body: Any, run: Run, method: str) -> dict[s
         if both := sorted(context.keys() & example.keys()):
             raise RequestError(400, f"{both[0]!r} stands in the context and in an example.")
     rows = [_decoded({**context, **example}) for example in examples]
-    inputs, num_rows = _from_rows(rows, signature)
-    return await run(model, signature, inputs, num_rows)
+    inputs, num_rows = inputs_of_rows(rows, signature)
+    answer = _results_of_classes if method == "classify" else _results_of_values
+    return PreparedRequest(signature, inputs, num_rows, answer)
 
 
 def _from_instances(instances: Any, signature: Signature) -> tuple[Tensors, int]:
@@ -174,7 +172,7 @@ def _from_instances(instances: Any, signature: Signature) -> tuple[Tensors, int]
             400, f"An instance is an object with the inputs {', '.join(names)}, or with columns."
         )
     if signature.columns:
-        return _from_rows([_decoded(one) for one in instances], signature)
+        return inputs_of_rows([_decoded(one) for one in instances], signature)
     for index, one in enumerate(instances):
         if one.keys() != set(names):
             raise RequestError(
@@ -201,7 +199,9 @@ def _from_inputs(given: Any, signature: Signature) -> tuple[Tensors, int]:
     if not isinstance(given, dict):
         raise RequestError(400, f'"inputs" is an object with {", ".join(names)}, or with columns.')
     if signature.columns:
-        return _from_rows({name: with_bytes(values) for name, values in given.items()}, signature)
+        return inputs_of_rows(
+            {name: with_bytes(values) for name, values in given.items()}, signature
+        )
     if given.keys() != set(names):
         raise RequestError(
             400, f'"inputs" has {", ".join(names)}. Received: {", ".join(given) or "none"}'
@@ -220,13 +220,3 @@ def _are_rows(values: list[Any], signature: Signature) -> bool:
 
 def _decoded(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: with_bytes(value) for name, value in row.items()}
-
-
-def _from_rows(rows: Any, signature: Signature) -> tuple[Tensors, int]:
-    try:
-        cells, num_rows = cells_of(rows, signature.columns)
-        if not num_rows:
-            raise RequestError(400, "There is no row. Give one or more.")
-        return inputs_of(cells, signature, num_rows), num_rows
-    except BadInputError as error:
-        raise RequestError(400, str(error)) from error
