@@ -21,7 +21,7 @@ from pipelines.data.profile import MISSING_TOKENS, UNNAMED, read_batches
 from pipelines.errors import BadInputError
 from pipelines.serving.cells import CellError, Cells, cast, check_names, check_required
 from pipelines.serving.model import Model
-from pipelines.serving.saved_model import Column
+from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature
 
 _PREFIX = "predicted_"
 
@@ -98,13 +98,16 @@ def _predict(
 ) -> int:
     num_rows = 0
     names: dict[str, str] = {}
+    signature = _fast_signature(model)
     for file in files:
         rows_before = 0
         for batch in read_batches(file, header, dialect):
             texts = dict(zip(header, batch.columns, strict=True))
             try:
                 cells = _cells(texts, model.columns, len(batch))
-                predictions = model.predict_cells(cells, len(batch)) if len(batch) else {}
+                predictions = (
+                    model.predict_cells(cells, len(batch), signature) if len(batch) else {}
+                )
             except CellError as error:
                 raise _located(error, file, rows_before, dialect) from error
             if predictions and not names:
@@ -120,6 +123,20 @@ def _predict(
     if not num_rows:
         raise BadInputError(f"{files[0]}: there is a header (line 1) but no row below it.")
     return num_rows
+
+
+def _fast_signature(model: Model) -> Signature:
+    """Returns the signature of rows, if its predictions are those of the one for tf.Examples.
+
+    Tensors by column are made several times faster than tf.Examples. Canned models have the same predictions.
+    """
+    usual, fast = model.signature_for_rows(), model.signatures.get(SERVING_ROWS)
+    if fast is not None and usual.columns == fast.columns:
+        if usual.method == "classify" and {"probabilities", "all_classes"} <= fast.outputs.keys():
+            return fast
+        if usual.method == "regress" and list(fast.outputs) == ["predictions"]:
+            return fast
+    return usual
 
 
 def _free_name(name: str, header: Sequence[str]) -> str:

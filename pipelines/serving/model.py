@@ -66,9 +66,17 @@ class Model:
         cells, num_rows = cells_of(rows, self.columns)
         return self.predict_cells(cells, num_rows)
 
-    def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
-        """Returns the predictions of rows whose cells were cast; see `predict`."""
-        signature = self.signature_for_rows()
+    def predict_cells(
+        self, cells: Cells, num_rows: int, signature: Signature | None = None
+    ) -> dict[str, Any]:
+        """Returns the predictions of rows whose cells were cast; see `predict`.
+
+        Args:
+          cells: Cells by column.
+          num_rows: Number of rows.
+          signature: Signature to use. Default: `signature_for_rows`.
+        """
+        signature = signature or self.signature_for_rows()
         parts = []
         for start in range(0, max(num_rows, 1), _ROWS_AT_A_TIME):
             stop = min(start + _ROWS_AT_A_TIME, num_rows)
