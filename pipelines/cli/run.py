@@ -184,8 +184,8 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoRe
             code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
             display.line(f"✗ {line['reason']}")
     display.close()
-    on_terminal = sys.stdout.isatty()
-    print("\n".join(steps) if on_terminal else json.dumps(line, allow_nan=False), flush=True)
+    last = steps if sys.stdout.isatty() else [json.dumps(line, allow_nan=False)]
+    print("".join(f"{text}\n" for text in last), end="", flush=True)
     # Threads of Beam and gRPC must not keep a finished run alive, or change its exit code.
     os._exit(checked_exit_code(code))
 
