@@ -7,6 +7,7 @@ from estimator_core.export.receivers import (
     build_parsing_serving_input_receiver_fn,
     build_raw_serving_input_receiver_fn,
 )
+from estimator_core.export.rows import build_rows_serving_input_receiver_fn
 from estimator_core.spec.export_outputs import (
     ClassificationOutput,
     EvalOutput,
@@ -26,4 +27,5 @@ __all__ = [
     "TensorServingInputReceiver",
     "build_parsing_serving_input_receiver_fn",
     "build_raw_serving_input_receiver_fn",
+    "build_rows_serving_input_receiver_fn",
 ]

@@ -76,6 +76,12 @@ class ServingInputReceiver(_ServingFields):
             _checked_alternatives(receiver_tensors_alternatives),
         )
 
+    def with_features(self, features: Any) -> ServingInputReceiver:
+        """Returns a receiver of the same tensors, with features that were computed from its own."""
+        return ServingInputReceiver(
+            features, self.receiver_tensors, self.receiver_tensors_alternatives
+        )
+
 
 class TensorServingInputReceiver(_ServingFields):
     """A `ServingInputReceiver` whose `model_fn` takes one bare tensor as its features.
@@ -201,7 +207,7 @@ def build_raw_serving_input_receiver_fn(
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
         placeholders = {
-            name: tf1.placeholder(dtype=dtype, shape=shape, name=_op_name(name))
+            name: tf1.placeholder(dtype=dtype, shape=shape, name=op_name(name))
             for name, (dtype, shape) in specs.items()
         }
         return ServingInputReceiver(placeholders, placeholders)
@@ -209,7 +215,7 @@ def build_raw_serving_input_receiver_fn(
     return serving_input_receiver_fn
 
 
-def _op_name(name: str) -> str:
+def op_name(name: str) -> str:
     """Returns `name` as a valid name of an operation."""
     kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-/") else "_" for c in name)
     return kept if kept[:1].isalnum() else f"input_{kept}"

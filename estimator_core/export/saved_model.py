@@ -16,6 +16,7 @@ from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, Estima
 from estimator_core.spec.export_outputs import (
     ClassificationOutput,
     ExportOutput,
+    PredictOutput,
     RegressionOutput,
 )
 from estimator_core.spec.mode_keys import ModeKeys
@@ -29,6 +30,9 @@ _METHOD_NAMES = {
     "Train": "tensorflow/supervised/training",
     "Eval": "tensorflow/supervised/eval",
 }
+SERVING_ROWS = "serving_rows"
+"""Name of the receiver tensors, and of their one signature, that are raw columns."""
+
 _TRAIN_OP_COLLECTION = "saved_model_train_op"  # loaders look here for the operation of a step
 _CHECKPOINTS = (tf.train.Checkpoint, tf1.train.Checkpoint)
 _MAX_DIRECTORY_ATTEMPTS = 10
@@ -168,6 +172,9 @@ def signature_defs(
 ) -> dict[str, Any]:
     """Returns the `SignatureDef`s of all outputs for all groups of receiver tensors.
 
+    The signatures of an alternative are `ALTERNATIVE:OUTPUT`. Those of `serving_rows` are one, of that name,
+    whose outputs are the predictions.
+
     Outputs that the receiver tensors can't feed (classification without serialized examples, or outputs
     of other placeholders) are left out, and the log gives the reason.
 
@@ -179,8 +186,11 @@ def signature_defs(
     included: dict[str, Any] = {}
     excluded: dict[str, str] = {}
     for receiver_name, tensors in groups.items():
-        for output_name, output in export_outputs.items():
+        outputs = _rows_outputs(export_outputs) if receiver_name == SERVING_ROWS else export_outputs
+        for output_name, output in outputs.items():
             name = output_name if receiver_name is None else f"{receiver_name}:{output_name}"
+            if receiver_name == SERVING_ROWS:
+                name = SERVING_ROWS
             try:
                 signature = output.as_signature_def(tensors)
                 if unfed := _unfed_placeholders(signature):
@@ -198,6 +208,15 @@ def signature_defs(
     if not included.keys() & {DEFAULT_SERVING_SIGNATURE, ModeKeys.EVAL, ModeKeys.TRAIN}:
         logger.warning("Export includes no default signature!")
     return included
+
+
+def _rows_outputs(export_outputs: Mapping[str, ExportOutput]) -> dict[str, ExportOutput]:
+    """Returns the output for raw columns, of a kind that takes any tensors; `predict` if there is one."""
+    found = {
+        name: output for name, output in export_outputs.items() if isinstance(output, PredictOutput)
+    }
+    first = next((name for name in ("predict", *found) if name in found), None)
+    return {} if first is None else {first: found[first]}
 
 
 def _unfed_placeholders(signature: Any) -> list[str]:

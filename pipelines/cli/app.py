@@ -10,11 +10,13 @@ from pipelines.cli.kubeflow import compile_command, submit_command
 from pipelines.cli.lineage import lineage_command
 from pipelines.cli.options import errors_as_exit_codes
 from pipelines.cli.plan import plan_command
+from pipelines.cli.predict import predict_command
 from pipelines.cli.prune import prune_command
 from pipelines.cli.run import RunCommand, run_command
 from pipelines.cli.runs import report_command, rollback_command, runs_command
 from pipelines.cli.schedule import app as schedule_app
 from pipelines.cli.schema import app as schema_app
+from pipelines.cli.serve import serve_command
 
 _COMPLETION = ("install_completion", "show_completion")
 
@@ -38,8 +40,10 @@ app = typer.Typer(
 app.command("init")(init_command)
 app.command("run", cls=RunCommand)(run_command)
 app.command("plan")(plan_command)
+app.command("predict")(predict_command)
 app.command("runs")(runs_command)
 app.command("report")(report_command)
+app.command("serve")(serve_command)
 app.command("rollback")(rollback_command)
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)

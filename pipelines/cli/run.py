@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -62,6 +63,7 @@ class RunCommand(TyperCommand):
 
 
 def run_command(
+    typer_context: typer.Context,
     config: Config = None,
     data: Data = None,
     label: Label = None,
@@ -109,8 +111,9 @@ def run_command(
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
-    The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
-    pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
+    The last line on stdout is one JSON object, or on a terminal what to do next; everything else goes to
+    stderr. Exit codes: 0 pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other
+    failure, 130 interrupted.
     """
     from pipelines.plan.inputs import RunRequest
 
@@ -126,7 +129,8 @@ def run_command(
         force=resume is _Resume.FORCE,
         scheduled_by=scheduled_by,
     )
-    _run(request, KubeflowOptions(local, image, tuple(parameters or ())))
+    program = typer_context.find_root().info_name or ""
+    _run(request, KubeflowOptions(local, image, tuple(parameters or ())), program)
 
 
 @dataclass(frozen=True)
@@ -143,8 +147,9 @@ class KubeflowOptions:
         return next((option for option, value in options.items() if value), None)
 
 
-def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
+def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoReturn:
     from components.errors import SettingError
+    from pipelines.cli.next_steps import next_steps
     from pipelines.errors import BadInputError
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
@@ -153,6 +158,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
 
     display = display_for(terminal_stream())
     line = line_without_run("failed")
+    steps: list[str] = []
     try:
         with captured_output() as capture, Progress(display) as progress:
             try:
@@ -165,6 +171,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
                 ignore_signals()  # only the end is left to report
         line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
+        steps = next_steps(record, request.root, program)
     except (BadInputError, SettingError) as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
@@ -177,7 +184,8 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
             code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
             display.line(f"✗ {line['reason']}")
     display.close()
-    print(json.dumps(line, allow_nan=False), flush=True)
+    last = steps if sys.stdout.isatty() else [json.dumps(line, allow_nan=False)]
+    print("".join(f"{text}\n" for text in last), end="", flush=True)
     # Threads of Beam and gRPC must not keep a finished run alive, or change its exit code.
     os._exit(checked_exit_code(code))
 

@@ -11,6 +11,7 @@ from estimator_core.export import (
     EvalInputReceiver,
     ServingInputReceiver,
     build_parsing_serving_input_receiver_fn,
+    build_rows_serving_input_receiver_fn,
 )
 from pipelines.tabular.held_out import Part, only
 from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY
@@ -68,15 +69,18 @@ def read(
 def serving_input_receiver_fn(
     label_column: str, transform: tft.TFTransformOutput, schema: Any
 ) -> Callable[[], ServingInputReceiver]:
-    """Returns a receiver function: serialized raw tf.Examples without a label -> transformed features."""
+    """Returns a receiver function: raw rows without a label -> transformed features.
+
+    The rows are serialized tf.Examples or, in the signature `serving_rows`, tensors by column.
+    """
 
     def receive() -> ServingInputReceiver:
         spec = _raw_feature_spec(schema)
         spec.pop(label_column)
-        raw = build_parsing_serving_input_receiver_fn(spec)()
+        raw = build_rows_serving_input_receiver_fn(spec)()
         features = dict(transform.transform_raw_features(raw.features))
         features.pop(LABEL_KEY, None)
-        return ServingInputReceiver(features, raw.receiver_tensors)
+        return raw.with_features(features)
 
     return receive
 

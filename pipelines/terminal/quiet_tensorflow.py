@@ -1,4 +1,4 @@
-"""Hides TensorFlow's messages at import from the terminal, which none of its own settings does."""
+"""Hides TensorFlow's messages at its start from the terminal, which none of its own settings does."""
 
 import os
 import re
@@ -11,13 +11,14 @@ _LOUD = "0"
 _GREETING = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
     rb"|I\d{4} \d\d:\d\d:\d+\.\d+ +\d+ \S+\.cc:\d+\] "
+    rb"|E\d{4} \S+ +\d+ cuda_\w+\.cc:\d+\] failed call to cuInit: "  # there is no GPU
     rb"|To enable the following instructions: "
 )
 
 
 @contextmanager
 def quiet_tensorflow() -> Iterator[None]:
-    """Removes the information lines that C++ logs to standard error while the block runs.
+    """Removes the lines of information, and of a missing GPU, that C++ logs to standard error in the block.
 
     All other lines appear when the block ends. If `TF_CPP_MIN_LOG_LEVEL` is 0, nothing is removed.
     """

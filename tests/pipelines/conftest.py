@@ -13,6 +13,7 @@ from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.terminal import signals
 from pipelines.terminal.progress import PlainDisplay
+from tests.pipelines import sum_models
 
 
 @pytest.fixture
@@ -86,3 +87,27 @@ def handles_signals(monkeypatch):
 def display(shown):
     """Prints every line to `shown`."""
     return PlainDisplay(shown, secs_between_activities=0)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """Returns the folder of one of `sum_models` by its name; each is exported once."""
+    folders = {}
+
+    def exported(name):
+        if name not in folders:
+            place = tmp_path_factory.mktemp("exported")
+            folders[name] = sum_models.export_by_name(name, place)
+        return folders[name]
+
+    return exported
+
+
+@pytest.fixture
+def push(exported, tmp_path):
+    """Pushes one of `sum_models` into `tmp_path / "root"` as a version, in one step; returns the root."""
+
+    def push(name, version):
+        return sum_models.push(exported(name), tmp_path / "root", version)
+
+    return push

@@ -47,19 +47,19 @@ def trainer_fn(trainer_fn_args, schema):
             label_key=LABEL,
         )
 
-    def receive(columns):
-        receiver = estimator.export.build_parsing_serving_input_receiver_fn(columns)()
-        features = transform.transform_raw_features(receiver.features, drop_unused_features=True)
-        return features, receiver.receiver_tensors
-
     def serving_input_receiver_fn():
         without_tips = {name: kind for name, kind in raw_columns.items() if name != TIPS}
-        return estimator.export.ServingInputReceiver(*receive(without_tips))
+        receiver = estimator.export.build_rows_serving_input_receiver_fn(without_tips)()
+        return receiver.with_features(transformed(receiver))
 
     def eval_input_receiver_fn():
-        features, tensors = receive(raw_columns)
+        receiver = estimator.export.build_parsing_serving_input_receiver_fn(raw_columns)()
+        features = transformed(receiver)
         label = features.pop(LABEL)
-        return estimator.export.EvalInputReceiver(features, tensors, label)
+        return estimator.export.EvalInputReceiver(features, receiver.receiver_tensors, label)
+
+    def transformed(receiver):
+        return transform.transform_raw_features(receiver.features, drop_unused_features=True)
 
     return {
         "estimator": build_estimator(transform, trainer_fn_args.serving_model_dir),

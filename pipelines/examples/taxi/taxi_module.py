@@ -181,12 +181,12 @@ def build_estimator(
 def serving_input_receiver_fn(
     transform: tft.TFTransformOutput, schema: Any
 ) -> estimator.export.ServingInputReceiver:
-    """Returns what the served model takes: serialized raw tf.Examples, without the tips."""
+    """Returns what the served model takes: raw tf.Examples or columns, without the tips."""
     raw_feature_spec = _raw_feature_spec(schema)
     del raw_feature_spec[TIPS]
-    receiver = estimator.export.build_parsing_serving_input_receiver_fn(raw_feature_spec)()
+    receiver = estimator.export.build_rows_serving_input_receiver_fn(raw_feature_spec)()
     features = transform.transform_raw_features(receiver.features, drop_unused_features=True)
-    return estimator.export.ServingInputReceiver(features, receiver.receiver_tensors)
+    return receiver.with_features(features)
 
 
 def eval_input_receiver_fn(

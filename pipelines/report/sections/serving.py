@@ -116,7 +116,8 @@ def requests(
         method = signature["method"]
         if method in _METHODS and not any(one["title"].startswith(method) for one in found):
             found.append(_of_example(name, method, signature["name"], example))
-    for signature in signatures:
+    # A signature with a tensor for each column needs no program to ask it.
+    for signature in sorted(signatures, key=lambda one: one["name"] != "serving_rows"):
         if signature["method"] == "predict":
             request = _of_predict(name, signature, example)
             if request is not None:

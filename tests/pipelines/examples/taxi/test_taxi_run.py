@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import pipelines
 from pipelines.examples.taxi import generate
 
 CONFIG = pathlib.Path(generate.__file__).with_name("taxi.toml")
@@ -66,3 +67,31 @@ def test_every_signature_answers_raw_examples_without_tips(served):
         outputs = signatures[name](inputs=trips)
         np.testing.assert_allclose(outputs["scores"], probabilities, atol=1e-6)
         assert outputs["classes"].numpy().tolist() == [[b"0", b"1"]] * 3
+
+
+def test_rows_have_the_same_predictions_in_python_and_by_the_signature_of_rows(run, served):
+    """The tips of a row are no column of the model, and a missing value has a mark in a tensor."""
+    root, _, _ = run
+    rows = [
+        {
+            "payment_type": "Credit Card",
+            "fare": 12,
+            "trip_miles": 4,
+            "trip_seconds": 900,
+            "tips": 3,
+        },
+        {"payment_type": "Cash", "company": None, "fare": 8.5, "trip_start_hour": 20.0},
+    ]
+    model = pipelines.load(root)
+    signature = served.signatures["serving_rows"]
+    missing = {tf.float32: float("nan"), tf.int64: tf.int64.min, tf.string: ""}
+    tensors = {}
+    for name, spec in signature.structured_input_signature[1].items():
+        values = [row.get(name) for row in rows]
+        filled = [missing[spec.dtype] if value is None else value for value in values]
+        tensors[name] = tf.constant(np.array(filled, spec.dtype.as_numpy_dtype))
+    probabilities = signature(**tensors)["probabilities"].numpy()
+    found = model.predict(rows)
+    np.testing.assert_array_equal(found["probability_1"], probabilities[:, 1])
+    assert found["probability_1"][0] > found["probability_1"][1]
+    assert "tips" not in tensors

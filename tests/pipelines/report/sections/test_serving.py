@@ -47,6 +47,18 @@ def test_a_model_with_an_input_for_each_column():
     assert body["instances"] == [{"x": [2.5], "word": "it's", "new": 0}]
 
 
+def test_the_signature_of_rows_is_asked_before_that_of_examples():
+    column = {"name": "x", "type": "float32", "shape": [None]}
+    examples = {"name": "examples", "type": "string", "shape": [None]}
+    signatures = [
+        {"name": name, "method": "predict", "outputs": [], "inputs": [tensor]}
+        for name, tensor in (("predict", examples), ("serving_rows", column))
+    ]
+    (request,) = requests("trips", signatures, {"x": 2.5})
+    body = {"signature_name": "serving_rows", "instances": [{"x": 2.5}]}
+    assert body_of(request)[1] == body
+
+
 def test_the_command_that_serves_quotes_its_paths():
     assert "'/a b/serving':/models/trips" in serve_command("trips", "/a b/serving")
 

@@ -1,0 +1,110 @@
+"""`serve`: an HTTP server for the model of a root. Heavy imports happen inside the command."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path, refuse
+from pipelines.root import Root
+
+_TOKEN_VARIABLE = "ESTIMATOR_PIPELINES_TOKEN"
+
+
+def serve_command(
+    root: RootOption = DEFAULT_ROOT,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Address to listen on. Any other than this machine's own needs a token.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0 takes a free one.")
+    ] = 8501,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Name of the model in addresses. Default: the pipeline's.",
+        ),
+    ] = None,
+    versions: Annotated[
+        int,
+        typer.Option(
+            "--versions", metavar="N", min=1, help="Serve so many of the newest versions."
+        ),
+    ] = 1,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            parser=given_path,
+            help=f"File with the token of each request. Default: the variable {_TOKEN_VARIABLE}.",
+        ),
+    ] = None,
+    max_body: Annotated[
+        int,
+        typer.Option("--max-body", metavar="BYTES", min=1, help="Size of a request's body."),
+    ] = 16 << 20,
+    max_waiting: Annotated[
+        int,
+        typer.Option(
+            "--max-waiting", metavar="ROWS", min=1, help="Rows that may wait for the model."
+        ),
+    ] = 20_000,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", metavar="SECS", min=0.001, help="Time of a request."),
+    ] = 30.0,
+) -> None:
+    """Serve the model over HTTP: TensorFlow Serving's REST API, and the Open Inference Protocol.
+
+    Versions that are pushed or rolled back while it runs are served from then on. Ends at SIGTERM or Ctrl-C,
+    after answering the requests that have begun.
+    """
+    existing(root)
+    token = _token(token_file)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("pipelines.serving").setLevel(logging.INFO)
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+    with quiet_tensorflow():
+        from pipelines.serving.server.app import ServerSettings
+        from pipelines.serving.server.batching import BatchLimits
+        from pipelines.serving.server.process import ServerAddress, serve
+
+    limits = BatchLimits(max_waiting_rows=max_waiting, timeout_secs=timeout)
+    settings = ServerSettings(batches=limits, max_body_bytes=max_body, token=token)
+    address = ServerAddress(host, port)
+    serve(root, name or _name(root), address, _say, versions, settings)
+
+
+def _token(file: Path | None) -> str | None:
+    """Returns the token of the file or of the environment; None without one."""
+    if file is None:
+        return os.environ.get(_TOKEN_VARIABLE) or None
+    token = file.read_text(encoding="utf-8").strip()
+    if not token:
+        refuse(f"{file} is empty: a token is expected.")
+    return token
+
+
+def _name(root: Root) -> str:
+    """Returns the name of the pipeline whose model serves, as it stands in addresses."""
+    from pipelines.root.served_run import serving_run
+
+    record = serving_run(root)
+    name = record.name if record else root.path.name
+    return "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in name)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

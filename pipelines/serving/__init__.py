@@ -1,0 +1,1 @@
+"""Predictions by pushed models: in Python, for files, and over HTTP."""

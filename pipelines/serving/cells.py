@@ -1,0 +1,262 @@
+"""Casts the cells of rows to the types of a model's columns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from components.nearest import nearest_first
+from pipelines.errors import BadInputError, shown
+from pipelines.serving.saved_model import Column, ColumnType
+
+Cells = dict[str, list[Any]]
+"""Cells by column: int, float or bytes, a list of them, or None for a missing value."""
+
+_WANTED = {"INT": "a whole number", "FLOAT": "a number", "BYTES": "text"}
+_MISSPELLED = 0.75  # similarity of a name that is not known to one that is
+_INT64 = range(-(2**63), 2**63)
+_MAX_EXACT = 2**53  # whole numbers up to here are exact as a float
+
+
+class CellError(BadInputError):
+    """A cell that does not fit its column.
+
+    Attributes:
+      row: Position of the row, from 0.
+      column: Name of the column.
+      reason: Sentence with the value and the fix.
+    """
+
+    def __init__(self, row: int, column: str, reason: str):
+        super().__init__(f"row {row + 1}, column {column!r}: {reason}")
+        self.row = row
+        self.column = column
+        self.reason = reason
+
+    def later(self, rows: int) -> "CellError":
+        """Returns the error for a row that stands so many rows further down."""
+        return CellError(self.row + rows, self.column, self.reason)
+
+
+def cells_of(rows: Any, columns: Mapping[str, Column]) -> tuple[Cells, int]:
+    """Returns the cells of rows, and the number of rows.
+
+    Args:
+      rows: List of dicts, a dict of columns (lists or arrays), or a pandas DataFrame.
+      columns: Columns of the model. Others in the rows, such as the label, are not used.
+
+    Raises:
+      CellError: A cell does not fit its column.
+      BadInputError: These are no rows, or their columns are not those of the model.
+    """
+    if hasattr(rows, "columns") and hasattr(rows, "isna"):
+        return _cells_of_frame(rows, columns)
+    if isinstance(rows, Mapping):
+        return _cells_of_columns(rows, columns)
+    if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
+        return _cells_of_rows(rows, columns)
+    raise BadInputError(
+        "Rows are a list of dicts, a dict of columns, or a DataFrame. "
+        f"Received: {shown(repr(rows))}"
+    )
+
+
+def check_names(given: Any, columns: Mapping[str, Column], where: str = "the rows have") -> None:
+    """Checks the names of columns: at least one is the model's, and none seems to be misspelled.
+
+    Args:
+      given: Names that were given.
+      columns: Columns of the model.
+      where: Subject and verb for messages.
+
+    Raises:
+      BadInputError: A name is not one.
+    """
+    absent = [name for name in columns if name not in given]
+    for name in given:
+        if name in columns:
+            continue
+        if not isinstance(name, str):
+            raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
+        if near := nearest_first(name, absent, _MISSPELLED):
+            raise BadInputError(
+                f"The model takes no column {name!r}, and {where} no {near[0]!r}. Rename it; or leave "
+                f"it out, if it is another one."
+            )
+    if len(absent) == len(columns):
+        raise BadInputError(
+            f"None of the model's columns is given: {where} {_listed(given)}; the model takes "
+            f"{_listed(columns)}."
+        )
+
+
+def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> None:
+    """Checks that each row has a value in the columns that need one.
+
+    Raises:
+      CellError: A row has none.
+    """
+    for column in columns.values():
+        if column.is_required:
+            values = cells.get(column.name) or [None] * num_rows
+            for row, value in enumerate(values):
+                if value is None:
+                    raise CellError(
+                        row, column.name, "there is no value, and the model needs one. Give one."
+                    )
+
+
+def _cells_of_rows(rows: Sequence[Any], columns: Mapping[str, Column]) -> tuple[Cells, int]:
+    names: dict[str, None] = {}
+    for position, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise BadInputError(
+                f"row {position + 1} is no dict of columns. Received: {shown(repr(row))}"
+            )
+        names.update(dict.fromkeys(row))
+    if rows:
+        check_names(names, columns)
+    cells = {
+        name: cast([row.get(name) for row in rows], columns[name])
+        for name in names
+        if name in columns
+    }
+    check_required(cells, columns, len(rows))
+    return cells, len(rows)
+
+
+def _cells_of_columns(given: Mapping[Any, Any], columns: Mapping[str, Column]) -> tuple[Cells, int]:
+    check_names(given, columns)
+    lists: dict[str, list[Any]] = {}
+    for name, values in given.items():
+        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+            raise BadInputError(
+                f"column {name!r}: a list or an array is expected, with a value for each row. Received: "
+                f"{shown(repr(values))}"
+            )
+        if name in columns:
+            lists[name] = values.tolist() if hasattr(values, "tolist") else list(values)
+    sizes = {name: len(values) for name, values in lists.items()}
+    num_rows = next(iter(sizes.values()))
+    for name, size in sizes.items():
+        if size != num_rows:
+            raise BadInputError(
+                f"All columns have the same number of rows. Received: {next(iter(sizes))!r} with "
+                f"{num_rows}, {name!r} with {size}."
+            )
+    cells = {name: cast(values, columns[name]) for name, values in lists.items()}
+    check_required(cells, columns, num_rows)
+    return cells, num_rows
+
+
+def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, int]:
+    check_names(list(frame.columns), columns)
+    cells = {}
+    for name in frame.columns:
+        if name in columns:
+            values = frame[name].tolist()
+            missing = frame[name].isna().tolist()
+            cells[name] = cast(
+                [None if gone else value for value, gone in zip(values, missing, strict=True)],
+                columns[name],
+            )
+    check_required(cells, columns, len(frame))
+    return cells, len(frame)
+
+
+def cast(values: Sequence[Any], column: Column) -> list[Any]:
+    """Returns the cells of a column.
+
+    A whole number is a number, and so is 12.0 a whole one. None and NaN are missing values.
+
+    Raises:
+      CellError: A cell does not fit the column.
+    """
+    convert = _CONVERT[column.type]
+    cells: list[Any] = []
+    for row, value in enumerate(values):
+        try:
+            cells.append(None if value is None else convert(value))
+        except _UnfitError:
+            raise CellError(row, column.name, _reason(value, column.type)) from None
+    return cells
+
+
+class _UnfitError(Exception):
+    """The value does not fit; the caller knows where it stands."""
+
+
+def _number(value: Any) -> Any:
+    kind = type(value)
+    if kind is float:
+        return None if value != value else value
+    if kind is int:
+        try:
+            return float(value)
+        except OverflowError:
+            raise _UnfitError from None
+    return _other(value, _number)
+
+
+def _whole(value: Any) -> Any:
+    kind = type(value)
+    if kind is int and value in _INT64:
+        return value
+    if kind is float:
+        if value != value:
+            return None
+        if value.is_integer() and abs(value) <= _MAX_EXACT:
+            return int(value)
+    if kind in (int, float):
+        raise _UnfitError
+    return _other(value, _whole)
+
+
+def _text(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise _UnfitError from None
+    if kind is bytes:
+        return value
+    if kind is float and value != value:
+        return None
+    return _other(value, _text)
+
+
+def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """Converts a scalar of NumPy, or each value of a list."""
+    if isinstance(value, list | tuple):
+        cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
+        if len(cells) != len(value) or None in cells:
+            raise _UnfitError
+        return cells or None
+    if type(value) in (bool, str, int, float) or not hasattr(value, "tolist"):
+        raise _UnfitError
+    return convert(value.tolist())
+
+
+_CONVERT: dict[ColumnType, Callable[[Any], Any]] = {
+    "INT": _whole,
+    "FLOAT": _number,
+    "BYTES": _text,
+}
+
+
+def _reason(value: Any, wanted: ColumnType) -> str:
+    received = shown(repr(value))
+    if wanted == "BYTES":
+        fix = "Give the text of the CSV, in quotes, or None if it is missing."
+    elif wanted == "INT" and isinstance(value, int | float) and not isinstance(value, bool):
+        fix = "The column had whole numbers of 64 bits in training: round it."
+    elif isinstance(value, str):
+        fix = "Give a number without quotes, or None if it is missing."
+    else:
+        fix = f"Give {_WANTED[wanted]}, or None if it is missing."
+    return f"{received} is not {_WANTED[wanted]}. {fix}"
+
+
+def _listed(names: Any) -> str:
+    names = list(map(str, names))
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return (", ".join(names[:20]) or "none") + more

@@ -1,0 +1,65 @@
+"""Inputs of a signature, made of cells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pipelines.serving.cells import CellError, Cells
+from pipelines.serving.saved_model import Column, Signature
+
+_MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
+
+
+def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
+    """Returns the inputs of a signature as NumPy arrays, by name.
+
+    Args:
+      cells: Cells by column; a column may be absent.
+      signature: Signature that takes columns.
+      num_rows: Number of rows.
+
+    Raises:
+      CellError: A cell has several values, and the signature takes one.
+    """
+    if signature.takes_examples:
+        (name,) = signature.inputs
+        return {name: np.array(serialize(cells, signature.columns, num_rows), object)}
+    return {
+        name: _dense(cells.get(name), column, signature, num_rows)
+        for name, column in signature.columns.items()
+    }
+
+
+def serialize(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> list[bytes]:
+    """Returns rows as serialized tf.Examples. A missing value is a feature that is not there."""
+    train = tf.train
+    make = {
+        "INT": lambda values: train.Feature(int64_list=train.Int64List(value=values)),
+        "FLOAT": lambda values: train.Feature(float_list=train.FloatList(value=values)),
+        "BYTES": lambda values: train.Feature(bytes_list=train.BytesList(value=values)),
+    }
+    given = [(name, make[columns[name].type], values) for name, values in cells.items()]
+    examples = []
+    for row in range(num_rows):
+        features = {}
+        for name, feature, values in given:
+            value = values[row]
+            if value is not None:
+                features[name] = feature(value if type(value) is list else [value])
+        example = train.Example(features=train.Features(feature=features))
+        examples.append(example.SerializeToString())
+    return examples
+
+
+def _dense(values: Any, column: Column, signature: Signature, num_rows: int) -> Any:
+    """Returns a column with the mark of a missing value where there is none."""
+    missing = _MISSING[column.type]
+    filled = [missing if value is None else value for value in values or [None] * num_rows]
+    for row, value in enumerate(filled):
+        if type(value) is list:
+            raise CellError(row, column.name, "several values, and the model takes one. Give one.")
+    tensor = signature.inputs[column.name]
+    array = np.array(filled, object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype)
+    return array.reshape((num_rows, *(1 for _ in (tensor.shape or ())[1:])))

@@ -1,0 +1,128 @@
+"""A version of a model, loaded, that predicts rows."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pipelines.errors import BadInputError
+from pipelines.serving.cells import CellError, Cells, cells_of
+from pipelines.serving.inputs import inputs_of
+from pipelines.serving.predictions import plain_columns
+from pipelines.serving.saved_model import Column, Signature, read_signatures
+
+_ROWS_AT_A_TIME = 4_096
+
+
+class Model:
+    """A version of a model.
+
+        model = pipelines.load("pipeline_root")
+        model.predict([{"fare": 12, "company": None}])     # {"class": ..., "probability": ...}
+
+    Attributes:
+      version: Number of the version.
+      folder: Folder of its SavedModel.
+      signatures: Signatures by name, `serving_default` first.
+
+    Args:
+      folder: Folder of a SavedModel, named by its version.
+
+    Raises:
+      BadInputError: It cannot be loaded.
+    """
+
+    def __init__(self, folder: Path):
+        self.version = int(folder.name)
+        self.folder = folder
+        self.signatures = read_signatures(folder)
+        try:
+            self._loaded = tf.saved_model.load(str(folder))
+        except (OSError, ValueError, tf.errors.OpError) as error:
+            raise BadInputError(f"The model in {folder} cannot be loaded: {error}") from error
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Columns that `predict` takes, by name."""
+        return self.signature_for_rows().columns
+
+    def predict(self, rows: Any) -> dict[str, Any]:
+        """Returns the predictions as columns, NumPy arrays with a value for each row.
+
+        A classifier has `class` (text), `probability` (of that class), and up to 20 classes
+        `probability_CLASS` for each; a regression has `value`. A model with other outputs has these.
+
+        Args:
+          rows: List of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that the
+            model was trained on. None, NaN, or a column that is left out is a missing value. Columns that
+            the model does not take are not used.
+
+        Raises:
+          CellError: A cell does not fit the type of its column.
+          BadInputError: These are no rows, or their columns are not those of the model.
+        """
+        cells, num_rows = cells_of(rows, self.columns)
+        return self.predict_cells(cells, num_rows)
+
+    def predict_cells(
+        self, cells: Cells, num_rows: int, signature: Signature | None = None
+    ) -> dict[str, Any]:
+        """Returns the predictions of rows whose cells were cast; see `predict`.
+
+        Args:
+          cells: Cells by column.
+          num_rows: Number of rows.
+          signature: Signature to use. Default: `signature_for_rows`.
+        """
+        signature = signature or self.signature_for_rows()
+        parts = []
+        for start in range(0, max(num_rows, 1), _ROWS_AT_A_TIME):
+            stop = min(start + _ROWS_AT_A_TIME, num_rows)
+            part = {name: values[start:stop] for name, values in cells.items()}
+            try:
+                outputs = self.run(signature.name, inputs_of(part, signature, stop - start))
+            except CellError as error:
+                raise error.later(start) from None
+            parts.append(plain_columns(outputs, signature.method))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the outputs of a signature as NumPy arrays, by name.
+
+        Args:
+          signature: Name of the signature.
+          inputs: NumPy arrays by the name of an input.
+
+        Raises:
+          BadInputError: The model refuses the inputs.
+        """
+        known = self.signatures[signature]
+        tensors = {
+            name: tf.constant(value, known.inputs[name].dtype) for name, value in inputs.items()
+        }
+        try:
+            outputs = self._loaded.signatures[signature](**tensors)
+        except (tf.errors.InvalidArgumentError, ValueError, TypeError) as error:
+            message = getattr(error, "message", None) or str(error)
+            raise BadInputError(f"The model refuses the input: {message}") from error
+        return {name: value.numpy() for name, value in outputs.items()}
+
+    def signature_for_rows(self) -> Signature:
+        """Returns the signature that predicts rows: one of tf.Examples, if the model has one.
+
+        Raises:
+          BadInputError: There is none.
+        """
+        found: Sequence[Signature] = sorted(
+            (one for one in self.signatures.values() if one.columns),
+            key=lambda one: not one.takes_examples,
+        )
+        if not found:
+            raise BadInputError(
+                f"No signature of the model in {self.folder} takes rows: neither serialized tf.Examples that "
+                "it parses itself, nor a tensor for each column. Its signatures: "
+                f"{', '.join(self.signatures)}."
+            )
+        return found[0]

@@ -1,0 +1,214 @@
+"""Signatures of a SavedModel, and the columns that they take, read without loading the model.
+
+The columns are those that the model itself parses: the key and the type of each feature stand in its graph.
+So they are the ones of the schema that this version was trained with, even after a rollback, or after the
+root's schema was edited.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
+
+from pipelines.errors import BadInputError
+
+ColumnType = Literal["INT", "FLOAT", "BYTES"]
+"""Types of a schema: whole numbers, numbers, and text."""
+
+SERVING_ROWS = "serving_rows"
+"""Name of the signature that takes raw columns as tensors, where a missing value has a mark."""
+
+_TAG = "serve"
+_DEFAULT = "serving_default"
+_INTERNAL = ("__saved_model_init_op", "__saved_model_train_op")
+_PARSING = "ParseExampleV2"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A raw column that a signature takes.
+
+    Attributes:
+      name: Name of the column, as in the CSV.
+      type: Type of its values.
+      is_required: True if each row needs a value.
+    """
+
+    name: str
+    type: ColumnType
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output of a signature.
+
+    Attributes:
+      name: Name in the signature.
+      dtype: Type of the elements.
+      shape: Sizes, None where a size is unknown; None for an unknown rank.
+    """
+
+    name: str
+    dtype: Any
+    shape: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A signature of a SavedModel.
+
+    Attributes:
+      name: Name of the signature.
+      method: `classify`, `regress` or `predict`; may be something else in a model of another program.
+      inputs: Inputs by name.
+      outputs: Outputs by name.
+      columns: Columns by name; empty if the signature takes neither tf.Examples nor one tensor a column.
+      takes_examples: True if the input is serialized tf.Examples, whose features are the columns.
+      proto: `SignatureDef` as it stands in the file.
+    """
+
+    name: str
+    method: str
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, Tensor]
+    columns: Mapping[str, Column]
+    takes_examples: bool
+    proto: Any = field(repr=False, compare=False)
+
+
+def read_signatures(folder: Path) -> dict[str, Signature]:
+    """Returns the signatures of a SavedModel by name, `serving_default` first.
+
+    Args:
+      folder: Folder of the SavedModel.
+
+    Raises:
+      BadInputError: There is no SavedModel for serving.
+    """
+    graph = _serving_graph(folder)
+    names = sorted(
+        set(graph.signature_def) - set(_INTERNAL), key=lambda name: (name != _DEFAULT, name)
+    )
+    if not names:
+        raise BadInputError(f"The model in {folder} has no signature. Export it with one.")
+    return {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
+
+
+def _serving_graph(folder: Path) -> Any:
+    proto = saved_model_pb2.SavedModel()
+    binary = folder / "saved_model.pb"
+    try:
+        if binary.exists():
+            proto.ParseFromString(binary.read_bytes())
+        else:
+            text_format.Parse((folder / "saved_model.pbtxt").read_text(), proto)
+    except Exception as error:  # also protobuf's DecodeError, which is no public name of its own
+        raise BadInputError(f"{folder} holds no SavedModel that can be read: {error}") from error
+    for graph in proto.meta_graphs:
+        if _TAG in graph.meta_info_def.tags:
+            return graph
+    raise BadInputError(f"The model in {folder} has no graph with the tag {_TAG!r}.")
+
+
+def _signature(name: str, proto: Any, graph: Any) -> Signature:
+    inputs = {key: _tensor(key, info) for key, info in proto.inputs.items()}
+    columns: dict[str, Column] = {}
+    takes_examples = False
+    if len(inputs) == 1:
+        ((key, tensor),) = inputs.items()
+        if tensor.dtype == tf.string and tensor.shape is not None and len(tensor.shape) == 1:
+            columns = _parsed_columns(graph, proto.inputs[key].name)
+            takes_examples = bool(columns)
+    if not takes_examples and all(_is_column(tensor) for tensor in inputs.values()):
+        columns = {
+            key: Column(key, _type(tensor.dtype), is_required=name != SERVING_ROWS)
+            for key, tensor in inputs.items()
+        }
+    return Signature(
+        name=name,
+        method=proto.method_name.rpartition("/")[2],
+        inputs=inputs,
+        outputs={key: _tensor(key, info) for key, info in proto.outputs.items()},
+        columns=columns,
+        takes_examples=takes_examples,
+        proto=proto,
+    )
+
+
+def _tensor(name: str, info: Any) -> Tensor:
+    shape = None
+    if not info.tensor_shape.unknown_rank:
+        shape = tuple(None if dim.size < 0 else int(dim.size) for dim in info.tensor_shape.dim)
+    return Tensor(name, tf.as_dtype(info.dtype), shape)
+
+
+def _is_column(tensor: Tensor) -> bool:
+    """Returns whether a tensor holds one value for each row."""
+    dtype = tensor.dtype
+    return (
+        (dtype == tf.string or dtype.is_floating or dtype.is_integer)
+        and tensor.shape is not None
+        and tensor.shape[:1] in ((None,), (1,))
+        and tensor.shape[1:] in ((), (1,))
+    )
+
+
+def _type(dtype: Any) -> ColumnType:
+    if dtype == tf.string:
+        return "BYTES"
+    return "INT" if dtype.is_integer else "FLOAT"
+
+
+def _parsed_columns(graph: Any, placeholder: str) -> dict[str, Column]:
+    """Returns the columns that a graph parses out of a tensor of serialized tf.Examples.
+
+    A model of Keras parses in a function, where the tensor has another name.
+    """
+    fed = placeholder.partition(":")[0]
+    nodes = {node.name: node for node in graph.node}
+    parsing = [
+        node for node in graph.node if node.op == _PARSING and _source(node, 0, nodes) == fed
+    ]
+    found = {column.name: column for node in parsing for column in _columns(node, nodes)}
+    if not found:
+        for function in graph.library.function:
+            inner = {node.name: node for node in function.node_def}
+            for node in function.node_def:
+                if node.op == _PARSING:
+                    found.update({column.name: column for column in _columns(node, inner)})
+    return dict(sorted(found.items()))
+
+
+def _source(node: Any, position: int, nodes: Mapping[str, Any]) -> str:
+    """Returns the name of the node behind an input, past those that only hand it on."""
+    name = str(node.input[position]).partition(":")[0]
+    while name in nodes and nodes[name].op == "Identity":
+        name = str(nodes[name].input[0]).partition(":")[0]
+    return name
+
+
+def _columns(node: Any, nodes: Mapping[str, Any]) -> Iterator[Column]:
+    """Yields the columns of a `ParseExampleV2`: its inputs are the texts, names, keys, and defaults."""
+    keys = [_constant(node, position, nodes) for position in (2, 3, 4)]
+    types = [node.attr[name].list.type for name in ("sparse_types", "Tdense", "ragged_value_types")]
+    for kind, (names, dtypes) in enumerate(zip(keys, types, strict=True)):
+        for index, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
+            is_required = kind == 1 and not _has_default(node, 5 + index, nodes)
+            yield Column(name.decode(), _type(tf.as_dtype(dtype)), is_required)
+
+
+def _has_default(node: Any, position: int, nodes: Mapping[str, Any]) -> bool:
+    """Returns whether a dense feature has a default: an empty constant stands for none."""
+    source = nodes[_source(node, position, nodes)]
+    return source.op != "Const" or tf.make_ndarray(source.attr["value"].tensor).size > 0
+
+
+def _constant(node: Any, position: int, nodes: Mapping[str, Any]) -> list[Any]:
+    source = nodes[_source(node, position, nodes)]
+    values: Iterable[Any] = tf.make_ndarray(source.attr["value"].tensor).ravel()
+    return list(values)

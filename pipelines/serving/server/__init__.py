@@ -1,0 +1,1 @@
+"""An HTTP server for the model of a root: two protocols on one port."""

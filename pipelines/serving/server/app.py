@@ -1,0 +1,279 @@
+"""The routes of the server, its limits, and its token."""
+
+import asyncio
+import contextlib
+import functools
+import hmac
+import json
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pipelines.serving.model import Model
+from pipelines.serving.server import open_inference, tf_serving
+from pipelines.serving.server.batching import Batcher, BatchLimits
+from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
+from pipelines.serving.server.openapi import openapi_document
+from pipelines.serving.server.prepared_request import PreparedRequest
+from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.versions import ServedVersions
+
+_LOGGER = logging.getLogger(__name__)
+
+_V1 = re.compile(
+    r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d{1,18})|/labels/(?P<label>[^/:]+))?"
+    r"(?P<verb>:predict|:classify|:regress|/metadata)?"
+)
+_V2 = re.compile(
+    r"/v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>\d{1,18}))?(?P<verb>/ready|/infer)?"
+)
+_VERBS = {
+    ":predict": tf_serving.predict,
+    ":classify": tf_serving.classify,
+    ":regress": tf_serving.regress,
+}
+_LARGE_BYTES = 64 << 10
+_WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
+
+Answer = tuple[str, Any]
+"""Kind of the request for the metrics, and the JSON value of the answer."""
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Settings of a server.
+
+    Attributes:
+      batches: Limits of batches.
+      max_body_bytes: Size of a request's body; a larger one has status 413.
+      poll_secs: Time between two looks for new versions.
+      token: Token that each request must carry, except those for health; None for none.
+    """
+
+    batches: BatchLimits = field(default_factory=BatchLimits)
+    max_body_bytes: int = 16 << 20
+    poll_secs: float = 1.0
+    token: str | None = None
+
+
+def make_app(
+    versions: ServedVersions, metrics: ServerMetrics, settings: ServerSettings
+) -> Starlette:
+    """Returns the ASGI application of a server.
+
+    Args:
+      versions: Versions, the first of which is loaded.
+      metrics: Figures to update and to show.
+      settings: Settings of the server.
+    """
+    server = _Server(versions, metrics, settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(server.watch_versions())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    return Starlette(
+        routes=[
+            Route("/v1/{rest:path}", server.answered(server.v1), methods=["GET", "POST"]),
+            Route("/v2/{rest:path}", server.answered(server.v2), methods=["GET", "POST"]),
+            Route("/v2", server.answered(server.v2)),
+            Route("/metrics", server.answered(server.metrics_page)),
+            Route("/openapi.json", server.answered(server.openapi)),
+        ],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _http_error},
+    )
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = "There is no such page." if error.status_code == 404 else error.detail
+    return _json({"error": message}, error.status_code, dict(error.headers or {}))
+
+
+class _Server:
+    def __init__(self, versions: ServedVersions, metrics: ServerMetrics, settings: ServerSettings):
+        self._versions = versions
+        self._metrics = metrics
+        self._settings = settings
+        self._batcher = Batcher(settings.batches, metrics)
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
+
+    async def watch_versions(self) -> None:
+        """Looks for versions that were pushed or withdrawn, until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._settings.poll_secs)
+            try:
+                await loop.run_in_executor(self._loader, self._versions.refresh)
+            except Exception:  # of whatever kind: the versions that are loaded go on serving
+                _LOGGER.exception("the versions cannot be listed")
+
+    def answered(
+        self, handle: Callable[[Request], Awaitable[Answer]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Returns an endpoint that answers errors, too, and counts requests."""
+
+        async def endpoint(request: Request) -> Response:
+            start = time.perf_counter()
+            kind = "other"
+            try:
+                self._check_token(request)
+                kind, answer = await handle(request)
+                response = answer if isinstance(answer, Response) else _json(answer)
+            except RequestError as error:
+                response = _json({"error": error.message}, error.status, error.headers)
+            except RecursionError:
+                response = _json({"error": "The body is nested too deeply."}, 400)
+            except Exception:
+                _LOGGER.exception("%s %s failed", request.method, request.url.path)
+                response = _json({"error": "The server has failed; its log says why."}, 500)
+            self._metrics.add_request(kind, response.status_code, time.perf_counter() - start)
+            return response
+
+        return endpoint
+
+    async def v1(self, request: Request) -> Answer:
+        """Answers TensorFlow Serving's REST API."""
+        path = request.scope["path"]
+        found = _V1.fullmatch(path)
+        if found is None:
+            raise RequestError(400, f"Malformed request: {request.method} {path}")
+        name, version, label, verb = found["name"], found["version"], found["label"], found["verb"]
+        self._check_method(request, "POST" if verb in _VERBS else "GET")
+        if verb is None:
+            return "status", tf_serving.status(self._versions, name, version, label)
+        if verb == "/metadata":
+            return "metadata", tf_serving.metadata(self._versions, name, version, label)
+        return verb[1:], await self._predicted(request, _VERBS[verb], name, version, label)
+
+    async def v2(self, request: Request) -> Answer:
+        """Answers the Open Inference Protocol."""
+        path = request.scope["path"].rstrip("/")
+        if path == "/v2/health/live":
+            self._check_method(request, "GET")
+            return "health", {"live": True}
+        if path == "/v2/health/ready":
+            self._check_method(request, "GET")
+            if not self._versions.versions():
+                raise RequestError(503, "No version is loaded.")
+            return "health", {"ready": True}
+        if path == "/v2":
+            self._check_method(request, "GET")
+            return "metadata", open_inference.server_metadata()
+        found = _V2.fullmatch(path)
+        if found is None:
+            raise RequestError(404, f"There is no such page: {path}")
+        name, version, verb = found["name"], found["version"], found["verb"]
+        self._check_method(request, "POST" if verb == "/infer" else "GET")
+        if verb == "/infer":
+            prepare = functools.partial(open_inference.infer, name=name)
+            return "infer", await self._predicted(request, prepare, name, version)
+        if verb == "/ready":
+            self._versions.find(name, version)
+            return "health", {"name": name, "ready": True}
+        return "metadata", open_inference.model_metadata(self._versions, name, version)
+
+    async def _predicted(
+        self,
+        request: Request,
+        prepare: Callable[[Model, Any], PreparedRequest],
+        name: str,
+        version: str | None,
+        label: str | None = None,
+    ) -> Response:
+        """Returns the answer to a request for predictions."""
+        body = await self._body(request)
+        model = self._versions.find(name, version, label).model
+        # A thread for what would keep all others waiting.
+        call = _in_thread if len(body) > _LARGE_BYTES else _at_once
+        prepared = await call(lambda: prepare(model, _parsed(body)))
+        outputs = await self._batcher.run(
+            model, prepared.signature, prepared.inputs, prepared.num_rows
+        )
+        return await call(lambda: _json(prepared.answer(outputs)))
+
+    async def metrics_page(self, request: Request) -> Answer:
+        """Returns the figures for Prometheus."""
+        return "metrics", Response(self._metrics.text(), media_type=CONTENT_TYPE)
+
+    async def openapi(self, request: Request) -> Answer:
+        """Returns the description of the interface."""
+        model = self._versions.find(self._versions.name).model
+        has_token = self._settings.token is not None
+        return "openapi", openapi_document(self._versions.name, model, has_token)
+
+    def _check_token(self, request: Request) -> None:
+        token = self._settings.token
+        if token is None or request.scope["path"] in _WITHOUT_TOKEN:
+            return
+        given = request.headers.get("authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise RequestError(
+                401,
+                "The request needs the server's token, in the header Authorization: Bearer TOKEN.",
+                {"WWW-Authenticate": "Bearer"},
+            )
+
+    @staticmethod
+    def _check_method(request: Request, method: str) -> None:
+        if request.method != method and (request.method, method) != ("HEAD", "GET"):
+            raise RequestError(
+                405, f"{request.url.path} is for {method} requests.", {"Allow": method}
+            )
+
+    async def _body(self, request: Request) -> bytes:
+        """Returns the body of a request, within the limits of size and time."""
+        limit = self._settings.max_body_bytes
+        too_large = RequestError(413, f"The body has more than {limit} bytes.")
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limit:
+            raise too_large
+        chunks = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._settings.batches.timeout_secs):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > limit:
+                        raise too_large
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise RequestError(408, "The body did not arrive in time.") from error
+        return b"".join(chunks)
+
+
+_Value = TypeVar("_Value")
+
+
+async def _at_once(function: Callable[[], _Value]) -> _Value:
+    return function()
+
+
+async def _in_thread(function: Callable[[], _Value]) -> _Value:
+    return await asyncio.to_thread(function)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, UnicodeError) as error:
+        raise RequestError(400, f"The body is no JSON: {error}") from error
+
+
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(json.dumps(value), status, headers, "application/json")

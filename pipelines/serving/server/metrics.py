@@ -1,0 +1,76 @@
+"""Figures about a server, in Prometheus' text format."""
+
+from typing import Any
+
+_PREFIX = "estimator_pipelines_serving"
+_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class ServerMetrics:
+    """Figures about requests, batches and versions. Each server has its own."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+        self._registry = CollectorRegistry()
+        common: dict[str, Any] = {"namespace": _PREFIX, "registry": self._registry}
+        self._requests = Counter(
+            "requests", "Requests by kind and HTTP status.", ["kind", "status"], **common
+        )
+        self._secs = Histogram(
+            "request_seconds",
+            "Time of a request, from its first byte to its answer.",
+            ["kind"],
+            buckets=_SECS,
+            **common,
+        )
+        self._rows = Histogram("batch_rows", "Rows of a batch.", buckets=_ROWS, **common)
+        self._batch_secs = Histogram(
+            "batch_seconds", "Time that the model took for a batch.", buckets=_SECS, **common
+        )
+        self._waiting = Gauge("waiting_rows", "Rows that wait for their batch.", **common)
+        self._version = Gauge("version", "Version of the model that serves.", **common)
+        self._load_secs = Gauge("load_seconds", "Time of loading the last version.", **common)
+        self._failures = Counter("load_failures", "Versions that could not be loaded.", **common)
+        self._failures.inc(0)
+
+    def add_request(self, kind: str, status: int, secs: float) -> None:
+        """Counts a request.
+
+        Args:
+          kind: Kind of the request, such as `predict`.
+          status: HTTP status of the answer.
+          secs: Time until the answer.
+        """
+        self._requests.labels(kind, str(status)).inc()
+        self._secs.labels(kind).observe(secs)
+
+    def add_batch(self, rows: int, secs: float) -> None:
+        """Counts a batch."""
+        self._rows.observe(rows)
+        self._batch_secs.observe(secs)
+
+    def set_waiting(self, rows: int) -> None:
+        """Sets the number of rows that wait."""
+        self._waiting.set(rows)
+
+    def set_load_secs(self, secs: float) -> None:
+        """Sets the time that loading a version took."""
+        self._load_secs.set(secs)
+
+    def set_version(self, version: int) -> None:
+        """Sets the version that serves."""
+        self._version.set(version)
+
+    def add_load_failure(self) -> None:
+        """Counts a version that could not be loaded."""
+        self._failures.inc()
+
+    def text(self) -> bytes:
+        """Returns all figures."""
+        from prometheus_client import generate_latest
+
+        return bytes(generate_latest(self._registry))

@@ -1,0 +1,164 @@
+"""The Open Inference Protocol, version 2, over REST.
+
+Source: the protocol's specification. The inputs are the columns of the CSV, the outputs are plain columns:
+class and probability, or value. A column that is left out, and a `null`, are missing values.
+"""
+
+import math
+from importlib import metadata as packages
+from typing import Any
+
+import numpy as np
+
+from pipelines.errors import BadInputError, shown
+from pipelines.serving.model import Model
+from pipelines.serving.predictions import plain_columns
+from pipelines.serving.server.json_tensors import json_of, object_of, with_bytes
+from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
+from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.versions import ServedVersions
+
+_OF_COLUMNS = {"INT": "INT64", "FLOAT": "FP32", "BYTES": "BYTES"}
+_DATATYPES = {
+    "BOOL", "BYTES", "FP16", "FP32", "FP64", "INT8", "INT16", "INT32", "INT64",
+    "UINT8", "UINT16", "UINT32", "UINT64",
+}  # fmt: skip
+_PACKAGE = "estimator-pipelines"
+
+
+def server_metadata() -> Any:
+    """Returns name and version of the server."""
+    try:
+        version = packages.version(_PACKAGE)
+    except packages.PackageNotFoundError:  # a checkout that was not installed
+        version = "unknown"
+    return {"name": _PACKAGE, "version": version, "extensions": []}
+
+
+def model_metadata(versions: ServedVersions, name: str, version: str | None) -> Any:
+    """Returns the inputs and outputs of a model."""
+    found = versions.find(name, version)
+    return {
+        "name": name,
+        "versions": [str(number) for number in versions.versions()],
+        "platform": "tensorflow_savedmodel",
+        "inputs": [
+            {"name": column.name, "datatype": _OF_COLUMNS[column.type], "shape": [-1]}
+            for column in found.model.columns.values()
+        ],
+        "outputs": [
+            {"name": column, "datatype": _datatype(dtype), "shape": [-1]}
+            for column, dtype in found.predictions.items()
+        ],
+    }
+
+
+def infer(model: Model, body: Any, name: str) -> PreparedRequest:
+    """Returns a request for the predictions of rows that are given column by column.
+
+    Args:
+      model: Version that predicts.
+      body: Body of the request.
+      name: Name of the model.
+    """
+    fields = object_of(body)
+    inputs, wanted = fields.get("inputs"), fields.get("outputs")
+    if not isinstance(inputs, list) or not inputs:
+        raise RequestError(400, f'"inputs" is a list of tensors. Received: {shown(repr(inputs))}')
+    if "id" in fields and not isinstance(fields["id"], str):
+        raise RequestError(400, f'"id" is a text. Received: {shown(repr(fields["id"]))}')
+    columns: dict[str, Any] = {}
+    for one in inputs:
+        column, values = _column(one)
+        if column in columns:
+            raise RequestError(400, f"The input {shown(repr(column))} is given twice.")
+        columns[column] = values
+    try:
+        signature = model.signature_for_rows()
+    except BadInputError as error:
+        raise RequestError(400, str(error)) from error
+    tensors, num_rows = inputs_of_rows(columns, signature)
+
+    def answer(outputs: Tensors) -> Any:
+        predictions = plain_columns(outputs, signature.method)
+        names = _wanted(wanted, list(predictions)) if wanted else list(predictions)
+        found: dict[str, Any] = {"model_name": name, "model_version": str(model.version)}
+        if "id" in fields:
+            found["id"] = fields["id"]
+        found["outputs"] = [_output(column, predictions[column]) for column in names]
+        return found
+
+    return PreparedRequest(signature, tensors, num_rows, answer)
+
+
+def _column(given: Any) -> tuple[str, list[Any]]:
+    """Returns the name and the values of a tensor of shape [rows] or [rows, 1]."""
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        raise RequestError(
+            400, f"An input is an object with a name. Received: {shown(repr(given))}"
+        )
+    name, shape = given["name"], given.get("shape")
+    if given.get("datatype") not in _DATATYPES:
+        raise RequestError(
+            400,
+            f"The input {name!r} has a datatype, one of {', '.join(sorted(_DATATYPES))}. Received: "
+            f"{shown(repr(given.get('datatype')))}",
+        )
+    if (
+        not isinstance(shape, list)
+        or not all(type(size) is int and size >= 0 for size in shape)
+        or len(shape) not in (1, 2)
+        or shape[1:] not in ([], [1])
+    ):
+        raise RequestError(
+            400,
+            f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: "
+            f"{shown(repr(shape))}",
+        )
+    data = given.get("data")
+    if not isinstance(data, list):
+        raise RequestError(
+            400, f'The input {name!r} has its values in "data". Received: {shown(repr(data))}'
+        )
+    values = [
+        item[0] if isinstance(item, list) and len(item) == 1 and len(shape) == 2 else item
+        for item in data
+    ]
+    if len(values) != math.prod(shape):
+        raise RequestError(
+            400, f"The input {name!r} has the shape {shape}, and {len(values)} values."
+        )
+    return name, with_bytes(values)
+
+
+def _wanted(outputs: Any, known: list[str]) -> list[str]:
+    if not isinstance(outputs, list):
+        raise RequestError(
+            400, f'"outputs" is a list of objects with a name. Received: {shown(repr(outputs))}'
+        )
+    names = []
+    for one in outputs:
+        name = one.get("name") if isinstance(one, dict) else None
+        if name not in known:
+            raise RequestError(
+                400,
+                f"There is no output {shown(repr(name))}. There are: {', '.join(known)}.",
+            )
+        names.append(str(name))
+    return names
+
+
+def _output(name: str, values: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "datatype": _datatype(values.dtype),
+        "shape": list(values.shape),
+        "data": json_of(values, name),
+    }
+
+
+def _datatype(dtype: Any) -> str:
+    if dtype.kind == "O":
+        return "BYTES"
+    kind = {"f": "FP", "i": "INT", "u": "UINT", "b": "BOOL"}[dtype.kind]
+    return kind if kind == "BOOL" else f"{kind}{np.dtype(dtype).itemsize * 8}"

@@ -1,0 +1,117 @@
+"""Runs the server of a root until it is told to end."""
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.serving.load import version_folder
+from pipelines.serving.server.app import ServerSettings, make_app
+from pipelines.serving.server.metrics import ServerMetrics
+from pipelines.serving.server.versions import ServedVersions
+from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+_BACKLOG = 2_048
+_KEEP_ALIVE_SECS = 75
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """Address of a server.
+
+    Attributes:
+      host: Address to listen on.
+      port: Port to listen on; 0 takes a free one.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8501
+
+    @property
+    def is_loopback(self) -> bool:
+        """True if only programs on this machine reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def serve(
+    root: Root,
+    name: str,
+    address: ServerAddress,
+    say: Callable[[str], None],
+    num_versions: int = 1,
+    settings: ServerSettings | None = None,
+) -> None:
+    """Serves the model of a root until SIGTERM or SIGINT; requests that have begun are answered first.
+
+    Args:
+      root: Root of the runs.
+      name: Name of the model in addresses.
+      address: Address to listen on.
+      say: Function that shows a line to the user.
+      num_versions: Number of the newest versions to serve.
+      settings: Settings of the server. Default: those of `ServerSettings`.
+
+    Raises:
+      BadInputError: There is no model, it cannot be loaded, the address cannot be used, or needs a token.
+    """
+    import uvicorn
+
+    settings = settings or ServerSettings()
+    if not address.is_loopback and settings.token is None:
+        raise BadInputError(
+            f"On {address.host}, other machines reach the server: it needs a token. Give a file with "
+            "--token-file, or leave --host out to serve this machine only."
+        )
+    metrics = ServerMetrics()
+    versions = ServedVersions(root, name, metrics, num_versions)
+    folder = version_folder(root)  # or the error for a root without a model
+    with quiet_tensorflow():
+        versions.refresh()
+    if not versions.versions():
+        reason = next(iter(versions.failures().values()), f"{folder} has gone. Try again.")
+        raise BadInputError(reason)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            make_app(versions, metrics, settings),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECS,
+            timeout_graceful_shutdown=round(settings.batches.timeout_secs) + 1,
+        )
+    )
+    with _listening(address) as listener:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # raised again by uvicorn, after its end
+        host, port = listener.getsockname()[:2]
+        shown_host = f"[{host}]" if ":" in host else host
+        say(
+            f"version {versions.versions()[0]} of {name} serves at http://{shown_host}:{port} "
+            "(/openapi.json describes it)"
+        )
+        server.run(sockets=[listener])
+    say("the server has ended")
+
+
+def _listening(address: ServerAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address.host, address.port))
+        listener.listen(_BACKLOG)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise BadInputError(
+            f"The server cannot listen on {address.host}, port {address.port}: "
+            f"{getattr(error, 'strerror', None) or error}. Choose another --port or --host."
+        ) from error
+    return listener

@@ -1,0 +1,222 @@
+"""TensorFlow Serving's REST API: status, metadata, classify, regress and predict.
+
+Source: TensorFlow Serving's documentation of its RESTful API. Beyond it, rows with the columns of the CSV are
+taken wherever an input is serialized tf.Examples: `"instances": [{"fare": 12, "company": null}]`. Whole
+numbers are taken for floats, and `null` is a missing value.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import json_format
+
+from pipelines.errors import shown
+from pipelines.serving.model import Model
+from pipelines.serving.saved_model import Signature
+from pipelines.serving.server.json_tensors import (
+    is_base64,
+    json_of,
+    object_of,
+    tensor_of,
+    with_bytes,
+)
+from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
+from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.versions import ServedVersions
+
+_DEFAULT = "serving_default"
+
+
+def status(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
+    """Returns the states of a model's versions, or of one."""
+    found = versions.find(name, version, label)
+    one = version is not None or label is not None
+    numbers = [found.model.version] if one else versions.versions()
+    states = [_state(number, "AVAILABLE", "OK", "") for number in numbers]
+    if not one:
+        states += [
+            _state(number, "END", "UNKNOWN", message)
+            for number, message in versions.failures().items()
+        ]
+    return {"model_version_status": states}
+
+
+def metadata(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
+    """Returns the signatures of a version."""
+    model = versions.find(name, version, label).model
+    signatures = {
+        key: json_format.MessageToDict(
+            signature.proto,
+            always_print_fields_with_no_presence=True,
+            preserving_proto_field_name=True,
+        )
+        for key, signature in model.signatures.items()
+    }
+    return {
+        "model_spec": {"name": name, "signature_name": "", "version": str(model.version)},
+        "metadata": {"signature_def": {"signature_def": signatures}},
+    }
+
+
+def classify(model: Model, body: Any) -> PreparedRequest:
+    """Returns a request for the classes of examples with their scores."""
+    return _of_examples(model, body, "classify")
+
+
+def regress(model: Model, body: Any) -> PreparedRequest:
+    """Returns a request for the values of examples."""
+    return _of_examples(model, body, "regress")
+
+
+def predict(model: Model, body: Any) -> PreparedRequest:
+    """Returns a request for the outputs of a signature, row by row for `instances`, or by output."""
+    fields = object_of(body)
+    signature = _signature(model, fields)
+    if ("instances" in fields) == ("inputs" in fields):
+        raise RequestError(400, 'The body needs one of "instances" and "inputs".')
+    if "inputs" in fields:
+        inputs, num_rows = _from_inputs(fields["inputs"], signature)
+        return PreparedRequest(signature, inputs, num_rows, _by_output)
+    inputs, num_rows = _from_instances(fields["instances"], signature)
+    return PreparedRequest(signature, inputs, num_rows, lambda outputs: _by_row(outputs, num_rows))
+
+
+def _results_of_classes(outputs: Tensors) -> Any:
+    scores = json_of(outputs["scores"], "scores")
+    classes = outputs.get("classes")
+    labels = [[""] * len(row) for row in scores] if classes is None else json_of(classes, "classes")
+    rows = zip(labels, scores, strict=True)
+    return {"results": [list(map(list, zip(*row, strict=True))) for row in rows]}
+
+
+def _results_of_values(outputs: Tensors) -> Any:
+    return {"results": json_of(outputs["outputs"].reshape(-1), "outputs")}
+
+
+def _by_output(outputs: Tensors) -> Any:
+    columns = {name: json_of(values, name) for name, values in outputs.items()}
+    return {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
+
+
+def _by_row(outputs: Tensors, num_rows: int) -> Any:
+    for name, values in outputs.items():
+        if values.shape[:1] != (num_rows,):
+            raise RequestError(
+                400, f'The output {name!r} has no row for each instance. Use "inputs".'
+            )
+    lists = {name: json_of(values, name) for name, values in outputs.items()}
+    if len(lists) == 1:
+        return {"predictions": next(iter(lists.values()))}
+    rows = zip(*lists.values(), strict=True)
+    return {"predictions": [dict(zip(lists, row, strict=True)) for row in rows]}
+
+
+def _state(version: int, state: str, code: str, message: str) -> dict[str, Any]:
+    return {
+        "version": str(version),
+        "state": state,
+        "status": {"error_code": code, "error_message": message},
+    }
+
+
+def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
+    name = fields.get("signature_name") or _DEFAULT
+    if not isinstance(name, str) or name not in model.signatures:
+        raise RequestError(
+            400,
+            f"There is no signature {shown(repr(name))}. There are: {', '.join(model.signatures)}.",
+        )
+    return model.signatures[name]
+
+
+def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
+    fields = object_of(body)
+    signature = _signature(model, fields)
+    if signature.method != method or not signature.takes_examples:
+        fitting = [one.name for one in model.signatures.values() if one.method == method]
+        raise RequestError(
+            400,
+            f"The signature {signature.name!r} is for {signature.method!r}, not for {method!r}. For that "
+            f"there are: {', '.join(fitting) or 'none'}.",
+        )
+    examples, context = fields.get("examples"), fields.get("context", {})
+    if not isinstance(examples, list) or not all(isinstance(one, dict) for one in examples):
+        raise RequestError(
+            400, f'"examples" is a list of objects. Received: {shown(repr(examples))}'
+        )
+    if not isinstance(context, dict):
+        raise RequestError(400, f'"context" is an object. Received: {shown(repr(context))}')
+    for example in examples:
+        if both := sorted(context.keys() & example.keys()):
+            raise RequestError(400, f"{both[0]!r} stands in the context and in an example.")
+    rows = [_decoded({**context, **example}) for example in examples]
+    inputs, num_rows = inputs_of_rows(rows, signature)
+    answer = _results_of_classes if method == "classify" else _results_of_values
+    return PreparedRequest(signature, inputs, num_rows, answer)
+
+
+def _from_instances(instances: Any, signature: Signature) -> tuple[Tensors, int]:
+    if not isinstance(instances, list) or not instances:
+        raise RequestError(
+            400, f'"instances" is a list of at least one. Received: {shown(repr(instances))}'
+        )
+    names = list(signature.inputs)
+    if len(names) == 1:
+        (name,) = names
+        are_named = all(isinstance(one, dict) and list(one) == [name] for one in instances)
+        values = [one[name] for one in instances] if are_named else instances
+        if not _are_rows(values, signature) or (are_named and not signature.takes_examples):
+            return {name: tensor_of(values, signature.inputs[name])}, len(values)
+    if not all(isinstance(one, dict) for one in instances):
+        raise RequestError(
+            400, f"An instance is an object with the inputs {', '.join(names)}, or with columns."
+        )
+    if signature.columns:
+        return inputs_of_rows([_decoded(one) for one in instances], signature)
+    for index, one in enumerate(instances):
+        if one.keys() != set(names):
+            raise RequestError(
+                400,
+                f"Each instance has the inputs {', '.join(names)}. Received in instance {index}: "
+                f"{', '.join(one) or 'none'}",
+            )
+    inputs = {
+        name: tensor_of([one[name] for one in instances], tensor)
+        for name, tensor in signature.inputs.items()
+    }
+    return inputs, len(instances)
+
+
+def _from_inputs(given: Any, signature: Signature) -> tuple[Tensors, int]:
+    names = list(signature.inputs)
+    if len(names) == 1:
+        (name,) = names
+        is_named = isinstance(given, dict) and list(given) == [name] and not is_base64(given)
+        value = given[name] if is_named else given
+        if not isinstance(value, dict) or is_base64(value):
+            array = tensor_of(value, signature.inputs[name])
+            return {name: array}, len(array) if array.ndim else 1
+    if not isinstance(given, dict):
+        raise RequestError(400, f'"inputs" is an object with {", ".join(names)}, or with columns.')
+    if signature.columns:
+        return inputs_of_rows(
+            {name: with_bytes(values) for name, values in given.items()}, signature
+        )
+    if given.keys() != set(names):
+        raise RequestError(
+            400, f'"inputs" has {", ".join(names)}. Received: {", ".join(given) or "none"}'
+        )
+    inputs = {name: tensor_of(given[name], tensor) for name, tensor in signature.inputs.items()}
+    first = next(iter(inputs.values()))
+    return inputs, len(first) if first.ndim else 1
+
+
+def _are_rows(values: list[Any], signature: Signature) -> bool:
+    """Returns whether the values of a single input are rows with the columns of the CSV."""
+    return bool(signature.columns) and any(
+        isinstance(value, dict) and not is_base64(value) for value in values
+    )
+
+
+def _decoded(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: with_bytes(value) for name, value in row.items()}

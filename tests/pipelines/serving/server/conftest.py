@@ -1,0 +1,73 @@
+import asyncio
+import contextlib
+import json
+import threading
+
+import pytest
+import uvicorn
+
+from pipelines.root import Root
+from pipelines.serving.server.app import ServerSettings, make_app
+from pipelines.serving.server.metrics import ServerMetrics
+from pipelines.serving.server.process import ServerAddress, _listening
+from pipelines.serving.server.versions import ServedVersions
+from tests.pipelines import sum_models
+
+
+class Client:
+    """Sends requests to a server by httpx; `port` is that of the server."""
+
+    def __init__(self, port, versions, metrics):
+        import httpx
+
+        self.port = port
+        self.versions = versions
+        self.metrics = metrics
+        self._client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
+
+    def get(self, path, **settings):
+        return self._client.get(path, **settings)
+
+    def post(self, path, body, **settings):
+        """Posts a JSON value, or text as it is."""
+        content = body if isinstance(body, str | bytes) else json.dumps(body)
+        return self._client.post(path, content=content, **settings)
+
+    def close(self):
+        self._client.close()
+
+
+@contextlib.contextmanager
+def served(root, settings=None, num_versions=1, name="sums", **changes):
+    """Serves a root in a thread; yields a `Client`."""
+    metrics = ServerMetrics()
+    versions = ServedVersions(Root(root), name, metrics, num_versions, **changes)
+    versions.refresh()
+    app = make_app(versions, metrics, settings or ServerSettings(poll_secs=0.05))
+    with _listening(ServerAddress(port=0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+        thread.start()
+        client = Client(listener.getsockname()[1], versions, metrics)
+        try:
+            yield client
+        finally:
+            client.close()
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="session")
+def client(exported, tmp_path_factory):
+    """A server of a classifier, version 5, for tests that push nothing."""
+    root = sum_models.push(exported("classifier"), tmp_path_factory.mktemp("served"), 5)
+    with served(root) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def regression(exported, tmp_path_factory):
+    """A server of a regression, version 5, for tests that push nothing."""
+    root = sum_models.push(exported("regressor"), tmp_path_factory.mktemp("served"), 5)
+    with served(root) as client:
+        yield client

@@ -1,0 +1,120 @@
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pipelines.root import Root
+from pipelines.root.rollback import rollback
+from pipelines.serving.server.app import ServerSettings
+from pipelines.serving.server.batching import BatchLimits
+from tests.pipelines.serving.server.conftest import served
+
+PREDICT = "/v1/models/sums:predict"
+BODY = {"instances": [{"x": 3.5}]}
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_body_beyond_the_limit_is_refused(push):
+    with served(push("regressor", 1), ServerSettings(max_body_bytes=40)) as client:
+        assert client.post(PREDICT, BODY).status_code == 200
+        long = {"instances": [{"x": 3.5}], "more": "x" * 40}
+        answer = client.post(PREDICT, long)
+        assert (answer.status_code, "more than 40 bytes" in answer.json()["error"]) == (413, True)
+        chunks = client._client.post(PREDICT, content=(b" " * 30 for _ in range(2)))
+        assert chunks.status_code == 413
+
+
+def test_a_body_that_does_not_arrive_is_given_up(push):
+    settings = ServerSettings(batches=BatchLimits(timeout_secs=0.2))
+    start = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{{"
+    with (
+        served(push("regressor", 1), settings) as client,
+        socket.create_connection(("127.0.0.1", client.port)) as connection,
+    ):
+        connection.sendall(start.encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_a_token_is_asked_for_except_for_health(push):
+    with served(push("regressor", 1), ServerSettings(token="secret")) as client:
+        assert client.get("/v2/health/live").status_code == 200
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": b"Bearer \xe9"}):
+            answer = client.post(PREDICT, BODY, headers=headers)
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == "Bearer"
+        for path in ("/metrics", "/openapi.json", "/v2"):
+            assert client.get(path).status_code == 401
+        right = {"Authorization": "Bearer secret"}
+        assert client.post(PREDICT, BODY, headers=right).json() == {"predictions": [[3.5]]}
+        assert client.get("/openapi.json", headers=right).json()["security"] == [{"token": []}]
+
+
+def test_figures_count_requests_and_batches(push):
+    with served(push("regressor", 5)) as client:
+        for _ in range(3):
+            client.post(PREDICT, {"instances": [{"x": 1}] * 5})
+        client.post(PREDICT, {})
+        lines = client.get("/metrics").text.splitlines()
+    prefix = "estimator_pipelines_serving"
+    assert f'{prefix}_requests_total{{kind="predict",status="200"}} 3.0' in lines
+    assert f'{prefix}_requests_total{{kind="other",status="400"}} 1.0' in lines
+    assert f"{prefix}_batch_rows_sum 15.0" in lines
+    assert f"{prefix}_version 5.0" in lines
+
+
+def test_the_openapi_document_has_the_columns_and_fitting_paths(regression):
+    document = regression.get("/openapi.json").json()
+    assert document["components"]["schemas"]["Row"]["properties"] == {
+        "city": {"type": ["string", "null"]},
+        "n": {"type": ["integer", "null"]},
+        "x": {"type": ["number", "null"]},
+    }
+    posts = {path for path, methods in document["paths"].items() if "post" in methods}
+    assert posts == {PREDICT, "/v1/models/sums:regress", "/v2/models/sums/infer"}
+    for path, methods in document["paths"].items():
+        if "get" in methods:
+            assert regression.get(path).status_code == 200, path
+
+
+def test_many_clients_get_their_own_predictions(regression):
+    def ask(number):
+        return regression.post(PREDICT, {"instances": [{"n": number}]}).json()["predictions"]
+
+    with ThreadPoolExecutor(16) as clients:
+        assert list(clients.map(ask, range(300))) == [[[float(number)]] for number in range(300)]
+
+
+@pytest.mark.slow
+def test_no_request_fails_while_versions_are_pushed_and_rolled_back(push):
+    """Both kinds of answers are seen; the last digits depend on the size of the batch."""
+    root = push("regressor", 1)
+    answers, over = [], []
+
+    with served(root) as client:
+
+        def ask(_):
+            while not over:
+                answer = client.post(PREDICT, {"instances": [{"x": 2.0}, {"x": 3.0}]})
+                answers.append((answer.status_code, str(answer.json())[:18]))
+
+        with ThreadPoolExecutor(4) as clients:
+            asking = [clients.submit(ask, number) for number in range(4)]
+            try:
+                for version in range(2, 5):
+                    push("classifier" if version % 2 == 0 else "regressor", version)
+                    wait_for(lambda version=version: client.versions.versions() == [version])
+                rollback(Root(root))
+                wait_for(lambda: client.versions.versions() == [3])
+            finally:
+                over.append(True)
+            for one in asking:
+                one.result()
+    assert {status for status, _ in answers} == {200}
+    assert {text for _, text in answers} == {"{'predictions': [[", "{'predictions': [{"}

@@ -1,0 +1,91 @@
+import pytest
+
+URL = "/v2/models/sums"
+
+
+def tensor(name, data, datatype="FP32", shape=None):
+    return {"name": name, "shape": shape or [len(data)], "datatype": datatype, "data": data}
+
+
+INPUTS = [
+    tensor("x", [1.5, 2]),
+    tensor("n", [1, None], "INT64"),
+    tensor("city", [["Oslo"], ["Rome"]], "BYTES", [2, 1]),
+]
+
+
+def test_the_server_is_live_and_ready(client):
+    assert client.get("/v2/health/live").json() == {"live": True}
+    assert client.get("/v2/health/ready").json() == {"ready": True}
+    assert client.get(f"{URL}/ready").json() == {"name": "sums", "ready": True}
+    assert client.get("/v2").json()["extensions"] == []
+
+
+def test_the_metadata_name_columns_and_predictions(client):
+    assert client.get(f"{URL}/versions/5").json() == client.get(URL).json()
+    assert client.get(URL).json() == {
+        "name": "sums",
+        "versions": ["5"],
+        "platform": "tensorflow_savedmodel",
+        "inputs": [
+            {"name": "city", "datatype": "BYTES", "shape": [-1]},
+            {"name": "n", "datatype": "INT64", "shape": [-1]},
+            {"name": "x", "datatype": "FP32", "shape": [-1]},
+        ],
+        "outputs": [
+            {"name": "class", "datatype": "BYTES", "shape": [-1]},
+            {"name": "probability", "datatype": "FP32", "shape": [-1]},
+            {"name": "probability_no", "datatype": "FP32", "shape": [-1]},
+            {"name": "probability_yes", "datatype": "FP32", "shape": [-1]},
+        ],
+    }
+
+
+def test_infer_returns_plain_columns(regression):
+    body = {"id": "7", "inputs": INPUTS, "parameters": {"binary_data_output": True}}
+    assert regression.post(f"{URL}/infer", body).json() == {
+        "model_name": "sums",
+        "model_version": "5",
+        "id": "7",
+        "outputs": [{"name": "value", "datatype": "FP32", "shape": [2], "data": [3.5, 2.0]}],
+    }
+
+
+def test_infer_returns_the_outputs_that_are_asked_for(client):
+    body = {"inputs": INPUTS, "outputs": [{"name": "class"}]}
+    answer = client.post(f"{URL}/versions/5/infer", body).json()
+    assert answer["outputs"] == [
+        {"name": "class", "datatype": "BYTES", "shape": [2], "data": ["yes", "yes"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, '"inputs" is a list of tensors'),
+        ({"inputs": [7]}, "An input is an object with a name"),
+        ({"inputs": [tensor("x", [1], "FLOAT")]}, "has a datatype, one of BOOL"),
+        ({"inputs": [tensor("x", [1, 2], shape=[1, 2])]}, r"its shape is [rows] or [rows, 1]"),
+        ({"inputs": [tensor("x", [1, 2], shape=[True])]}, "its shape is"),
+        ({"inputs": [tensor("x", [1, 2], shape=[3])]}, "has the shape [3], and 2 values"),
+        ({"inputs": [tensor("x", ["a"])]}, "row 1, column 'x': 'a' is not a number"),
+        ({"inputs": [tensor("x", [1]), tensor("x", [1])]}, "is given twice"),
+        ({"inputs": [tensor("xx", [1])]}, "None of the model's columns"),
+        ({"inputs": [{**tensor("x", [1]), "data": 7}]}, 'has its values in "data"'),
+        ({"inputs": INPUTS, "outputs": [{"name": "score"}]}, "no output 'score'. There are: class"),
+        ({"inputs": INPUTS, "outputs": 7}, '"outputs" is a list'),
+        ({"inputs": INPUTS, "id": 7}, '"id" is a text'),
+    ],
+)
+def test_an_error_has_its_message(client, body, message):
+    answer = client.post(f"{URL}/infer", body)
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+    assert message in answer.json()["error"]
+
+
+def test_other_paths_are_refused(client):
+    assert client.get("/v2/models/other").status_code == 404
+    assert client.get(f"{URL}/versions/6").status_code == 404
+    assert client.get(f"{URL}/train").status_code == 404
+    assert client.post("/v2/health/live", {}).status_code == 405

@@ -1,0 +1,96 @@
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.serving.server.app import ServerSettings
+from pipelines.serving.server.process import ServerAddress, _listening, serve
+
+PROJECT = pathlib.Path(__file__).parents[4]
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("example.org", False),
+    ],
+)
+def test_an_address_is_a_loopback_or_not(host, is_loopback):
+    assert ServerAddress(host).is_loopback == is_loopback
+
+
+def test_another_address_needs_a_token(tmp_path):
+    with pytest.raises(BadInputError, match=r"On 0.0.0.0, other machines .* --token-file"):
+        serve(Root(tmp_path), "m", ServerAddress("0.0.0.0"), print)
+
+
+def test_a_root_without_a_model_is_refused(tmp_path):
+    with pytest.raises(BadInputError, match="no model in"):
+        serve(
+            Root(tmp_path), "m", ServerAddress("0.0.0.0"), print, settings=ServerSettings(token="a")
+        )
+
+
+def test_a_port_that_is_taken_is_named():
+    with _listening(ServerAddress(port=0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(BadInputError, match=f"127.0.0.1, port {port}: .* another --port"):
+            _listening(ServerAddress(port=port))
+
+
+def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_path):
+    root = push("regressor", 7)
+    (tmp_path / "token").write_text("secret\n")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "pipelines", "serve", "--root", root, "--port", "0"),
+            *("--token-file", tmp_path / "token", "--name", "sums"),
+        ],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        for line in process.stderr:
+            if line.startswith("version 7 of sums serves at "):
+                break
+        url = re.search(r"http://\S+", line)[0]
+        client = httpx.Client(base_url=url, headers={"Authorization": "Bearer secret"})
+        body = {"instances": [{"x": 2.5}]}
+        answer = client.post("/v1/models/sums:predict", json=body)
+        assert answer.json() == {"predictions": [[2.5]]}
+        rows = {"instances": [{"x": number} for number in range(100_000)]}
+        late = []
+        asking = threading.Thread(
+            target=lambda: late.append(
+                client.post("/v1/models/sums:predict", json=rows, timeout=60).status_code
+            )
+        )
+        asking.start()
+        time.sleep(0.3)  # the body is on its way, or the model works
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        asking.join()
+        assert late == [200]
+        assert process.stderr.read().endswith("the server has ended\n")
+        assert process.stdout.read() == ""
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,145 @@
+import base64
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.pipelines.serving.server.conftest import served
+
+URL = "/v1/models/sums"
+ROW = {"x": 1.5, "n": 1, "city": "Oslo"}  # their sum is 3.5
+YES = float(1 / (1 + np.exp(-3.5)))
+
+
+def serialized(x):
+    made = tf.train.Example()
+    made.features.feature["x"].float_list.value.append(x)
+    return {"b64": base64.b64encode(made.SerializeToString()).decode()}
+
+
+def test_classify_returns_classes_with_scores(client):
+    answer = client.post(f"{URL}:classify", {"examples": [ROW, {"x": -3.5}]})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    (first, second) = answer.json()["results"]
+    assert [label for label, _ in first] == ["no", "yes"]
+    assert first[1][1] == pytest.approx(YES, rel=1e-6)
+    assert second[0][1] == pytest.approx(YES, rel=1e-6)
+
+
+def test_regress_returns_values_and_a_context_is_shared(regression):
+    body = {"examples": [{"x": 1}, {"x": [2.5]}], "context": {"city": "Oslo", "n": 3}}
+    assert regression.post(f"{URL}:regress", body).json() == {"results": [5.0, 6.5]}
+
+
+@pytest.mark.parametrize("place", ["", "/versions/5", "/labels/latest"])
+def test_a_version_is_addressed_by_number_or_label(regression, place):
+    body = {"instances": [ROW]}
+    assert regression.post(f"{URL}{place}:predict", body).json() == {"predictions": [[3.5]]}
+
+
+def test_rows_are_taken_with_names_and_types_of_the_csv(client):
+    body = {"instances": [{"x": 3, "city": None, "n": 0.0}, {"city": "Oslo", "label": "no"}]}
+    rows = client.post(f"{URL}:predict", body).json()["predictions"]
+    assert [list(row) for row in rows] == [["scores", "classes"]] * 2 or [
+        sorted(row) for row in rows
+    ] == [["classes", "scores"]] * 2
+    assert rows[1]["scores"][1] == pytest.approx(1 / (1 + np.exp(-1)), rel=1e-6)
+    assert rows[1]["classes"] == ["no", "yes"]
+
+
+def test_serialized_examples_are_taken_in_both_forms(regression):
+    rows = {"instances": [serialized(1.0), serialized(2.5)]}
+    assert regression.post(f"{URL}:predict", rows).json() == {"predictions": [[1.0], [2.5]]}
+    named = {"instances": [{"inputs": serialized(1.0)}]}
+    assert regression.post(f"{URL}:predict", named).json() == {"predictions": [[1.0]]}
+    for given in ([serialized(2.5)], {"inputs": [serialized(2.5)]}):
+        assert regression.post(f"{URL}:predict", {"inputs": given}).json() == {"outputs": [[2.5]]}
+
+
+def test_the_signature_of_rows_takes_tensors_by_column_in_both_forms(regression):
+    body = {"signature_name": "serving_rows", "instances": [ROW, {"x": 2.0, "n": 1, "city": ""}]}
+    assert regression.post(f"{URL}:predict", body).json() == {"predictions": [[3.5], [3.0]]}
+    columns = {"x": [1.0, None], "n": [1, 2], "city": ["Oslo", "Rome"]}
+    body = {"signature_name": "serving_rows", "inputs": columns}
+    assert regression.post(f"{URL}:predict", body).json() == {"outputs": [[3.0], [2.0]]}
+
+
+def test_several_outputs_are_an_object(client):
+    body = {"signature_name": "predict", "inputs": {"x": [0.0]}}
+    outputs = client.post(f"{URL}:predict", body).json()["outputs"]
+    assert outputs["logits"] == [[0.0]]
+    assert outputs["all_classes"] == [["no", "yes"]]
+    assert outputs["probabilities"] == [[0.5, 0.5]]
+
+
+def test_a_model_of_raw_tensors_takes_its_inputs(push):
+    with served(push("raw", 2)) as client:
+        body = {"signature_name": "predict", "instances": [ROW]}
+        assert client.post(f"{URL}:predict", body).json() == {"predictions": [[3.5]]}
+        del body["instances"][0]["n"]
+        answer = client.post(f"{URL}:predict", body)
+        assert answer.status_code == 400
+        assert "column 'n': there is no value, and the model needs one" in answer.json()["error"]
+
+
+def test_status_and_metadata_have_the_documented_form(client):
+    assert client.get(URL).json() == {
+        "model_version_status": [
+            {
+                "version": "5",
+                "state": "AVAILABLE",
+                "status": {"error_code": "OK", "error_message": ""},
+            }
+        ]
+    }
+    assert client.get(f"{URL}/versions/5").json() == client.get(URL).json()
+    found = client.get(f"{URL}/metadata").json()
+    assert found["model_spec"] == {"name": "sums", "signature_name": "", "version": "5"}
+    signature = found["metadata"]["signature_def"]["signature_def"]["serving_rows"]
+    assert signature["method_name"] == "tensorflow/serving/predict"
+    tensor = signature["inputs"]["n"]
+    assert tensor["dtype"] == "DT_INT64"
+    assert tensor["tensor_shape"] == {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        (":predict", "{", 400, "The body is no JSON"),
+        (":predict", b"\xff", 400, "The body is no JSON"),
+        (":predict", "[" * 100_000, 400, "nested too deeply"),
+        (":predict", [], 400, "The body is no JSON object"),
+        (":predict", {}, 400, 'needs one of "instances" and "inputs"'),
+        (":predict", {"instances": []}, 400, "at least one"),
+        (":predict", {"instances": [{"x": "1"}]}, 400, "row 1, column 'x': '1' is not a number"),
+        (":predict", {"instances": [{"xx": 1}]}, 400, "None of the model's columns"),
+        (":predict", {"instances": [{"x": 1}, 7]}, 400, "An instance is an object"),
+        (":predict", {"instances": [7]}, 400, "takes string"),
+        (":predict", {"instances": [{"b64": "!"}]}, 400, "needs a text in base64"),
+        (":predict", {"instances": [{"b64": "AAAA"}]}, 400, "The model refuses the input"),
+        (":predict", {"signature_name": "no", "instances": [ROW]}, 400, "There are: serving_default"),
+        (":predict", {"inputs": {"x": [1], "n": [1, 2]}}, 400, "same number of rows"),
+        (":predict", {"inputs": {"x": []}}, 400, "There is no row"),
+        (":regress", {"examples": [ROW]}, 400, "is for 'classify', not for 'regress'"),
+        (":classify", {"examples": ROW}, 400, '"examples" is a list of objects'),
+        (":classify", {"examples": [ROW], "context": {"x": 1}}, 400, "'x' stands in the context"),
+        ("/versions/6:predict", {"instances": [ROW]}, 404, "Version 6 of 'sums' is not loaded"),
+        ("/labels/canary:predict", {"instances": [ROW]}, 404, "no label 'canary'. There are: latest"),
+        ("/versions/x:predict", {"instances": [ROW]}, 400, "Malformed request: POST /v1/"),
+        (":train", {"instances": [ROW]}, 400, "Malformed request"),
+        ("", {}, 405, "is for GET requests"),
+    ],
+)  # fmt: skip
+def test_an_error_has_its_status_and_one_message(client, path, body, status, message):
+    answer = client.post(f"{URL}{path}", body)
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
+    assert message in answer.json()["error"]
+
+
+def test_other_names_and_methods_are_refused(client):
+    assert client.get("/v1/models/other").status_code == 404
+    assert "There is 'sums'" in client.get("/v1/models/other").json()["error"]
+    assert client.get(f"{URL}:predict").status_code == 405
+    assert client.get("/elsewhere").json() == {"error": "There is no such page."}

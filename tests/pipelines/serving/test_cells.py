@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.serving.cells import CellError, cast, cells_of
+from pipelines.serving.saved_model import Column
+
+COLUMNS = {
+    "fare": Column("fare", "FLOAT"),
+    "seconds": Column("seconds", "INT"),
+    "company": Column("company", "BYTES"),
+}
+
+
+def test_cells_are_cast_to_the_types_of_the_columns():
+    rows = [
+        {"fare": 12, "seconds": 60.0, "company": "Čab"},
+        {"fare": np.float32(0.5), "seconds": np.int32(7), "company": b"\xff"},
+        {"fare": None, "company": None, "tips": "no column of the model"},
+        {"fare": float("nan"), "seconds": float("nan"), "company": np.str_("a")},
+    ]
+    cells, num_rows = cells_of(rows, COLUMNS)
+    assert num_rows == 4
+    assert cells == {
+        "fare": [12.0, 0.5, None, None],
+        "seconds": [60, 7, None, None],
+        "company": ["Čab".encode(), b"\xff", None, b"a"],
+    }
+    assert [type(cell) for cell in cells["seconds"][:2]] == [int, int]
+
+
+def test_several_values_of_a_cell_are_a_list():
+    assert cast([[1, 2.5], [], np.array([3])], COLUMNS["fare"]) == [[1.0, 2.5], None, [3.0]]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("fare", "12.5", "'12.5' is not a number. Give a number without quotes"),
+        ("fare", True, "True is not a number"),
+        ("fare", {"a": 1}, "is not a number"),
+        ("fare", [1, None], "is not a number"),
+        ("fare", 10**400, "is not a number"),
+        ("seconds", 12.5, "12.5 is not a whole number. .* round it"),
+        ("seconds", 2**63, "is not a whole number"),
+        ("seconds", float("inf"), "inf is not a whole number"),
+        ("seconds", False, "False is not a whole number"),
+        ("company", 7, "7 is not text. Give the text of the CSV, in quotes"),
+        ("company", True, "True is not text"),
+        ("company", "\ud800", "is not text"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_row_column_value_and_fix(column, value, message):
+    with pytest.raises(CellError, match=f"row 2, column '{column}': .*{message}") as raised:
+        cells_of([{column: None}, {column: value}], COLUMNS)
+    assert (raised.value.row, raised.value.column) == (1, column)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"fair": 1, "company": "a"}], "takes no column 'fair', and the rows have no 'fare'"),
+        ([{"tips": 1}], "None of the model's columns .* the model takes fare, seconds, company"),
+        ([{}], "None of the model's columns"),
+        ([{"fare": 1}, 7], "row 2 is no dict of columns. Received: 7"),
+        ("fare", "Rows are a list of dicts, .* Received: 'fare'"),
+        (7, "Rows are a list of dicts"),
+        ({"fare": [1], "seconds": [1, 2]}, "'fare' with 1, 'seconds' with 2"),
+        ({"fare": 7}, "column 'fare': a list or an array is expected"),
+        ({"fare": "seven"}, "column 'fare': a list or an array is expected"),
+        ([{7: 1}], "The name of a column is text. Received: 7"),
+    ],
+)
+def test_what_are_no_rows_of_the_model_is_refused(rows, message):
+    with pytest.raises(BadInputError, match=message):
+        cells_of(rows, COLUMNS)
+
+
+def test_a_similar_name_is_another_column_if_the_model_s_is_there():
+    assert cells_of([{"fare": 1, "fares": "x"}], COLUMNS)[0] == {"fare": [1.0]}

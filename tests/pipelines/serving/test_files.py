@@ -1,0 +1,154 @@
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import csv, parquet
+
+import pipelines
+from pipelines.errors import BadInputError
+from pipelines.serving.files import Reading, predict_files
+
+
+@pytest.fixture
+def regressor(push):
+    return pipelines.load(push("regressor", 1))
+
+
+DETECTED = Reading()
+
+
+def predict(model, data, output, reading=DETECTED):
+    """Predicts, and returns the number of rows and what was said."""
+    said = []
+    return predict_files(model, str(data), output, reading, said.append), said
+
+
+def write(tmp_path, text, name="new.csv", encoding="utf-8"):
+    file = tmp_path / name
+    file.write_text(text, encoding=encoding)
+    return file
+
+
+def test_columns_of_the_input_are_kept_and_predictions_appended(regressor, tmp_path):
+    data = write(
+        tmp_path,
+        'id,x,city,n,note\n007,1.50,Oslo,2,"a, b"\n008, 2 ,,NA,\n\n009,,"Os""lo",3.0,c\n',
+    )
+    count, said = predict(regressor, data, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == (
+        "id,x,city,n,note,value\n"
+        '007,1.50,Oslo,2,"a, b",4.5\n'
+        "008, 2 ,,NA,,2\n"
+        '009,,"Os""lo",3.0,c,3\n'
+    )
+    assert (count, said) == (3, [])
+
+
+def test_a_parquet_file_has_typed_columns(regressor, tmp_path):
+    data = write(tmp_path, "id,x,n,city\n007,1.5,2,Oslo\n008,,,\n")
+    predict(regressor, data, tmp_path / "out.parquet")
+    table = parquet.read_table(tmp_path / "out.parquet")
+    assert table.to_pydict() == {
+        "id": ["007", "008"],
+        "x": [1.5, None],
+        "n": [2, None],
+        "city": ["Oslo", ""],
+        "value": [4.5, 0.0],
+    }
+    assert table.schema.field("n").type == pyarrow.int64()
+
+
+def test_the_predictions_are_those_of_python(push, tmp_path):
+    model = pipelines.load(push("classifier", 1))
+    numbers = np.random.default_rng(1).normal(size=5_000).astype(np.float32)
+    write(tmp_path, "x\n" + "".join(f"{number}\n" for number in numbers))
+    predict(model, tmp_path / "new.csv", tmp_path / "out.csv")
+    table = csv.read_csv(tmp_path / "out.csv")
+    expected = model.predict({"x": numbers})
+    assert table["class"].to_pylist() == expected["class"].tolist()
+    found = table["probability_yes"].to_numpy().astype(np.float32)
+    np.testing.assert_array_equal(found, expected["probability_yes"])
+
+
+def test_many_blocks_of_many_files_are_written_in_order(regressor, tmp_path, monkeypatch):
+    from pipelines.data import profile
+
+    monkeypatch.setattr(profile, "_BLOCK_BYTES", 1_000)
+    (tmp_path / "in").mkdir()
+    for part in range(2):
+        rows = "".join(f"{number},a\n" for number in range(part * 900, part * 900 + 900))
+        write(tmp_path / "in", f"n,city\n{rows}", f"{part}.csv")
+    count, _ = predict(regressor, tmp_path / "in", tmp_path / "out.csv")
+    table = csv.read_csv(tmp_path / "out.csv")
+    assert count == 1_800
+    assert table["n"].to_pylist() == table["value"].to_pylist() == list(range(1_800))
+
+
+def test_delimiter_and_encoding_are_detected_or_given(regressor, tmp_path):
+    data = write(tmp_path, "x;city\n1;Zürich\n2;Oslo\n", encoding="cp1252")
+    predict(regressor, data, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "x,city,value\n1,Zürich,1\n2,Oslo,3\n"
+    write(tmp_path, "x!city\n1!Oslo\n")
+    predict(regressor, data, tmp_path / "out.csv", Reading(delimiter="!"))
+    assert (tmp_path / "out.csv").read_text() == "x,city,value\n1,Oslo,2\n"
+
+
+def test_a_column_of_the_input_keeps_its_name(push, tmp_path):
+    model = pipelines.load(push("classifier", 1))
+    data = write(tmp_path, "x,class\n1,no\n")
+    _, said = predict(model, data, tmp_path / "out.csv")
+    header = (tmp_path / "out.csv").read_text().splitlines()[0]
+    assert header == "x,class,predicted_class,probability,probability_no,probability_yes"
+    assert "! the input has a column 'class': the prediction is 'predicted_class'" in said
+
+
+def test_a_column_that_is_not_there_is_said_to_be_missing(regressor, tmp_path):
+    data = write(tmp_path, "x,n\n1,2\n")
+    _, said = predict(regressor, data, tmp_path / "out.csv")
+    assert said == [f"! {data} has no column 'city': it counts as missing in every row"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,n\n1,2\nabc,3\n", "new.csv, line 3, column 'x': 'abc' is not a number, .* Mend it"),
+        ('x,city\n1,"two\nlines"\nabc,a\n', "new.csv, line 4, column 'x': 'abc' is not"),
+        ("x,n\n1,2.5\n", "line 2, column 'n': 2.5 is not a whole number"),
+        ("x,n\n1\n", "line 2 .* 1 field where the header has 2"),
+        ("x,x\n1,2\n", "line 1: the column name 'x' appears 2 times"),
+        ("a,b\n1,2\n", "None of the model's columns .* has a, b; the model takes city, n, x"),
+        ("x,citty\n1,2\n", "takes no column 'citty', and .*new.csv has no 'city'"),
+        ("x,n\n", "there is a header .* but no row below it"),
+        ("", "new.csv is empty"),
+    ],
+)
+def test_bad_input_is_named_by_file_line_and_column(regressor, tmp_path, text, message):
+    data = write(tmp_path, text)
+    with pytest.raises(BadInputError, match=message):
+        predict(regressor, data, tmp_path / "out.csv")
+    assert [file.name for file in tmp_path.glob("*") if file.is_file()] == ["new.csv"]
+
+
+def test_a_bad_cell_of_a_later_block_is_found(regressor, tmp_path, monkeypatch):
+    from pipelines.data import profile
+
+    monkeypatch.setattr(profile, "_BLOCK_BYTES", 1_000)
+    write(tmp_path, "x,n\n" + "1,2\n" * 700 + "1,oops\n" + "1,2\n" * 700)
+    with pytest.raises(BadInputError, match=r"new.csv, line 702, column 'n': 'oops' is not"):
+        predict(regressor, tmp_path / "new.csv", tmp_path / "out.csv")
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(regressor, tmp_path):
+    data = write(tmp_path, "x\n1\n")
+    with pytest.raises(BadInputError, match=r"no folder .*absent for out.csv"):
+        predict(regressor, data, tmp_path / "absent" / "out.csv")
+    with pytest.raises(BadInputError, match="is a folder"):
+        predict(regressor, data, tmp_path)
+
+
+def test_a_former_output_stays_until_the_new_one_is_complete(regressor, tmp_path):
+    output = write(tmp_path, "former", "out.csv")
+    with pytest.raises(BadInputError):
+        predict(regressor, write(tmp_path, "x\nabc\n"), output)
+    assert output.read_text() == "former"
+    predict(regressor, write(tmp_path, "x\n1\n"), output)
+    assert output.read_text() == "x,value\n1,1\n"
