@@ -56,9 +56,9 @@ def _find(path: str) -> list[Path]:
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
     if not matches and place.is_symlink():
         raise BadInputError(
-            f"{path} is a symbolic link that leads nowhere, or back to itself. Check data.path."
+            f"{path} is a symbolic link that leads nowhere, or back to itself. Check data.path (--data)."
         )
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
-        raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path.")
+        raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")
     return [match.resolve() for match in matches]
