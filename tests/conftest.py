@@ -33,6 +33,9 @@ WITHOUT_WARNINGS = ("contract", "estimator_core", "guides", "integration", "orac
 # tf_keras 2.16 draws its seeds in a way that Python has deprecated.
 _SEEDS = "ignore:non-integer arguments to randrange:DeprecationWarning"
 
+# AutoGraph's syntax trees, since Python 3.13.
+_AUTOGRAPH = "ignore:.*___pyct_anno:DeprecationWarning"
+
 # Warnings of libraries, by the folder whose tests bring them about.
 OF_LIBRARIES = {
     "estimator_core/keras_in_graph": (_SEEDS,),
@@ -59,7 +62,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in LONGEST_FIRST)
     for item in items:
         if any(item.path.is_relative_to(here / folder) for folder in WITHOUT_WARNINGS):
-            filters = ["error"]
+            filters = ["error", _AUTOGRAPH]
             for folder, ignored in OF_LIBRARIES.items():
                 if item.path.is_relative_to(here / folder):
                     filters += ignored

@@ -128,7 +128,7 @@ def check_root(root: Root) -> None:
       BadInputError: The folder is not writable, or TFX would misread its name.
     """
     place = root.path
-    while not place.exists():
+    while not os.path.lexists(place):  # resolved: what is left of a link is a circle of links
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")

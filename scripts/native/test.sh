@@ -50,6 +50,7 @@ fi
 exec unshare --mount sh -eu -c '
   root=$1 command=$2
   mount -t proc proc "$root/proc"
+  mount --rbind /sys "$root/sys"
   mount --rbind /dev "$root/dev"
   if cache=$(readlink -e "$HOME/.cache/uv"); then mount --bind "$cache" "$root/root/.cache/uv"; fi
   exec env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \

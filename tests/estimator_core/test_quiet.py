@@ -9,6 +9,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys, tempfile, warnings
 warnings.simplefilter("always")
+warnings.filterwarnings("ignore", ".*___pyct_anno", DeprecationWarning)  # of AutoGraph, since Python 3.13
 import keras, numpy as np, tensorflow as tf
 import estimator_core as est
 

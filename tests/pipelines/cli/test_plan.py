@@ -57,7 +57,7 @@ def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
         (["evaluator.label=z"], "has no such label"),
         (['example_validator.moving=["z"]'], "no column 'z'"),
         (["schema.path=none.pbtxt"], "none.pbtxt cannot be read"),
-        (['schema.path="a\\u0000b"'], "null byte"),
+        (['schema.path="a\\u0000b"'], "cannot be read"),
         (['beam.args=["--nonsense=1"]'], "Beam has no option"),
         (["split.by=column", "split.column=y"], "split.column = 'y': it is the label"),
         (["split.by=time", "split.column=y"], "split.column = 'y': it is the label"),
