@@ -128,7 +128,7 @@ def check_root(root: Root) -> None:
       BadInputError: The folder is not writable, or TFX would misread its name.
     """
     place = root.path
-    while not os.path.lexists(place):  # resolved: what is left of a link is a circle of links
+    while not _exists(place):
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
@@ -138,6 +138,15 @@ def check_root(root: Root) -> None:
             f"--root {root}: TFX would take {marks[0]!r} for a file pattern. Give a --root "
             f"without any of {PATTERN_MARKS}"
         )
+
+
+def _exists(path: Path) -> bool:
+    """Returns whether there is a file, a folder or a link at a path."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
