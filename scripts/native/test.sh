@@ -19,7 +19,7 @@ cannot() {
   exit 77
 }
 
-unshare --mount true 2>/dev/null || cannot "needs root, and the right to mount"
+unshare --mount mount -t proc proc /mnt 2>/dev/null || cannot "needs root, and the right to mount"
 command -v debootstrap >/dev/null 2>&1 ||
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap; } >/dev/null 2>&1 ||
   cannot "needs debootstrap, which apt-get cannot install here"
@@ -39,12 +39,10 @@ fi
 mkdir -p "$root/run/secrets" "$root/root/.cache/uv"
 "$here/../image/index_settings.sh" "$root/run/secrets"
 
-if [ -d "$root/src/.git" ]; then
-  git -C "$root/src" fetch --quiet "$checkout" HEAD
-  git -C "$root/src" reset --quiet --hard FETCH_HEAD
-else
-  git clone --quiet "$checkout" "$root/src"
-fi
+# The checkout may be another user's.
+[ -d "$root/src/.git" ] || git init --quiet "$root/src"
+git -C "$root/src" -c safe.directory='*' fetch --quiet "$checkout" HEAD || cannot "cannot read the commits of $checkout"
+git -C "$root/src" reset --quiet --hard FETCH_HEAD
 
 # The mounts are of this process alone and end with it.
 exec unshare --mount sh -eu -c '
