@@ -38,7 +38,7 @@ _BLOCK_BYTES = 4 << 20
 
 
 class _UndecidedError(Exception):
-    """pyarrow might read what comes next in another way than the csv module."""
+    """pyarrow might read the next rows in another way than the csv module."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class CsvFile:
         yield from self._read_by_row(columns, num_rows)
 
     def _parsed(self, columns: Sequence[int] | None) -> Iterator[Any]:
-        """Yields what pyarrow reads; raises _UndecidedError, or an error of pyarrow's, where it does not."""
+        """Yields the blocks that pyarrow reads; raises _UndecidedError, or an error of pyarrow's, where it does not."""
         header = _first_line(self.path)
         if _names(header) != self.names:
             raise SettingError(describe_change(self.path))
@@ -152,7 +152,7 @@ class CsvFile:
 
     def _check(self, content: HashedReader) -> None:
         while content.read(_BLOCK_BYTES):
-            pass  # what may follow a compressed text
+            pass  # padding may follow a compressed text
         if content.sha256 != self.sha256:
             raise SettingError(describe_change(self.path))
 

@@ -79,7 +79,7 @@ def _place(name: str) -> list[int]:
 
 
 def _feature(kind: bytes, size: int | None) -> bytes:
-    """Returns what precedes the value in a Feature.
+    """Returns the bytes before the value in a Feature.
 
     Args:
       kind: Tag of the list of values; empty if the feature has none.
@@ -94,7 +94,7 @@ def _feature(kind: bytes, size: int | None) -> bytes:
 
 
 def _entry(key: bytes, kind: bytes, size: int | None) -> bytes:
-    """Returns what precedes the value in an entry of Features."""
+    """Returns the bytes before the value in an entry of Features."""
     feature = _feature(kind, size)
     feature = _SECOND + _varint(len(feature) + (size or 0)) + feature
     entry = _FIRST + _varint(len(key)) + key + feature

@@ -1,1 +1,1 @@
-"""Asks the model that would be pushed, and compares its answers with what the Evaluator judged."""
+"""Asks the model that would be pushed, and compares its answers with those that the Evaluator judged."""

@@ -2,7 +2,7 @@
 
     python -I clean_process.py REQUEST ANSWERS
 
-REQUEST holds the pickled arguments of `ask_model`, and ANSWERS gets what it returns. The ServingCheck calls
+REQUEST holds the pickled arguments of `ask_model`, and ANSWERS gets its result. The ServingCheck calls
 `ask_signature` in its own process as well, for models without an evaluation model.
 """
 
@@ -30,7 +30,7 @@ _MARKS: dict[Any, Any] = {tf.float32: np.nan, tf.int64: np.iinfo(np.int64).min, 
 def ask_model(
     path: str, rows: dict[str, Any], rows_with_label: list[bytes], num_calls: int
 ) -> dict[str, Any]:
-    """Returns the answers of every signature of a model, and what loading it has cost.
+    """Returns the answers of every signature of a model, and the cost of loading it.
 
     Args:
         path: Directory of the SavedModel.
@@ -63,7 +63,7 @@ def ask_model(
 def ask_signature(
     name: str, signature: Any, rows: dict[str, Any], num_calls: int = 0
 ) -> dict[str, Any]:
-    """Returns what a signature answers to raw rows.
+    """Returns the answer of a signature to raw rows.
 
     Args:
         name: Name of the signature.

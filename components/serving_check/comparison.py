@@ -1,4 +1,4 @@
-"""Compares what a model answers with what was judged, row by row."""
+"""Compares the answers of a model with those that were judged, row by row."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -144,7 +144,7 @@ def _compare(
 def excess(
     served: npt.NDArray[np.float64], judged: npt.NDArray[np.float64], tolerance: float
 ) -> npt.NDArray[np.float64]:
-    """Returns the difference of each row as a multiple of what the tolerance allows: `[n]`.
+    """Returns the difference of each row as a multiple of the tolerance: `[n]`.
 
     Args:
         served: Values, `[n, k]`.

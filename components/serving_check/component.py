@@ -29,7 +29,7 @@ class ServingCheckSpec(ComponentSpec):
 
 
 class ServingCheck(base_component.BaseComponent):
-    """Blesses a model if its SavedModel for serving answers what the Evaluator judged.
+    """Blesses a model if its SavedModel for serving gives the answers that the Evaluator judged.
 
     It loads the SavedModel in a process that imports TensorFlow and NumPy alone, sends raw rows without
     the label through every signature, all at once and one by one, and compares. The other side of the
@@ -40,7 +40,7 @@ class ServingCheck(base_component.BaseComponent):
 
     Outputs:
         blessing: `InfraBlessing`, with the custom properties `blessed` (1 or 0) and `blessing_message`.
-            `load_serving_check` reads what was compared and measured. Our Pusher copies
+            `load_serving_check` reads the comparisons and measurements. Our Pusher copies
             `assets.extra/tf_serving_warmup_requests` from it into the version.
 
     Example:

@@ -115,7 +115,7 @@ def check(
     """Asks the serving model of a `Model` artifact, and compares.
 
     Returns:
-        What was found, and some requests by signature.
+        The result, and some requests by signature.
 
     Raises:
         LimitExceededError: A measurement is above its limit.
@@ -137,7 +137,7 @@ def check(
 
 
 def _ask(path: str, rows: Rows, judge: Callable[[], Judged]) -> tuple[dict[str, Any], Judged]:
-    """Returns the answers of a model from a clean process, and what `judge` returns meanwhile."""
+    """Returns the answers of a model from a clean process, and the result of `judge`, which runs meanwhile."""
     sent = {"examples": rows.examples, "columns": rows.columns}
     fields = {"path": path, "rows": sent, "rows_with_label": rows.with_label}
     environment = {

@@ -54,7 +54,7 @@ def example_row(context: Context) -> dict[str, Any]:
 
 
 def _check(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Returns what the ServingCheck compared and measured; None if it did not ask the model."""
+    """Returns the comparisons and measurements of the ServingCheck; None if it did not ask the model."""
     if not found or not found["rows"]:
         return None
     rows = []

@@ -199,7 +199,7 @@ class _Server:
         """Returns the answer to a request for predictions."""
         body = await self._body(request)
         model = self._versions.find(name, version, label).model
-        # A thread for what would keep all others waiting.
+        # A large body in a thread: it would keep all others waiting.
         call = _in_thread if len(body) > _LARGE_BYTES else _at_once
         prepared = await call(lambda: prepare(model, _parsed(body)))
         outputs = await self._batcher.run(

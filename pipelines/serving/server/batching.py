@@ -163,7 +163,7 @@ class Batcher:
 
 
 def _kind(model: Model, signature: Signature, inputs: Tensors) -> tuple[Any, ...] | None:
-    """Returns what requests of one batch have in common; None for one that shares none."""
+    """Returns the key that requests of one batch share; None for a request that shares none."""
     tensors = [*signature.inputs.values(), *signature.outputs.values()]
     if not all(tensor.shape and tensor.shape[0] is None for tensor in tensors):
         return None
