@@ -137,7 +137,7 @@ def check(
 
 
 def _ask(path: str, rows: Rows, judge: Callable[[], Judged]) -> tuple[dict[str, Any], Judged]:
-    """Returns the answers of a model from a clean process, and the result of `judge`, which runs meanwhile."""
+    """Returns the answers of a model from a clean process, and the result of `judge`, run meanwhile."""
     sent = {"examples": rows.examples, "columns": rows.columns}
     fields = {"path": path, "rows": sent, "rows_with_label": rows.with_label}
     environment = {
