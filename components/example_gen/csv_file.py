@@ -76,7 +76,7 @@ class CsvFile:
         yield from self._read_by_row(columns, num_rows)
 
     def _parsed(self, columns: Sequence[int] | None) -> Iterator[Any]:
-        """Yields the blocks that pyarrow reads; raises _UndecidedError, or an error of pyarrow's, elsewhere."""
+        """Yields the blocks that pyarrow reads; raises _UndecidedError, or pyarrow's own error, elsewhere."""
         header = _first_line(self.path)
         if _names(header) != self.names:
             raise SettingError(describe_change(self.path))
