@@ -111,8 +111,9 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
             components.load_component_from_file(str(file))(train_steps=400)
         moved = [(way, "/".join(key.split("/")[1:])) for way, key, _ in store.transfers]
 
-    assert sorted(argv[3] for _, argv, _ in launcher.launched) == sorted(STEPS)
-    assert [argv[3] for _, argv, _ in launcher.launched][-1] == "End"
+    steps = [_option(argv, "pipelines.kubeflow.step") for _, argv, _ in launcher.launched]
+    assert sorted(steps) == sorted(STEPS)
+    assert steps[-1] == "End"
     assert {code for _, _, code in launcher.launched} == {0}
     assert {transfer: moved.count(transfer) for transfer in TRANSFERS} == TRANSFERS
     (record,) = Root(volume / "taxi").records.read_all()
