@@ -144,6 +144,7 @@ def test_a_cached_step_depends_on_its_plan_and_its_inputs_alone(specification, t
     cached = {name for name, task in tasks.items() if task["cachingOptions"].get("enableCache")}
     assert cached == {
         "csv-example-gen", "statistics-gen", "schema-gen", "example-validator", "transform", "trainer",
+        "serving-check",
     }  # fmt: skip
     for name in cached:
         given = tasks[name]["inputs"]["parameters"]
