@@ -27,7 +27,7 @@ if [ ! -e "$root/.complete" ]; then
   echo "test-native: making a Debian 13 in $root" >&2
   mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
   rm -rf "$root"
-  debootstrap --variant=minbase --include=ca-certificates,git,make,python3,python3-pip,python3-venv,libgomp1,procps \
+  debootstrap --variant=minbase --include=ca-certificates,git,make,python3,python3-dev,python3-pip,python3-venv,libgomp1,procps \
     trixie "$root" ${mirror:+"$mirror"} >"$folder/debootstrap.log" 2>&1 || {
     tail -n 20 "$folder/debootstrap.log" >&2
     cannot "debootstrap failed"
