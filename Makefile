@@ -131,7 +131,8 @@ $(STAMP): uv.lock pyproject.toml | $(filter .uv/bin/uv,$(UV))
 	PYENV_VERSION=$$(pyenv latest "$$python" 2>/dev/null) \
 	$(UV) sync --quiet --frozen --python "$$python" --extra boosted-trees --extra pipelines --extra tpu-check || { \
 	  echo "setup: uv could not build .venv; its reason stands above. It needs a package index" >&2; \
-	  echo "and Python $$python, which it finds on this machine or downloads." >&2; \
+	  echo "and Python $$python, which it finds on this machine or downloads; if that is the system's own, also" >&2; \
+	  echo "its headers (Debian, Ubuntu: apt-get install python3-dev)." >&2; \
 	  exit 1; }
 	@touch $@
 
