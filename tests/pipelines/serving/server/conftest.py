@@ -45,7 +45,7 @@ def served(root, settings=None, num_versions=1, name="sums", **changes):
     versions.refresh()
     app = make_app(versions, metrics, settings or ServerSettings(poll_secs=0.05))
     with _listening(ServerAddress(port=0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
         thread.start()
         client = Client(listener.getsockname()[1], versions, metrics)
