@@ -46,7 +46,9 @@ def served(root, settings=None, num_versions=1, name="sums", **changes):
     app = make_app(versions, metrics, settings or ServerSettings(poll_secs=0.05))
     with _listening(ServerAddress(port=0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+        thread = threading.Thread(
+            target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True
+        )
         thread.start()
         client = Client(listener.getsockname()[1], versions, metrics)
         try:
@@ -54,7 +56,8 @@ def served(root, settings=None, num_versions=1, name="sums", **changes):
         finally:
             client.close()
             server.should_exit = True
-            thread.join()
+            thread.join(30)
+            assert not thread.is_alive()
 
 
 @pytest.fixture(scope="session")
