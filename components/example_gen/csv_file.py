@@ -23,6 +23,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from components.errors import SettingError
 from components.example_gen.files import describe_change
+from components.example_gen.line_ends import WholeLineEnds
 from components.hashed_reader import HashedReader
 
 _LOGGER = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class CsvFile:
         positions = [str(place) for place in range(len(self.names))]
         with _opened(self.path) as (content, text):
             blocks = pyarrow.csv.open_csv(
-                _WholeLineEnds(text),
+                WholeLineEnds(text),
                 pyarrow.csv.ReadOptions(
                     column_names=positions, skip_rows=1, block_size=_BLOCK_BYTES
                 ),
@@ -155,29 +156,6 @@ class CsvFile:
             pass  # padding may follow a compressed text
         if content.sha256 != self.sha256:
             raise SettingError(describe_change(self.path))
-
-
-class _WholeLineEnds:
-    """Stream that pyarrow reads, of which no piece ends between a carriage return and a line feed.
-
-    pyarrow drops a line feed at the beginning of a piece after such an end, even within quotes.
-    """
-
-    closed = False
-
-    def __init__(self, stream: io.BufferedReader) -> None:
-        self._stream = stream
-        self._held = b""
-
-    def read(self, size: int) -> bytes:
-        """Returns the next bytes; none at the end."""
-        content = self._held + self._stream.read(size - len(self._held))
-        is_open = len(content) > 1 and content.endswith(b"\r")
-        self._held = content[-1:] if is_open else b""
-        return content[:-1] if is_open else content
-
-    def close(self) -> None:
-        """Leaves the stream to its owner."""
 
 
 def csv_bytes(path: str, num_bytes: int) -> int:

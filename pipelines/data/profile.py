@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from components.example_gen.line_ends import WholeLineEnds
 from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.data.dialect import COMMAS, Dialect
@@ -280,24 +281,27 @@ def read_batches(
 
     names = [str(index) for index in range(len(header))]
     try:
-        reader = csv.open_csv(
-            file,
-            read_options=csv.ReadOptions(
-                block_size=_BLOCK_BYTES, column_names=names, skip_rows=0, use_threads=False
-            ),
-            parse_options=csv.ParseOptions(
-                delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
-            ),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pyarrow.string()),
-                strings_can_be_null=False,
-                include_columns=None if positions is None else [names[item] for item in positions],
-            ),
-        )
-        is_header = True
-        for batch in reader:
-            yield batch.slice(1) if is_header else batch
-            is_header = False
+        with file.open("rb") as stream:
+            reader = csv.open_csv(
+                WholeLineEnds(stream),
+                read_options=csv.ReadOptions(
+                    block_size=_BLOCK_BYTES, column_names=names, skip_rows=0, use_threads=False
+                ),
+                parse_options=csv.ParseOptions(
+                    delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pyarrow.string()),
+                    strings_can_be_null=False,
+                    include_columns=None
+                    if positions is None
+                    else [names[item] for item in positions],
+                ),
+            )
+            is_header = True
+            for batch in reader:
+                yield batch.slice(1) if is_header else batch
+                is_header = False
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
         raise BadInputError(faults.describe_fault(file, header, str(error), dialect)) from error
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from components.example_gen.cells import ColumnType as CellType
+from components.example_gen.cells import convert, infer_type
 from pipelines.data import faults
 from pipelines.data.byte_checks import readable
 from pipelines.data.cells import list_rows
@@ -163,28 +165,28 @@ def _texts(cells: Any) -> list[Any]:
 
 
 def _numbers(cells: Any, column: Column) -> list[Any]:
+    """Returns numbers, by CsvExampleGen's rule of which cells are numbers."""
     import pyarrow
     import pyarrow.compute as pc
 
     trimmed = pc.utf8_trim_whitespace(cells)
     missing = pc.is_in(trimmed, value_set=pyarrow.array(MISSING_TOKENS))
-    known = pc.if_else(missing, None, trimmed)
-    for target in (pyarrow.int64(), pyarrow.float64())[column.type == "FLOAT" :]:
+    texts = pc.if_else(missing, "", trimmed)
+    found = infer_type(texts)
+    if found is not CellType.TEXT and (found is not CellType.FLOAT or column.type == "FLOAT"):
+        return cast(convert(texts, found).to_pylist(), column)
+    numbers = []
+    for row, cell in enumerate(texts.to_pylist()):
         try:
-            return cast(known.cast(target).to_pylist(), column)
-        except pyarrow.ArrowInvalid:
-            continue
-    for row, cell in enumerate(known.to_pylist()):
-        try:
-            _ = None if cell is None else pyarrow.array([cell]).cast(pyarrow.float64())
-        except pyarrow.ArrowInvalid:
+            numbers.append(float(cell) if cell else None)
+        except ValueError:
             raise CellError(
                 row,
                 column.name,
                 f"{cell!r} is not a number, and the column had numbers in training. Mend it, or leave the "
                 "cell empty.",
             ) from None
-    raise AssertionError("each cell is a number, and not all of them are")
+    return cast(numbers, column)
 
 
 def _located(error: CellError, file: Path, rows_before: int, dialect: Dialect) -> BadInputError:

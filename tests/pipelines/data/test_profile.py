@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.data.profile import MAX_DISTINCT, profile_csv
+from pipelines.data.profile import MAX_DISTINCT, profile_csv, read_batches
 from pipelines.errors import BadInputError
 
 
@@ -47,6 +47,16 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path):
     assert result.num_rows == 2
     assert set(result.columns["a"].distinct_values) == {"x, y", 'say "hi"\nthere'}
     assert result.columns["b"].type == "integer"
+
+
+def test_a_line_break_in_quotes_is_whole_where_two_blocks_meet(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.data.profile._BLOCK_BYTES", 64)
+    file = tmp_path / "data.csv"
+    cells = [f"{'x' * size}\r\ny" for size in range(50)]
+    file.write_bytes(b"a\r\n" + b"".join(f'"{cell}"\r\n'.encode() for cell in cells))
+    batches = list(read_batches(file, ["a"]))
+    assert len(batches) > 1
+    assert [cell for batch in batches for cell in batch[0].to_pylist()] == cells
 
 
 def test_windows_line_ends_byte_order_mark_and_blank_lines(tmp_path):

@@ -112,6 +112,7 @@ def test_a_column_that_is_not_there_is_said_to_be_missing(regressor, tmp_path):
     [
         ("x,n\n1,2\nabc,3\n", "new.csv, line 3, column 'x': 'abc' is not a number, .* Mend it"),
         ('x,city\n1,"two\nlines"\nabc,a\n', "new.csv, line 4, column 'x': 'abc' is not"),
+        ("x,n\n0x1A,2\n", "line 2, column 'x': '0x1A' is not a number"),
         ("x,n\n1,2.5\n", "line 2, column 'n': 2.5 is not a whole number"),
         ("x,n\n1\n", "line 2 .* 1 field where the header has 2"),
         ("x,x\n1,2\n", "line 1: the column name 'x' appears 2 times"),
