@@ -45,9 +45,6 @@ _VERBS = {
 _LARGE_BYTES = 64 << 10
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 
-Answer = tuple[str, Any]
-"""Kind of the request for the metrics, and the JSON value of the answer."""
-
 
 @dataclass(frozen=True)
 class ServerSettings:
@@ -124,16 +121,20 @@ class _Server:
                 _LOGGER.exception("the versions cannot be listed")
 
     def answered(
-        self, handle: Callable[[Request], Awaitable[Answer]]
+        self, handle: Callable[[Request], Awaitable[Any]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Returns an endpoint that answers errors, too, and counts requests."""
+        """Returns an endpoint that answers errors, too, and counts requests by their kind.
+
+        Args:
+          handle: Returns a JSON value or a response, and sets the request's `state.kind`.
+        """
 
         async def endpoint(request: Request) -> Response:
             start = time.perf_counter()
-            kind = "other"
+            request.state.kind = "other"
             try:
                 self._check_token(request)
-                kind, answer = await handle(request)
+                answer = await handle(request)
                 response = answer if isinstance(answer, Response) else _json(answer)
             except RequestError as error:
                 response = _json({"error": error.message}, error.status, error.headers)
@@ -142,51 +143,58 @@ class _Server:
             except Exception:
                 _LOGGER.exception("%s %s failed", request.method, request.url.path)
                 response = _json({"error": "The server has failed; its log says why."}, 500)
-            self._metrics.add_request(kind, response.status_code, time.perf_counter() - start)
+            self._metrics.add_request(
+                request.state.kind, response.status_code, time.perf_counter() - start
+            )
             return response
 
         return endpoint
 
-    async def v1(self, request: Request) -> Answer:
+    async def v1(self, request: Request) -> Any:
         """Answers TensorFlow Serving's REST API."""
         path = request.scope["path"]
         found = _V1.fullmatch(path)
         if found is None:
             raise RequestError(400, f"Malformed request: {request.method} {path}")
         name, version, label, verb = found["name"], found["version"], found["label"], found["verb"]
+        request.state.kind = verb[1:] if verb else "status"
         self._check_method(request, "POST" if verb in _VERBS else "GET")
         if verb is None:
-            return "status", tf_serving.status(self._versions, name, version, label)
+            return tf_serving.status(self._versions, name, version, label)
         if verb == "/metadata":
-            return "metadata", tf_serving.metadata(self._versions, name, version, label)
-        return verb[1:], await self._predicted(request, _VERBS[verb], name, version, label)
+            return tf_serving.metadata(self._versions, name, version, label)
+        return await self._predicted(request, _VERBS[verb], name, version, label)
 
-    async def v2(self, request: Request) -> Answer:
+    async def v2(self, request: Request) -> Any:
         """Answers the Open Inference Protocol."""
         path = request.scope["path"].rstrip("/")
         if path == "/v2/health/live":
+            request.state.kind = "health"
             self._check_method(request, "GET")
-            return "health", {"live": True}
+            return {"live": True}
         if path == "/v2/health/ready":
+            request.state.kind = "health"
             self._check_method(request, "GET")
             if not self._versions.versions():
                 raise RequestError(503, "No version is loaded.")
-            return "health", {"ready": True}
+            return {"ready": True}
         if path == "/v2":
+            request.state.kind = "metadata"
             self._check_method(request, "GET")
-            return "metadata", open_inference.server_metadata()
+            return open_inference.server_metadata()
         found = _V2.fullmatch(path)
         if found is None:
             raise RequestError(404, f"There is no such page: {path}")
         name, version, verb = found["name"], found["version"], found["verb"]
+        request.state.kind = {"/infer": "infer", "/ready": "health"}.get(verb, "metadata")
         self._check_method(request, "POST" if verb == "/infer" else "GET")
         if verb == "/infer":
             prepare = functools.partial(open_inference.infer, name=name)
-            return "infer", await self._predicted(request, prepare, name, version)
+            return await self._predicted(request, prepare, name, version)
         if verb == "/ready":
             self._versions.find(name, version)
-            return "health", {"name": name, "ready": True}
-        return "metadata", open_inference.model_metadata(self._versions, name, version)
+            return {"name": name, "ready": True}
+        return open_inference.model_metadata(self._versions, name, version)
 
     async def _predicted(
         self,
@@ -207,15 +215,17 @@ class _Server:
         )
         return await call(lambda: _json(prepared.answer(outputs)))
 
-    async def metrics_page(self, request: Request) -> Answer:
+    async def metrics_page(self, request: Request) -> Response:
         """Returns the figures for Prometheus."""
-        return "metrics", Response(self._metrics.text(), media_type=CONTENT_TYPE)
+        request.state.kind = "metrics"
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE)
 
-    async def openapi(self, request: Request) -> Answer:
+    async def openapi(self, request: Request) -> Any:
         """Returns the description of the interface."""
+        request.state.kind = "openapi"
         model = self._versions.find(self._versions.name).model
         has_token = self._settings.token is not None
-        return "openapi", openapi_document(self._versions.name, model, has_token)
+        return openapi_document(self._versions.name, model, has_token)
 
     def _check_token(self, request: Request) -> None:
         token = self._settings.token

@@ -64,7 +64,7 @@ def test_figures_count_requests_and_batches(push):
         lines = client.get("/metrics").text.splitlines()
     prefix = "estimator_pipelines_serving"
     assert f'{prefix}_requests_total{{kind="predict",status="200"}} 3.0' in lines
-    assert f'{prefix}_requests_total{{kind="other",status="400"}} 1.0' in lines
+    assert f'{prefix}_requests_total{{kind="predict",status="400"}} 1.0' in lines
     assert f"{prefix}_batch_rows_sum 15.0" in lines
     assert f"{prefix}_version 5.0" in lines
 
