@@ -17,8 +17,9 @@ def _model_fn(make_optimizer, use_returned_op):
             loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
         gradients = tape.gradient(loss, layer.trainable_variables)
         update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-        count = tf1.train.get_global_step().assign_add(1)
-        train_op = tf.group(update, count) if use_returned_op else count
+        # A learning rate may read the global step, so it is counted after the update.
+        with tf.control_dependencies([update] if use_returned_op else []):
+            train_op = tf1.train.get_global_step().assign_add(1)
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     return model_fn

@@ -60,7 +60,8 @@ def served(root, settings=None, num_versions=1, name="sums", **changes):
             assert not thread.is_alive()
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: an event loop that sees another test's clock sleeps until that time has come.
+@pytest.fixture(scope="module")
 def client(exported, tmp_path_factory):
     """A server of a classifier, version 5, for tests that push nothing."""
     root = sum_models.push(exported("classifier"), tmp_path_factory.mktemp("served"), 5)
@@ -68,7 +69,7 @@ def client(exported, tmp_path_factory):
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def regression(exported, tmp_path_factory):
     """A server of a regression, version 5, for tests that push nothing."""
     root = sum_models.push(exported("regressor"), tmp_path_factory.mktemp("served"), 5)
