@@ -232,14 +232,14 @@ def schema_run(root):
     return found.origin.run_id if found else None
 
 
-def main(root, data, moments):
+def main(root, data):
     csv_to_serving.csv_to_serving = define
     run_execution.component_fingerprints = lambda pipeline, run_id, *_, **__: {
         pipeline.pusher: run_id
     }
     for steps in range(1, KEEP + 1):
         assert run_in_fork(root, data, steps) == 0
-    for moment in moments:
+    for moment in MOMENTS:
         for resume in (True, False):
             steps += 1
             row = {"moment": moment, "resume": resume, "model": str(steps)}
@@ -262,8 +262,4 @@ def main(root, data, moments):
 
 
 if __name__ == "__main__":
-    main(
-        pathlib.Path(sys.argv[1]).resolve(),
-        pathlib.Path(sys.argv[2]),
-        sys.argv[3:] or list(MOMENTS),
-    )
+    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]))

@@ -19,7 +19,7 @@ IMPORTS = {
     "tf.compat.v1.estimator.": "estimator_core.v1.",
     "tf.estimator.": "estimator_core.",
 }
-FORMS = ["as it is", pytest.param("import changed", marks=pytest.mark.slow)]
+FORMS = ["as it is", "import changed"]
 
 
 def hires(count=300):
@@ -121,6 +121,7 @@ def predictions(build_estimator, root, serialized, without):
     return list(build_estimator(transform, str(model_dir)).predict(input_fn))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_trainer_fn_project(warm_command, form, tmp_path, uninstalled):
     write_project("bike_hire", list(hires()), form, tmp_path)

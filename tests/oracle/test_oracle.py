@@ -30,12 +30,17 @@ NOT_AS_IN_TENSORFLOW_1 = {
 # Variants of others that `make test` runs, and take long.
 SLOW = {
     "rnn_cell_class",
+    "rnn_cell_fn",
     "rnn_gru_one_layer",
+    "rnn_sequences",
     "rnn_sequences_multi_label",
     "rnn_sequences_weighted",
     "rnn_simple_one_layer",
     "sdca_classifier_weighted",
     "sdca_v1_classifier",
+    "v1_combined_classifier",
+    "v1_combined_regressor_partitioned",
+    "v1_dnn_classifier_batch_norm",
 }
 
 

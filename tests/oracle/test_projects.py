@@ -32,12 +32,14 @@ def test_every_project_has_expectations():
     assert set(EXPECTED) == {path.stem for path in FOLDER.glob("*.py")} - {"run"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("project", EXPECTED)
 def test_a_project_does_what_it_did_on_2_15(runs, project):
     assert "error" not in runs[project], runs[project]["error"]
     assert_same(runs[project], EXPECTED[project], project)
 
 
+@pytest.mark.slow
 def test_shards_train_the_gan_of_one_device(runs):
     seen = runs["gan_on_shards with use_tpu"]
     assert "error" not in seen, seen["error"]

@@ -2,6 +2,8 @@ import os
 import shutil
 import signal
 
+import pytest
+
 from pipelines.config.retention import RetentionConfig
 from pipelines.retention import prune
 from pipelines.retention.plan import plan_removals
@@ -18,6 +20,7 @@ def state_of(root):
     return [file for file in files if "metadata" not in file and file != ".lock"]
 
 
+@pytest.mark.slow
 def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root, tmp_path_factory):
     runs = [root.add_run(age, version=1000 - age) for age in (90, 70)]
     runs += [root.add_run(age, status="not_blessed") for age in (60, 50, 40, 30)]

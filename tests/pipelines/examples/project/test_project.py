@@ -31,6 +31,7 @@ def test_its_own_test_passes(folder):
     assert (ran.returncode, "Ran 2 tests" in ran.stderr) == (0, True), ran.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_its_run_pushes_a_model_that_has_learned(folder, warm_command):
     ran = warm_command("run", "--config", "pipeline.toml", cwd=folder)
     assert ran.returncode == 0, ran.stderr[-3000:]

@@ -12,6 +12,8 @@ from pipelines.examples.taxi import generate
 
 CONFIG = pathlib.Path(generate.__file__).with_name("taxi.toml")
 
+pytestmark = pytest.mark.slow  # a whole pipeline, as integration/test_csv_to_saved_model.py
+
 
 @pytest.fixture(scope="module")
 def run(warm_command, tmp_path_factory):

@@ -96,6 +96,7 @@ def test_a_parameter_of_the_run_reaches_the_training(first, root, run_here, litt
     assert other.status in ("pushed", "not_blessed")
 
 
+@pytest.mark.slow
 def test_other_data_at_the_same_path_are_seen(tmp_path, run_here, little_data, little_settings):
     file = tmp_path / "little.csv"
     text = little_data.read_text()
