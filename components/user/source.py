@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib.util
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,11 +130,18 @@ def _parts_of(file: str, module: ast.Module) -> dict[str, Definition]:
         parts.setdefault(name, []).append(statement)
     return {
         f"{file}:{name}": Definition(
-            hashlib.sha256("\n".join(map(ast.dump, statements)).encode()).hexdigest(),
+            hashlib.sha256("\n".join(map(_syntax_of, statements)).encode()).hexdigest(),
             frozenset(found for statement in statements for found in _names(statement)),
         )
         for name, statements in parts.items()
     }
+
+
+def _syntax_of(statement: ast.stmt) -> str:
+    """Returns the syntax as text, as Python 3.11 writes it: a root may go on with a newer Python."""
+    # 3.12 adds type parameters to each function and class, and 3.13 leaves out what is empty.
+    show_empty = {"show_empty": True} if sys.version_info >= (3, 13) else {}
+    return ast.dump(statement, **show_empty).replace(", type_params=[]", "")
 
 
 def _names(statement: ast.stmt) -> Iterable[str]:

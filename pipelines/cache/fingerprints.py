@@ -68,6 +68,7 @@ def component_fingerprints(
     core_code = package_fingerprint("estimator_core")
     own: dict[BaseNode, dict[str, str]] = {
         pipeline.example_gen: {"components": components_code, "data": data_fingerprint[:16]},
+        pipeline.statistics_gen: {"TFDV": metadata.version("tensorflow-data-validation")},
         pipeline.schema_gen: {"schema": schema[:16]},
         pipeline.example_validator: {"components": components_code},
         pipeline.transform: {"code": users_code},

@@ -36,6 +36,7 @@ _OF_FILES = {_FILES, "span", "version"}
 
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
+    "TFDV": "another version of TFDV is installed",
     "components": "the code of `components` changed",
     "core": "the code of `estimator_core` changed",
     "schema": "the file of schema.path changed",

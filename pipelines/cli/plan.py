@@ -33,9 +33,11 @@ def plan_command(
     """Show the kind and the use of each column, without running."""
     from pipelines.config.load import load_config
     from pipelines.plan.description import describe_plan, write_plan_file
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     given = load_config(config, data, label, tuple(settings or ()))
-    made, lines = describe_plan(given)
+    with quiet_tensorflow():  # the user's module imports it
+        made, lines = describe_plan(given)
     print("\n".join(lines))
     if output is not None:
         write_plan_file(given, made, output)

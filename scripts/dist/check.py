@@ -1,12 +1,14 @@
 """Checks what is inside the wheel and the sdist: `check.py FOLDER`.
 
 The code in them is what git tracks: a file that somebody forgot to add is missing for everybody else, and one
-that lies around does not belong to a release.
+that lies around does not belong to a release. A tag vX.Y.Z makes a release: of one commit alone, with the
+version X.Y.Z and its section in the changelog.
 """
 
 import email.message
 import email.parser
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -47,9 +49,15 @@ def faults_of_files(files: Iterable[str], tracked: Iterable[str], others: set[st
 
 def faults_of_metadata(metadata: email.message.Message) -> list[str]:
     """Returns the faults of the metadata."""
-    wanted = {"Name": "estimator-pipelines", "License-Expression": "Apache-2.0", "License-File": "LICENSE"}
+    wanted = {
+        "Name": "estimator-pipelines",
+        "License-Expression": "Apache-2.0",
+        "License-File": "LICENSE",
+    }
     faults = [
-        f"{key} is {metadata[key]!r}, not {value!r}" for key, value in wanted.items() if metadata[key] != value
+        f"{key} is {metadata[key]!r}, not {value!r}"
+        for key, value in wanted.items()
+        if metadata[key] != value
     ]
     if set(metadata.get_all("Provides-Extra", [])) != EXTRAS:
         faults.append(f"the extras are {metadata.get_all('Provides-Extra')}, not {sorted(EXTRAS)}")
@@ -59,14 +67,51 @@ def faults_of_metadata(metadata: email.message.Message) -> list[str]:
     return faults
 
 
+def faults_of_release(
+    version: str, changelog: str, tags: Iterable[str], tags_here: Iterable[str]
+) -> list[str]:
+    """Returns the faults of the version and the changelog.
+
+    Args:
+      version: Version in pyproject.toml.
+      changelog: Text of the changelog.
+      tags: All tags of the repository.
+      tags_here: Tags of the commit that is built.
+    """
+    releases = [tag for tag in tags_here if re.fullmatch(r"v\d.*", tag)]
+    if not releases:
+        taken = f"v{version}" in tags
+        return (
+            [f"{version} is the version of another commit (tag v{version}): raise it"]
+            if taken
+            else []
+        )
+    faults = [
+        f"the tag is {tag}, and the version {version}" for tag in releases if tag != f"v{version}"
+    ]
+    if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.M):
+        faults.append(f"CHANGELOG.md has no section [{version}] with a date")
+    if re.search(r"^## \[Unreleased\]\n+(?!## )\S", changelog, re.M):
+        faults.append(f"CHANGELOG.md has lines under [Unreleased]: move them to [{version}]")
+    return faults
+
+
+def _git(*arguments: str) -> list[str]:
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+
 def check(folder: pathlib.Path) -> list[str]:
     """Returns the faults of the wheel and the sdist in a folder."""
-    listed = subprocess.run(
-        ["git", "ls-files", *CODE], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    tracked = listed.stdout.splitlines()
+    tracked = _git("ls-files", *CODE)
     (wheel,), (sdist,) = folder.glob("*-py3-none-any.whl"), folder.glob("*.tar.gz")
-    faults = []
+    faults = faults_of_release(
+        wheel.name.split("-")[1],
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        _git("tag"),
+        _git("tag", "--points-at", "HEAD"),
+    )
     with zipfile.ZipFile(wheel) as archive:
         info = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
         names = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")

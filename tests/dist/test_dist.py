@@ -64,6 +64,41 @@ def test_faults_of_the_metadata_are_seen():
     assert "the core needs TensorFlow and NumPy only" in fault
 
 
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+## [0.2.0] - 2027-01-31
+
+Faster.
+
+## [0.1.0] - 2026-11-25
+"""
+
+
+def test_a_tagged_commit_has_its_version_and_its_section_in_the_changelog():
+    def faults(changelog, *tags_here, version="0.2.0"):
+        return check.faults_of_release(version, changelog, ["v0.1.0", *tags_here], tags_here)
+
+    assert faults(CHANGELOG, "v0.2.0", "checked") == []
+    assert faults(CHANGELOG, "v0.2.1") == ["the tag is v0.2.1, and the version 0.2.0"]
+    for heading in ("## [0.2.0]", "## [0.2] - 2027-01-31", "## [0x2.0] - 2027-01-31"):
+        assert faults(CHANGELOG.replace("## [0.2.0] - 2027-01-31", heading), "v0.2.0") == [
+            "CHANGELOG.md has no section [0.2.0] with a date"
+        ]
+    for more in ("## [Unreleased]\n\n### Fixed", "## [Unreleased]\nMore."):
+        assert faults(CHANGELOG.replace("## [Unreleased]", more), "v0.2.0") == [
+            "CHANGELOG.md has lines under [Unreleased]: move them to [0.2.0]"
+        ]
+
+
+def test_another_commit_may_not_have_the_version_of_a_tag():
+    assert check.faults_of_release("0.2.0", "", ["v0.1.0"], []) == []
+    assert check.faults_of_release("0.1.0", "", ["v0.1.0"], ["checked"]) == [
+        "0.1.0 is the version of another commit (tag v0.1.0): raise it"
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not UV.exists(), reason="uv is named by `make setup UV=...`")
 def test_the_wheel_and_the_sdist_are_complete_and_the_same_each_time(tmp_path):

@@ -19,7 +19,10 @@ from components.evaluator.gate.verdict import Verdict, load_verdict
 
 tf1 = tf.compat.v1
 
-BEAM_ARGS = ["--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"]
+BEAM_ARGS = [
+    "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner",
+    "--sdk_container_image=unused",  # else TFX packs a copy of itself into /tmp for each executor
+]
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,20 @@ def test_comments_and_line_breaks_do_not_change_the_fingerprint(project: Path) -
     before = user_source.fingerprint(module_file=str(project))
     project.write_text("# A taxi.\n" + TAXI.replace("(model):", "(\n    model\n):  # same"))
     assert user_source.fingerprint(module_file=str(project)) == before
+
+
+def test_the_fingerprint_is_the_same_on_each_python(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("def f(x): return None\nclass C: pass\n")
+    # Written by Python 3.11's ast.dump.
+    function = (
+        "FunctionDef(name='f', args=arguments(posonlyargs=[], args=[arg(arg='x')], kwonlyargs=[], "
+        "kw_defaults=[], defaults=[]), body=[Return(value=Constant(value=None))], decorator_list=[])"
+    )
+    a_class = "ClassDef(name='C', bases=[], keywords=[], body=[Pass()], decorator_list=[])"
+    found = user_source.read_definitions(module_file=str(path))
+    assert found["module.py:f"].digest == hashlib.sha256(function.encode()).hexdigest()
+    assert found["module.py:C"].digest == hashlib.sha256(a_class.encode()).hexdigest()
 
 
 def test_the_fingerprint_of_code_that_is_not_here_is_empty() -> None:

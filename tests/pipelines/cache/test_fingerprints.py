@@ -102,6 +102,20 @@ def test_another_library_runs_everything_again(changed, pipeline, monkeypatch):
     assert changed() == set(pipeline.pipeline.components)
 
 
+def test_another_tfdv_runs_the_statistics_again_and_makes_no_other_model(
+    changed, pipeline, plan, monkeypatch
+):
+    model = (plan.config, plan.code, plan.profile.digests, None)
+    version, before = fingerprints.metadata.version, model_fingerprint(*model)
+    monkeypatch.setattr(
+        fingerprints.metadata,
+        "version",
+        lambda name: "9.9" if name == "tensorflow-data-validation" else version(name),
+    )
+    assert changed() == {pipeline.statistics_gen}
+    assert model_fingerprint(*model) == before
+
+
 def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_judged(
     plan, data, tmp_path, display
 ):

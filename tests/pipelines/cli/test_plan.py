@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from pipelines.cli.plan import plan_command
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.plan.description import describe_plan, write_plan_file
@@ -45,6 +46,25 @@ def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
     assert lines[-1].startswith("! `run` stops at 'a', which is the label in other words")
     given = load_config(data=str(file), label="y", settings=("columns.a=category",))
     assert not any("`run` stops" in line for line in describe_plan(given)[1])
+
+
+def test_what_tensorflow_says_when_a_module_imports_it_is_left_out(
+    data, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    module = tmp_path / "talking_module.py"
+    module.write_text(
+        "import os\n"
+        "os.write(2, b'I0000 00:00:1795633960.766429   16522 port.cc:153] oneDNN is on.\\n')\n"
+        "os.write(2, b'my module is loaded\\n')\n"
+        "def preprocessing_fn(inputs): ...\n"
+        "def trainer_fn(fn_args, schema): ...\n"
+    )
+    settings = [f"module.file={module}", "evaluator.metrics=['auc']"]
+    plan_command(data=str(data), label="y", settings=settings)
+    out, err = capfd.readouterr()
+    assert "used as" in out
+    assert err == "my module is loaded\n"
 
 
 @pytest.mark.parametrize(

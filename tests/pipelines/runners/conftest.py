@@ -136,7 +136,7 @@ class LaunchedBeam:
             ),
             components=[self.worker],
             enable_cache=True,
-            beam_pipeline_args=["--runner=Own"],
+            beam_pipeline_args=["--runner=Own", "--sdk_container_image=unused"],
         )
         self.events = Events()
         self.launcher = ComponentLauncher(
