@@ -58,7 +58,8 @@ def test_of_two_columns_with_one_name_the_last_one_counts():
     batch = pa.RecordBatch.from_arrays(
         [pa.array([value], pa.int64()) for value in (1, 2, 3)], ["a", "b", "a"]
     )
-    (row,) = serialize(batch)
+    (rows,) = serialize(batch)
+    (row,) = rows.to_pylist()
     features = tf.train.Example.FromString(row).features.feature
     assert {name: list(feature.int64_list.value) for name, feature in features.items()} == {
         "a": [3],

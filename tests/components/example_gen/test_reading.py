@@ -17,7 +17,9 @@ def example(text: str) -> tf.train.Example:
 
 
 def examples(batch) -> list[tf.train.Example]:
-    return [tf.train.Example.FromString(row) for row in serialize(batch)]
+    return [
+        tf.train.Example.FromString(row) for rows in serialize(batch) for row in rows.to_pylist()
+    ]
 
 
 def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path) -> None:
