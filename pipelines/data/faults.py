@@ -40,13 +40,13 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
         raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
     check_format(file)
     try:
-        with open_text(file) as stream:
+        with open_text(file, errors="surrogateescape") as stream:  # the rows are not looked at here
             header: list[str] = next(
                 (row for row in dialect.reader(stream, strict=True) if row), []
             )
-    except UnicodeDecodeError as error:
-        with open_text(file, errors="replace") as stream:
-            readable: list[str] = next((row for row in dialect.reader(stream) if row), [])
+        "".join(header).encode()
+    except UnicodeEncodeError as error:
+        readable = [name.encode(errors="replace").decode() for name in header]
         raise BadInputError(describe_fault(file, readable, str(error), dialect)) from error
     except csv.Error as error:
         raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error

@@ -108,6 +108,7 @@ class CsvProfile:
       dialect: Delimiter and quote of the files.
       known_types: Types that Parquet files give to columns: `string` or `float`.
       originals: User's files by their UTF-8 copies, if they are in another encoding.
+      num_set_aside: Number of rows that could not be read, and are not in `files`.
       states: States of the files, and of `originals`, before they were examined.
     """
 
@@ -123,6 +124,7 @@ class CsvProfile:
     dialect: Dialect = COMMAS
     known_types: dict[str, ColumnType] = field(default_factory=dict)
     originals: dict[Path, Path] = field(default_factory=dict)
+    num_set_aside: int = 0
     states: dict[Path, FileState] = field(default_factory=dict)
 
     @property
@@ -227,7 +229,8 @@ def _profile(
             )
     known = _known_types(files)
     columns = {
-        name or UNNAMED: _ColumnScan(name or UNNAMED, known.get(name or UNNAMED)) for name in headers[first]
+        name or UNNAMED: _ColumnScan(name or UNNAMED, known.get(name or UNNAMED))
+        for name in headers[first]
     }
     quotes = []
     for file in files:

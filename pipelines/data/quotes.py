@@ -78,7 +78,7 @@ def check_quotes(
             field = _Field(file, header, start, lines, row)
             if num_quotes % 2:
                 irregular = True
-                if _is_open(lines, dialect):
+                if is_open(lines, dialect):
                     raise BadInputError(field.describe_open())
                 num_quotes = 0
             if len(lines) > 1:
@@ -240,7 +240,7 @@ class _Field:
         )
 
 
-def _is_open(lines: Sequence[str], dialect: Dialect) -> bool:
+def is_open(lines: Sequence[str], dialect: Dialect) -> bool:
     """Returns whether a row ends within quotes."""
     try:
         list(dialect.reader(lines, strict=True))

@@ -96,7 +96,9 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
         reasons.append(f"{count} rows without a value in {required_label!r} are left out")
     if profile.has_byte_order_mark:
         reasons.append("the byte order mark is removed")
-    if profile.originals:
+    if profile.num_set_aside:
+        reasons.append(f"{profile.num_set_aside} rows that cannot be read are left out")
+    elif profile.originals:
         reasons.append("the text is written in UTF-8")
     if profile.has_unnamed_column:
         reasons.append(f"the column without a name is called {UNNAMED!r}")
