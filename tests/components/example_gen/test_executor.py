@@ -177,6 +177,25 @@ def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(
     assert abs(ours["eval"][many] - 200) < 46
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([f"{number - 50},{number * 10**16}" for number in range(100)], id="integers"),
+        pytest.param(["0.1,1e-3", "3,nan", "1e20,-.5", "7.,5E+2", " 8 ,1_000"], id="numbers"),
+        pytest.param([",", "1,", ",b", "", "2,c"], id="empty cells and lines"),
+        pytest.param(['1,"a, ""b"""', '2," c "', '"3",""', '4,"d\ne"'], id="quotes"),
+        pytest.param(["é,日本", "1,🚕", "00037,x", "9223372036854775808,y"], id="texts"),
+        pytest.param([f"{number}.5,word {number}\r" for number in range(40)], id="CRLF"),
+    ],
+)
+def test_the_examples_are_those_of_stock_tfx(tmp_path: Path, rows: list[str]) -> None:
+    found = [split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor)]
+    ours, stocks = (sum(parts.values(), Counter()) for parts in found)
+    assert ours == stocks
+    assert ours.total() == len([row for row in rows if row])
+    assert found[0] == found[1]  # no row has a copy, so also in the same splits
+
+
 def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:
     output = example_gen_pb2.Output()
     output.CopyFrom(OUTPUT)
