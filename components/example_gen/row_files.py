@@ -122,6 +122,7 @@ class _Spill(_InThreads):
         for parts in self._finish():
             self._append(parts)
         self._stream.close()
+        pa.default_memory_pool().release_unused()  # the files are sorted next, in memory of NumPy
         for number, places in self._parts.items():
             yield GlobalWindows.windowed_value_at_end_of_window((number, (self._path, places)))
 
