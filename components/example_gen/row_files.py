@@ -157,7 +157,8 @@ def _divide(
 ) -> list[tuple[int, Compressed]]:
     """Returns the rows of each file, in several parts; a file has one range of digests."""
     groups = _splits_by_column(batch, column, bounds) if column else np.full(len(batch), -1)
-    parts, begin = [], 0
+    parts: list[tuple[int, Compressed]] = []
+    begin = 0
     for rows in serialize(batch):
         parts += _divide_rows(rows, groups[begin : begin + len(rows)], num_files)
         begin += len(rows)
@@ -166,7 +167,7 @@ def _divide(
 
 def _divide_rows(rows: Any, groups: Any, num_files: int) -> Iterator[tuple[int, Compressed]]:
     sizes, content = _sizes_and_bytes(rows)
-    ends = np.append(0, np.cumsum(sizes)).tolist()
+    ends: list[int] = np.append(0, np.cumsum(sizes)).tolist()
     digests = _digests(content[start:end] for start, end in itertools.pairwise(ends))
     digests, places, counts = np.unique(digests, return_index=True, return_counts=True)
     sizes, content = _sizes_and_bytes(rows.take(pa.array(places)))
@@ -248,7 +249,7 @@ class _Rows:
 
     def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
-        self._part_of = np.repeat(np.arange(len(parts)), [len(part.sizes) for part in parts])
+        self._part_of: Any = np.repeat(np.arange(len(parts)), [len(part.sizes) for part in parts])
         self._ends = _joined([np.cumsum(part.sizes) for part in parts], np.int64)
         self._starts = self._ends - _joined([part.sizes for part in parts], np.int64)
 

@@ -24,7 +24,8 @@ class DataConfig(Section):
     """`[data]`: the place of the examples and the meaning of their columns.
 
     Attributes:
-      path: CSV, folder of CSVs, or pattern. With `{SPAN}` or a date, and `{VERSION}`: spans.
+      path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
+        `{SPAN}` or a date, and `{VERSION}`: spans.
       label: Raw column to predict. With a `[module]`: the column from which it computes its label.
       spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
       problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.

@@ -4,14 +4,14 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 from components.example_gen.file_names import is_parquet
 from pipelines.errors import BadInputError
 
 
 @contextmanager
-def open_bytes(file: Path) -> Iterator[BinaryIO]:
+def open_bytes(file: Path) -> Iterator[io.BufferedReader]:
     """Opens a file to read its CSV.
 
     Raises:

@@ -11,7 +11,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 from tfx.utils import proto_utils
 
-from components.example_gen import executor
+from components.example_gen import csv_file, executor
 
 OUTPUT = utils.make_default_output_config(
     example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*")])
@@ -113,6 +113,16 @@ def test_rows_have_the_order_of_their_digests(tmp_path: Path) -> None:
         ]
         assert len(found) > 10
         assert found == sorted(found, key=lambda row: hashlib.sha256(row).digest())
+
+
+def test_a_failure_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1_000)
+    rows = [f"{number},a" for number in range(1_000)]
+    with pytest.raises(Exception, match="line 1002: 1 cell where the header has 2"):
+        write(executor.Executor, tmp_path, [*rows, "1"])
+    assert not list(tmp_path.rglob(".unfinished"))
+    write(executor.Executor, tmp_path, rows)
+    assert not list(tmp_path.rglob(".unfinished"))
 
 
 def test_a_split_without_rows_has_an_empty_file(tmp_path: Path) -> None:
