@@ -5,7 +5,7 @@ import csv
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
@@ -53,8 +53,11 @@ class BadRows:
 def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | None]:
     """Returns files without the rows that cannot be read; those that have some are copied.
 
+    The copies have empty lines instead, so that messages name the lines of the user's files.
+
     A row cannot be read if it has another number of cells than the header, a byte that is not UTF-8, a NUL
-    character, or a cell that is too long. Cells that do not fit their column are not looked at.
+    character, a stray carriage return, or a cell that is too long. Cells that do not fit their column are
+    not looked at.
 
     Args:
       texts: Files, which have a header each.
@@ -82,11 +85,14 @@ def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | 
                 copy.parent.mkdir()
                 with copy.open("w", encoding="utf-8", newline="") as kept:
                     for line, lines, fault in _rows(file, dialect):
+                        if line == 1:
+                            line_end = "\r" if lines[0].endswith("\r") else "\n"
                         num_lines += len(lines)
                         if fault is None:
                             kept.writelines(lines)
                             continue
                         reason, what = fault
+                        kept.write(line_end * len(lines))  # so the other rows stay on their lines
                         row = "".join(lines).rstrip("\r\n")
                         writer.writerow((str(original), line, what, row))
                         first = first or f"{original}, line {line}: {what}"
@@ -119,9 +125,15 @@ def _rows(file: Path, dialect: Dialect) -> Iterator[tuple[int, list[str], tuple[
 
     with open_text(file, errors="surrogateescape") as stream, any_field_size():
         reader = dialect.reader(noted(stream))
-        start, is_header = 1, True
+        start, is_header, was_cut = 1, True, False
         for row in reader:
-            fault = None if is_header or not row else _fault(row, lines, header)
+            if start == 1:
+                returns = lines[-1].endswith("\r")  # so do all lines of such a file
+            is_cut = lines[-1].endswith("\r") and not returns
+            fault = None if is_header or not row else _fault(row, header)
+            if is_cut or was_cut:
+                fault = "a stray carriage return", "a carriage return outside of quotes cuts it"
+            was_cut = is_cut
             if fault is not None and len(lines) > 1 and is_open(lines, dialect):
                 raise BadInputError(
                     f"{file}, line {start}: a quoted field that starts with {shown(row[-1])!r} does not end: "
@@ -134,7 +146,7 @@ def _rows(file: Path, dialect: Dialect) -> Iterator[tuple[int, list[str], tuple[
             start = reader.line_num + 1
 
 
-def _fault(row: list[str], lines: Sequence[str], header: list[str]) -> tuple[str, str] | None:
+def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:
     if len(row) != len(header):
         cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
         return "a wrong number of cells", f"{cells} where the header has {len(header)}"

@@ -34,7 +34,7 @@ def test_rows_that_cannot_be_read_are_left_out_and_kept_with_place_and_reason(tm
     second = write(tmp_path, b"\n" + b"".join(row + GOOD for row in bad), "b.csv")
     files, found = split(first, second)
     assert files[0] == first
-    assert files[1].read_bytes() == b"n,text,y\n\n" + GOOD * 5
+    assert files[1].read_bytes() == b"n,text,y\n\n" + (b"\n" + GOOD) * 5
     assert found is not None
     assert found.num_rows == 5
     assert found.counts == {
@@ -70,9 +70,22 @@ def test_another_dialect_is_kept(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("a;b\n" + "'1;2';3,4\n" * 30 + "1;2;3\n")
     files, found = split(file, dialect=Dialect(";", "'"))
-    assert files[0].read_text() == "a;b\n" + "'1;2';3,4\n" * 30
+    assert files[0].read_text() == "a;b\n" + "'1;2';3,4\n" * 30 + "\n"
     assert found is not None
     assert found.num_rows == 1
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_the_other_rows_stay_on_their_lines(tmp_path, end):
+    file = tmp_path / "a.csv"
+    file.write_bytes(
+        end.join([b"a,b", *[b"1,2"] * 30, b"1", b"1,\r2" if end == b"\n" else b"2", b"x,2", b""])
+    )
+    files, found = split(file)
+    assert found is not None
+    assert found.num_rows == (3 if end == b"\n" else 2)
+    cell = profile_csv(files).find_non_number("a")
+    assert (cell.value, cell.line) == ("x", 35 if end == b"\n" else 34)
 
 
 def test_many_bad_rows_are_a_wrong_dialect(tmp_path):
