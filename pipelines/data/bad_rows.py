@@ -47,7 +47,7 @@ class BadRows:
     def __str__(self) -> str:
         reasons = ", ".join(f"{count} with {reason}" for reason, count in self.counts.items())
         rows = "1 row" if self.num_rows == 1 else f"{self.num_rows} rows"
-        return f"{rows} that cannot be read left out ({reasons}); the first: {self.first}"
+        return f"left out: {rows} that cannot be read ({reasons}); the first: {self.first}"
 
 
 def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | None]:
