@@ -41,7 +41,7 @@ def write_records(path: str, records: Iterable[bytes]) -> None:
         path: Path of the file, in `ARTIFACT/Split-NAME/`; its folder exists.
         records: Content.
     """
-    unfinished = os.path.join(unfinished_folder(os.path.dirname(path)), uuid.uuid4().hex)
+    unfinished = unfinished_path(path)
     with tempfile.TemporaryDirectory() as folder:
         local = os.path.join(folder, "records")
         options = tf.io.TFRecordOptions("GZIP", compression_level=_COMPRESSION_LEVEL)
@@ -61,6 +61,11 @@ def write_records(path: str, records: Iterable[bytes]) -> None:
 def unfinished_folder(split_folder: str) -> str:
     """Returns the folder of the files that `write_records` has not finished; no split reads it."""
     return os.path.join(os.path.dirname(split_folder), _UNFINISHED)
+
+
+def unfinished_path(path: str) -> str:
+    """Returns a path that no other file has, for work on a file in `ARTIFACT/Split-NAME/`."""
+    return os.path.join(unfinished_folder(os.path.dirname(path)), uuid.uuid4().hex)
 
 
 def remove_unfinished(split_folders: Iterable[str]) -> None:

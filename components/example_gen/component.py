@@ -14,7 +14,8 @@ from components.example_gen.files import as_fingerprint
 class CsvExampleGen(component.FileBasedExampleGen):
     """Converts CSV files to tf.Examples, in place of TFX's CsvExampleGen.
 
-    A file whose name ends in `.gz`, `.zst` or `.bz2` is unpacked while it is read.
+    A file whose name ends in `.gz`, `.zst` or `.bz2` is unpacked while it is read. One that ends in
+    `.parquet` is read as the CSV that pyarrow writes of it, except that its columns keep their types.
 
     It differs in four points: copies of a row spread over the splits, a column has one type in all input
     splits, there are `text_columns` and `float_columns`, and the rows of its files and their order depend on

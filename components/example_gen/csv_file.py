@@ -9,7 +9,6 @@ import csv
 import io
 import itertools
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,9 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from components.errors import SettingError
+from components.example_gen.cells import ColumnType
+from components.example_gen.csv_text import as_csv, known_types
+from components.example_gen.file_names import codec_of, is_parquet
 from components.example_gen.files import describe_change
 from components.example_gen.line_ends import WholeLineEnds
 from components.hashed_reader import HashedReader
@@ -47,7 +49,7 @@ class CsvFile:
     """A CSV file with the content that is expected of it.
 
     Attributes:
-      path: Path of the file, which Beam can open; it is compressed if it ends in `.gz`, `.zst` or `.bz2`.
+      path: Path of the file, which Beam can open; the end of its name says what it is, see `as_csv`.
       sha256: SHA-256 of its content in hexadecimal digits.
       names: Names of the columns.
     """
@@ -75,6 +77,13 @@ class CsvFile:
         except (pa.ArrowInvalid, _UndecidedError) as error:
             _LOGGER.info("%s: behind row %d by the csv module: %s", self.path, num_rows, error)
         yield from self._read_by_row(columns, num_rows)
+
+    def known_types(self) -> dict[str, ColumnType]:
+        """Returns the types that the file itself gives to its columns; none for a CSV."""
+        if not is_parquet(self.path):
+            return {}
+        with _stream(self.path) as stream:
+            return known_types(self.path, stream)
 
     def _parsed(self, columns: Sequence[int] | None) -> Iterator[Any]:
         """Yields the blocks that pyarrow reads; raises _UndecidedError, or pyarrow's own error, elsewhere."""
@@ -165,7 +174,8 @@ def csv_bytes(path: str, num_bytes: int) -> int:
       path: Path of the file.
       num_bytes: Size of the file.
     """
-    return num_bytes if _codec(path) is None else num_bytes * PACKED_RATIO
+    is_packed = is_parquet(path) or codec_of(path) is not None
+    return num_bytes * PACKED_RATIO if is_packed else num_bytes
 
 
 def read_names(path: str) -> tuple[str, ...]:
@@ -194,24 +204,18 @@ def _first_line(path: str) -> str:
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[tuple[HashedReader, io.BufferedReader]]:
     """Opens a file; yields its bytes as they are, and its text, which reads from them."""
-    codec = _codec(path)
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
-        content = HashedReader(stream)
-        text: Any = io.BufferedReader(content)
-        try:
-            yield content, text if codec is None else _unpacked(text, codec)
-        except OSError as error:
-            if codec is None:
-                raise
-            raise SettingError(f"{path} cannot be unpacked with {codec}: {error}.") from error
+    with contextlib.ExitStack() as streams:
+        content = HashedReader(streams.enter_context(_stream(path)))
+        if is_parquet(
+            path
+        ):  # it is not read from the beginning to the end, so it is hashed by itself
+            yield content, as_csv(path, streams.enter_context(_stream(path)))
+        else:
+            yield content, as_csv(path, io.BufferedReader(content))
 
 
-def _unpacked(stream: Any, codec: str) -> io.BufferedReader:
-    return io.BufferedReader(pa.CompressedInputStream(stream, codec))
-
-
-def _codec(path: str) -> str | None:
-    return {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}.get(os.path.splitext(path)[1])
+def _stream(path: str) -> Any:
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def _as_text(stream: Any) -> io.TextIOWrapper:

@@ -80,7 +80,8 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         except Exception:
             planned.check_contents()  # rows of a file that has changed may not even have the same columns
             raise
-        record_files.remove_unfinished(folders.values())
+        finally:
+            record_files.remove_unfinished(folders.values())
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         examples_utils.set_file_format(
             examples, write_split.to_file_format_str(example_gen_pb2.FORMAT_TFRECORDS_GZIP)

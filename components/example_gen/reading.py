@@ -1,4 +1,4 @@
-"""Reads CSV files into record batches, with one type for each column in all splits."""
+"""Reads CSV and Parquet files into record batches, with one type for each column in all splits."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -79,10 +79,14 @@ def read_batches(
 def _infer_types(
     file: CsvFile, text_columns: frozenset[str], float_columns: frozenset[str]
 ) -> Types:
-    types = {
-        name: ColumnType.TEXT if name in text_columns else ColumnType.EMPTY for name in file.names
-    }
-    columns = [place for place, name in enumerate(file.names) if name not in text_columns]
+    known = file.known_types()
+    types = {name: known.get(name, ColumnType.EMPTY) for name in file.names}
+    types |= dict.fromkeys(text_columns & types.keys(), ColumnType.TEXT)
+    columns = [
+        place
+        for place, name in enumerate(file.names)
+        if name not in known and name not in text_columns
+    ]
     if columns:
         for block in ahead(file.blocks(columns)):
             for place, cells in zip(columns, block.columns, strict=True):

@@ -2,20 +2,25 @@
 
 import hashlib
 import itertools
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import GlobalWindows
 
 from components.beam import record_files
 from components.beam.compression import Compressed, compress, decompress
 from components.example_gen.example_encoder import feature_bytes, serialize, value_bytes
+
+Spilled = tuple[str, list[tuple[int, int, int]]]
+"""Path of a file of spilled rows; the first byte of each part, its size, and its size when unpacked."""
 
 _NUM_THREADS = 2
 
@@ -27,6 +32,9 @@ class WriteRows(beam.PTransform):
     and the number of the copy. The digest determines the split (unless the value of a column does) and the
     order of the rows in a file. The digest of the first copy determines the file. So neither the order of the
     rows nor their distribution over workers matters.
+
+    Rows on the way to their file lie in files themselves, next to the splits: Beam gets only their places.
+    `record_files.remove_unfinished` removes these files when the pipeline has ended.
 
     Each split has all of the files, even those without rows.
 
@@ -54,50 +62,140 @@ class WriteRows(beam.PTransform):
         files = (
             batches.pipeline
             | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
-            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Compressed])
+            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Spilled])
         )
-        chunks = batches | "Divide" >> beam.FlatMap(_divide, self._num_files).with_output_types(
-            tuple[int, Compressed]
-        )
-        write = partial(
-            _write,
-            prefixes=self._prefixes,
-            bounds=self._bounds,
-            column=self._column,
-            num_files=self._num_files,
-        )
+        spill = _Spill(self._prefixes[0], self._bounds, self._column, self._num_files)
+        write = _Write(self._prefixes, self._bounds, self._num_files)
         return (
-            (files, chunks)
+            (files, batches | "Spill" >> beam.ParDo(spill).with_output_types(tuple[int, Spilled]))
             | beam.Flatten()
             | "ByFile" >> beam.GroupByKey()
-            | "Write" >> beam.ParDo(_InThreads(write)).with_output_types(int)
+            | "Write" >> beam.ParDo(write).with_output_types(int)
         )
 
 
-def _no_rows(number: int) -> tuple[int, Compressed]:
-    return number, compress(None)
+def _no_rows(number: int) -> tuple[int, Spilled]:
+    return number, ("", [])
 
 
-def _divide(batch: Any, num_files: int) -> Iterator[tuple[int, Compressed]]:
-    """Yields the rows of each file; a file has one range of digests."""
-    if num_files == 1:
-        yield 0, _packed(batch)
-        return
-    firsts = b"".join(hashlib.sha256(row).digest()[:8] for row in serialize(batch))
-    numbers = _scaled(np.frombuffer(firsts, ">u8").astype(np.uint64), num_files)
-    order = np.argsort(numbers, kind="stable")
-    bounds: Any = np.searchsorted(numbers[order], np.arange(num_files + 1))
-    batch = batch.take(pa.array(order))
-    for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
+class _InThreads(beam.DoFn):
+    """Works on two elements at a time."""
+
+    def start_bundle(self) -> None:
+        self._threads = ThreadPoolExecutor(_NUM_THREADS)
+        self._running: deque[Future[Any]] = deque()
+
+    def _submit(self, *work: Any) -> Iterator[Any]:
+        """Starts a function, and yields an earlier result if one has to be awaited for it."""
+        if len(self._running) == _NUM_THREADS:
+            yield self._running.popleft().result()
+        self._running.append(self._threads.submit(*work))
+
+    def _finish(self) -> Iterator[Any]:
+        """Yields the results that are left."""
+        for running in self._running:
+            yield running.result()
+        self._threads.shutdown()
+
+
+class _Spill(_InThreads):
+    """Writes the rows of a bundle into one file, divided by the files that they belong to."""
+
+    def __init__(self, prefix: str, bounds: list[int], column: str, num_files: int) -> None:
+        self._prefix = prefix
+        self._settings = bounds, column, num_files
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._path = record_files.unfinished_path(self._prefix)
+        self._stream = FileSystems.create(
+            self._path, "application/octet-stream", CompressionTypes.UNCOMPRESSED
+        )
+        self._size = 0
+        self._parts: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+
+    def process(self, batch: Any) -> None:
+        for parts in self._submit(_divide, batch, *self._settings):
+            self._append(parts)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for parts in self._finish():
+            self._append(parts)
+        self._stream.close()
+        pa.default_memory_pool().release_unused()  # the files are sorted next, in memory of NumPy
+        for number, places in self._parts.items():
+            yield GlobalWindows.windowed_value_at_end_of_window((number, (self._path, places)))
+
+    def _append(self, parts: list[tuple[int, Compressed]]) -> None:
+        for number, (num_bytes, content) in parts:
+            self._stream.write(content)
+            self._parts[number].append((self._size, len(content), num_bytes))
+            self._size += len(content)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of the different rows of a file.
+
+    Attributes:
+      digests: SHA-256 of each row (NumPy).
+      counts: Number of copies of each row.
+      groups: Index of the split of each row by the value of a column; -1 where its digest decides.
+      sizes: Bytes of each row.
+      rows: Serialized rows, one after the other.
+    """
+
+    digests: Any
+    counts: Any
+    groups: Any
+    sizes: Any
+    rows: bytes
+
+
+def _divide(
+    batch: Any, bounds: list[int], column: str, num_files: int
+) -> list[tuple[int, Compressed]]:
+    """Returns the rows of each file, in several parts; a file has one range of digests."""
+    groups = _splits_by_column(batch, column, bounds) if column else np.full(len(batch), -1)
+    parts: list[tuple[int, Compressed]] = []
+    begin = 0
+    for rows in serialize(batch):
+        parts += _divide_rows(rows, groups[begin : begin + len(rows)], num_files)
+        begin += len(rows)
+    return parts
+
+
+def _divide_rows(rows: Any, groups: Any, num_files: int) -> Iterator[tuple[int, Compressed]]:
+    sizes, content = _sizes_and_bytes(rows)
+    ends: list[int] = np.append(0, np.cumsum(sizes)).tolist()
+    digests = _digests(content[start:end] for start, end in itertools.pairwise(ends))
+    digests, places, counts = np.unique(digests, return_index=True, return_counts=True)
+    sizes, content = _sizes_and_bytes(rows.take(pa.array(places)))
+    numbers = _scaled(digests.view(">u8")[::4].astype(np.uint64), num_files)
+    ends = np.append(0, np.cumsum(sizes)).tolist()
+    bounds: Any = np.searchsorted(numbers, np.arange(num_files + 1))
+    for number, (begin, end) in enumerate(itertools.pairwise(bounds.tolist())):
         if begin < end:
-            yield number, _packed(batch.slice(begin, end - begin))
+            part = _Part(
+                digests[begin:end],
+                counts[begin:end],
+                groups[places[begin:end]],
+                sizes[begin:end],
+                content[ends[begin] : ends[end]],
+            )
+            yield number, compress(part)
 
 
-def _packed(batch: Any) -> Compressed:
-    content = pa.BufferOutputStream()
-    with pa.ipc.new_stream(content, batch.schema) as writer:
-        writer.write_batch(batch)
-    return compress(content.getvalue())
+def _sizes_and_bytes(rows: Any) -> tuple[Any, bytes]:
+    """Returns the sizes of the elements of a pyarrow binary array without nulls, and their bytes."""
+    _, offsets, content = rows.buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(rows) + 1]
+    return np.diff(ends), content.to_pybytes() if content else b""
+
+
+def _digests(rows: Iterable[bytes]) -> Any:
+    """Returns the SHA-256 of each row."""
+    return np.frombuffer(b"".join(hashlib.sha256(row).digest() for row in rows), "S32")
 
 
 def _scaled(numbers: Any, count: int) -> Any:
@@ -106,83 +204,86 @@ def _scaled(numbers: Any, count: int) -> Any:
     return ((numbers >> half) * factor + ((numbers & low) * factor >> half)) >> half
 
 
-class _InThreads(beam.DoFn):
-    """Calls a function with each number of a file and its chunks, for two files at a time."""
+class _Write(_InThreads):
+    """Writes the same file of each split, and returns its number."""
 
-    def __init__(self, function: Callable[[int, list[Compressed]], int]) -> None:
-        self._function = function
+    def __init__(self, prefixes: list[str], bounds: list[int], num_files: int) -> None:
+        self._settings = prefixes, bounds, num_files
 
-    def start_bundle(self) -> None:
-        self._threads = ThreadPoolExecutor(_NUM_THREADS)
-        self._running: deque[Future[int]] = deque()
-
-    def process(self, file: tuple[int, Iterable[Compressed]]) -> Iterator[int]:
-        if len(self._running) == _NUM_THREADS:
-            yield self._running.popleft().result()
-        number, chunks = file
-        # Read here: an engine may fetch the chunks only now, and is not asked to by several threads.
-        self._running.append(self._threads.submit(self._function, number, list(chunks)))
+    def process(self, file: tuple[int, Iterable[Spilled]]) -> Iterator[int]:
+        number, spilled = file
+        # Read here: an engine may fetch the places only now, and is not asked to by several threads.
+        yield from self._submit(_write, number, list(spilled), *self._settings)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for running in self._running:
-            yield GlobalWindows.windowed_value_at_end_of_window(running.result())
-        self._threads.shutdown()
+        for number in self._finish():
+            yield GlobalWindows.windowed_value_at_end_of_window(number)
 
 
 def _write(
-    number: int,
-    chunks: Iterable[Compressed],
-    prefixes: list[str],
-    bounds: list[int],
-    column: str,
-    num_files: int,
+    number: int, spilled: list[Spilled], prefixes: list[str], bounds: list[int], num_files: int
 ) -> int:
-    """Writes the same file of each split, and returns its number."""
-    counts: Counter[bytes] = Counter()
-    groups: dict[bytes, int | None] = {}
-    for batch in _batches(chunks):
-        if not column:
-            counts.update(serialize(batch))
-            continue
-        in_splits = _splits_by_column(batch, column, bounds)
-        for row, split in zip(serialize(batch), in_splits, strict=True):
-            counts[row] += 1
-            groups[row] = split
-    rows, digests = _copies(counts)
-    splits = _splits_of(digests, bounds)
-    for place, row in enumerate(rows if groups else ()):
-        if (split := groups[row]) is not None:
-            splits[place] = split
-    order = np.argsort(digests)
+    rows = _Rows([part for one in spilled for part in _parts(*one)])
+    places, splits = rows.in_order(bounds)
     for index, prefix in enumerate(prefixes):
         path = record_files.numbered(prefix, number, num_files)
-        record_files.write_records(path, (rows[place] for place in order[splits[order] == index]))
+        record_files.write_records(path, rows.at(places[splits == index]))
     return number
 
 
-def _batches(chunks: Iterable[Compressed]) -> Iterator[Any]:
-    tables = [
-        pa.ipc.open_stream(content).read_all()
-        for content in map(decompress, chunks)
-        if content is not None
-    ]
-    if tables:
-        yield from pa.concat_tables(tables).combine_chunks().to_batches()
+def _parts(path: str, places: list[tuple[int, int, int]]) -> Iterator[_Part]:
+    if not places:
+        return
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+        for begin, size, num_bytes in places:
+            stream.seek(begin)
+            yield decompress((num_bytes, stream.read(size)))
 
 
-def _copies(counts: Counter[bytes]) -> tuple[list[bytes], Any]:
-    """Returns each copy of each row, and the digests (NumPy, 32 bytes each)."""
-    rows, digests = [], []
-    for row, count in counts.items():
-        first = hashlib.sha256(row)
-        rows.append(row)
-        digests.append(first.digest())
-        for number in range(1, count):
-            copy = first.copy()
-            copy.update(b"copy %d" % number)
-            rows.append(row)
-            digests.append(copy.digest())
-    return rows, np.frombuffer(b"".join(digests), "S32")
+class _Rows:
+    """The rows of a file.
+
+    Args:
+      parts: The rows in any order; those of two parts may be equal.
+    """
+
+    def __init__(self, parts: list[_Part]) -> None:
+        self._parts = parts
+        self._part_of: Any = np.repeat(np.arange(len(parts)), [len(part.sizes) for part in parts])
+        self._ends = _joined([np.cumsum(part.sizes) for part in parts], np.int64)
+        self._starts = self._ends - _joined([part.sizes for part in parts], np.int64)
+
+    def at(self, places: Any) -> Iterator[bytes]:
+        """Yields the rows at places."""
+        columns = (self._part_of, self._starts, self._ends)
+        for part, start, end in zip(*(column[places].tolist() for column in columns), strict=True):
+            yield self._parts[part].rows[start:end]
+
+    def in_order(self, bounds: list[int]) -> tuple[Any, Any]:
+        """Returns the place of each copy of each row, in the order of their digests, and its split."""
+        digests, places, same = np.unique(
+            _joined([part.digests for part in self._parts], "S32"),
+            return_index=True,
+            return_inverse=True,
+        )
+        counts = np.bincount(same, _joined([part.counts for part in self._parts], np.int64))
+        counts = counts.astype(np.int64)
+        several = counts > 1
+        copies = (
+            row + b"copy %d" % number
+            for row, count in zip(self.at(places[several]), counts[several], strict=True)
+            for number in range(1, count)
+        )
+        digests = np.concatenate([digests, _digests(copies)])
+        places = np.concatenate([places, places[several].repeat(counts[several] - 1)])
+        groups = _joined([part.groups for part in self._parts], np.int64)[places]
+        splits = np.where(groups < 0, _splits_of(digests, bounds), groups)
+        order = np.argsort(digests)
+        return places[order], splits[order]
+
+
+def _joined(arrays: list[Any], dtype: Any) -> Any:
+    return np.concatenate([np.empty(0, dtype), *arrays])
 
 
 def _splits_of(digests: Any, bounds: list[int]) -> Any:
@@ -193,8 +294,8 @@ def _splits_of(digests: Any, bounds: list[int]) -> Any:
     return np.searchsorted(np.array(bounds, np.uint64), remainder, side="right")
 
 
-def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Iterator[int | None]:
-    """Yields the index of the split of each row by its value in a column; None if it has none.
+def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Any:
+    """Returns the index of the split of each row by its value in a column; -1 if it has none.
 
     Raises:
       ValueError: There is no such column.
@@ -205,14 +306,15 @@ def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Iterator[int 
             f"There is no column to split by. Received: partition_feature_name={name!r}. "
             f"Columns: {', '.join(sorted(columns))}"
         )
-    splits: dict[bytes, int] = {}
-    for value in value_bytes(columns[name]).to_pylist():
-        if value and pa.types.is_binary(columns[name].type):
+    column_type = columns[name].type
+    values = value_bytes(columns[name]).dictionary_encode("encode")
+    splits = []
+    for value in values.dictionary.to_pylist():
+        if value and pa.types.is_binary(column_type):
             value = value.strip()  # white space around a value makes no other group of it
         if not value:
-            yield None
+            splits.append(-1)
             continue
-        if value not in splits:
-            digest = hashlib.sha256(feature_bytes(columns[name].type, value)).digest()
-            splits[value] = int(_splits_of(np.frombuffer(digest, "S32"), bounds)[0])
-        yield splits[value]
+        digest = hashlib.sha256(feature_bytes(column_type, value)).digest()
+        splits.append(int(_splits_of(np.frombuffer(digest, "S32"), bounds)[0]))
+    return np.array(splits, np.int64)[values.indices.to_numpy()]

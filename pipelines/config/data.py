@@ -24,7 +24,8 @@ class DataConfig(Section):
     """`[data]`: the place of the examples and the meaning of their columns.
 
     Attributes:
-      path: CSV, folder of CSVs, or pattern. With `{SPAN}` or a date, and `{VERSION}`: spans.
+      path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
+        `{SPAN}` or a date, and `{VERSION}`: spans.
       label: Raw column to predict. With a `[module]`: the column from which it computes its label.
       spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
       problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
@@ -35,6 +36,8 @@ class DataConfig(Section):
       quote: Character around a field that contains a delimiter. Default: detected.
       encoding: Encoding of the files, by its name in Python. Default: detected.
       decimal: Decimal mark of numbers. Default: detected, column by column.
+      on_bad_row: Action for a row that cannot be read, such as one with too few cells: `fail`, or
+        `quarantine`, which leaves it out and keeps it in a file. Default: `fail`.
       dates: First part of a date such as 03/04/2014. Default: detected, column by column.
     """
 
@@ -49,6 +52,7 @@ class DataConfig(Section):
     quote: Literal['"', "'"] | None = None
     encoding: str | None = None
     decimal: Literal[".", ","] | None = None
+    on_bad_row: Literal["fail", "quarantine"] = "fail"
     dates: Literal["day-first", "month-first"] | None = None
 
     @field_validator("path")

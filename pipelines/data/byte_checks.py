@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.opening import open_bytes
 from pipelines.errors import BadInputError, shown
 
 _BLOCK_BYTES = 8 << 20
@@ -13,7 +14,13 @@ _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _SAVE_AS_UTF8 = "Save the file as UTF-8 (for example `iconv -f utf-16 -t utf-8`)."
 
 _FORMATS = (
-    (b"\x1f\x8b", "is compressed with gzip. Unpack it (`gunzip FILE`) and give the CSV file."),
+    (
+        b"\x1f\x8b",
+        "is compressed with gzip. Unpack it (`gunzip FILE`), or let its name end in .csv.gz.",
+    ),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd. Unpack it, or let its name end in .csv.zst."),
+    (b"BZh", "is compressed with bzip2. Unpack it, or let its name end in .csv.bz2."),
+    (b"PAR1", "is a Parquet file. Let its name end in .parquet."),
     (b"PK\x03\x04", "is a ZIP archive or a spreadsheet. Give the CSV file (unpacked or exported)."),
     (b"\xff\xfe", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
     (b"\xfe\xff", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
@@ -46,7 +53,7 @@ def check_format(file: Path) -> None:
     Raises:
       BadInputError: It is compressed, or UTF-16.
     """
-    with file.open("rb") as stream:
+    with open_bytes(file) as stream:
         start = stream.read(4)
     for mark, what in _FORMATS:
         if start.startswith(mark):
@@ -62,7 +69,7 @@ def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
       BadInputError: One was found; the message names its line and column.
     """
     has_line_feed = has_return = False
-    with file.open("rb") as stream:
+    with open_bytes(file) as stream:
         while block := stream.read(_BLOCK_BYTES):
             if block.endswith(b"\r"):
                 block += stream.read(1)
@@ -75,7 +82,7 @@ def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
 
 
 def _refuse_nul(file: Path, dialect: Dialect) -> None:
-    with file.open("rb") as stream:
+    with open_bytes(file) as stream:
         for number, line in enumerate(stream, start=1):
             if b"\0" in line:
                 before = line[: line.index(b"\0")]
@@ -94,7 +101,7 @@ def _refuse_nul(file: Path, dialect: Dialect) -> None:
 def _check_returns(file: Path, dialect: Dialect) -> None:
     number, within_quotes = 1, False
     quote, between = dialect.quote.encode(), dialect.delimiter.encode()
-    with file.open("rb") as stream:
+    with open_bytes(file) as stream:
         for line in stream:
             position = 0
             for match in _STRAY_RETURN.finditer(line):

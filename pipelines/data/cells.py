@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.opening import open_text
 from pipelines.errors import shown
 
 MAX_FIELD_CHARS = 131_072
@@ -57,7 +58,7 @@ def find_cell(
 
 def list_rows(file: Path, dialect: Dialect = COMMAS) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows below the header with the lines on which they start."""
-    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
+    with open_text(file) as stream, any_field_size():
         reader = dialect.reader(stream)
         start, is_header = 1, True
         for row in reader:

@@ -8,6 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from components.example_gen.file_names import is_parquet
+from pipelines.data.opening import open_text
+
 _DELIMITERS = (",", ";", "\t", "|")
 _MAX_ROWS = 1_000
 _MIN_FITTING_SHARE = 0.9
@@ -63,7 +66,9 @@ def detect_dialect(
       delimiter: Delimiter if configured.
       quote: Quote if configured.
     """
-    with files[0].open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+    if is_parquet(files[0]):
+        return COMMAS
+    with open_text(files[0], errors="replace") as stream:
         sample = "".join(islice(stream, _MAX_ROWS))
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
     for mark in [quote] if quote else ['"', "'"]:

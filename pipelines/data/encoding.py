@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.example_gen.file_names import is_parquet, split_name
 from pipelines.data.byte_checks import readable
+from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError
 
 _BLOCK_BYTES = 8 << 20
@@ -66,7 +68,7 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
         for index, file in enumerate(originals):
             place = folder / f"{index:05d}"
             place.mkdir()
-            copies.append(place / file.name)
+            copies.append(place / f"{split_name(file.name)[0]}.csv")
             own = found if encoding else detect_encoding(file)
             _recode(file, copies[-1], own)
     return Utf8Files(copies, originals, found)
@@ -77,15 +79,16 @@ def detect_encoding(file: Path) -> str:
 
     A UTF-8 file with a few broken bytes counts as UTF-8, so that the bytes are reported later.
     """
+    if is_parquet(file):
+        return "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     num_broken = num_other = 0
-    with file.open("rb") as stream:
-        start = stream.read(4)
+    with open_bytes(file) as stream:
+        start = stream.peek(4)
         if start.startswith(_UTF_16_MARKS):
             return "utf-16"
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04")):
             return "utf-8"  # no text at all, reported later
-        stream.seek(0)
         while block := stream.read(_BLOCK_BYTES):
             if b"\0" in block:
                 return "utf-8"
@@ -100,7 +103,7 @@ def detect_encoding(file: Path) -> str:
 def _recode(source: Path, target: Path, encoding: str) -> None:
     try:
         with (
-            source.open(encoding=encoding, newline="") as reader,
+            open_text(source, encoding=encoding) as reader,
             target.open("w", encoding="utf-8", newline="") as writer,
         ):
             while block := reader.read(_BLOCK_BYTES):

@@ -8,6 +8,7 @@ from pathlib import Path
 from pipelines.data.byte_checks import check_format
 from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError
 
 _MARK = codecs.BOM_UTF8
@@ -15,7 +16,7 @@ _MARK = codecs.BOM_UTF8
 
 def has_byte_order_mark(file: Path) -> bool:
     """Returns whether `file` starts with the UTF-8 byte order mark."""
-    with file.open("rb") as stream:
+    with open_bytes(file) as stream:
         return stream.read(len(_MARK)) == _MARK
 
 
@@ -24,7 +25,7 @@ def has_plain_header(file: Path, names: list[str], dialect: Dialect = COMMAS) ->
 
     Source: TFX's CsvExampleGen splits the first line at commas, regardless of quotes.
     """
-    with file.open(encoding="utf-8-sig", newline="\n") as stream:
+    with open_text(file, newline="\n") as stream:
         return dialect.is_plain and stream.readline().strip().split(",") == names
 
 
@@ -39,13 +40,13 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
         raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
     check_format(file)
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with open_text(file, errors="surrogateescape") as stream:  # the rows are not looked at here
             header: list[str] = next(
                 (row for row in dialect.reader(stream, strict=True) if row), []
             )
-    except UnicodeDecodeError as error:
-        with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            readable: list[str] = next((row for row in dialect.reader(stream) if row), [])
+        "".join(header).encode()
+    except UnicodeEncodeError as error:
+        readable = [name.encode(errors="replace").decode() for name in header]
         raise BadInputError(describe_fault(file, readable, str(error), dialect)) from error
     except csv.Error as error:
         raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error
@@ -118,7 +119,7 @@ def describe_fault(
       dialect: Dialect of the file.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with file.open("rb") as stream:
+    with open_bytes(file) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 decoder.decode(line, final=True)
@@ -129,7 +130,7 @@ def describe_fault(
                     f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
-    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
+    with open_text(file) as stream, any_field_size():
         reader = dialect.reader(stream)
         start = 1
         for row_number, row in enumerate(row for row in reader if row):

@@ -1,27 +1,31 @@
 """Finds the CSV files of a `data.path`."""
 
 import glob
+from collections.abc import Sequence
 from pathlib import Path
 
+from components.example_gen.file_names import is_parquet, split_name
 from pipelines.data.byte_checks import readable
 from pipelines.errors import BadInputError
 
-_COMPRESSED = (".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".csv.zst")
+_UNREADABLE = (".csv.xz", ".csv.zip")
 
 
 class NoCsvFileError(BadInputError):
-    """There is no CSV file."""
+    """There is no file of rows."""
 
 
 def find_csv_files(path: str) -> list[Path]:
-    """Returns the CSV files of `path`, sorted, as absolute paths.
+    """Returns the CSV and Parquet files of `path`, sorted, as absolute paths.
 
     Args:
-      path: File, folder (its `*.csv` files, also with capital letters), or glob pattern.
+      path: File, folder (its files that end as one of `SUFFIXES`, also with capital letters), or glob
+        pattern.
 
     Raises:
-      NoCsvFileError: Nothing is there, or nothing that ends in `.csv`.
-      BadInputError: Something cannot be read, or a folder also holds a compressed CSV.
+      NoCsvFileError: Nothing is there, or nothing that ends as one of `SUFFIXES`.
+      BadInputError: Something cannot be read, a folder also holds a CSV in an unknown compression, or there
+        are the same rows twice, as `a.csv` and `a.csv.gz`.
     """
     with readable(path):
         return _find(path)
@@ -33,25 +37,24 @@ def _find(path: str) -> list[Path]:
         return [place.resolve()]
     if place.is_dir():
         names = sorted(item.name for item in place.iterdir())
-        compressed = [name for name in names if name.lower().endswith(_COMPRESSED)]
-        if compressed:
+        unreadable = [name for name in names if name.lower().endswith(_UNREADABLE)]
+        if unreadable:
             raise BadInputError(
-                f"The folder {path} holds {compressed[0]}, which is compressed and would not be "
-                "read. Unpack it, or move it elsewhere."
+                f"The folder {path} holds {unreadable[0]}, which is compressed and would not be "
+                "read. Unpack it, or move it elsewhere; .csv.gz, .csv.zst and .csv.bz2 are read as they are."
             )
         files = [
             place / name
             for name in names
-            if name.lower().endswith(".csv")
-            and not name.startswith(".")
-            and (place / name).is_file()
+            if split_name(name)[1] and not name.startswith(".") and (place / name).is_file()
         ]
         if not files:
             holds = f"it holds {', '.join(names[:5])}" if names else "it is empty"
             raise NoCsvFileError(
                 f"The folder {path} has no *.csv file ({holds}). "
-                "Give a CSV file or the folder that contains the CSV files."
+                "Give a CSV or Parquet file or the folder that contains such files."
             )
+        _check_forms(files)
         return [file.resolve() for file in files]
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
     if not matches and place.is_symlink():
@@ -61,4 +64,22 @@ def _find(path: str) -> list[Path]:
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
         raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")
+    _check_forms(matches)
     return [match.resolve() for match in matches]
+
+
+def _check_forms(files: Sequence[Path]) -> None:
+    """Checks that no file is there in two forms, and that all columns have types, or none."""
+    by_name: dict[Path, Path] = {}
+    for file in files:
+        other = by_name.setdefault(file.parent / split_name(file.name)[0], file)
+        if other.name.lower() != file.name.lower():
+            raise BadInputError(
+                f"{other} and {file.name} seem to be the same rows in two forms, and both would be read. "
+                "Remove one, or rename it."
+            )
+    parquet = [file for file in files if is_parquet(file)]
+    if 0 < len(parquet) < len(files):
+        raise BadInputError(
+            f"{parquet[0]} is a Parquet file, and there are CSV files beside it. Give only one kind."
+        )

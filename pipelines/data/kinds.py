@@ -119,7 +119,8 @@ class _Recogniser:
             return dates
         if column.is_numeric:
             return self._digits(name)
-        number = self._number(name)
+        # All cells of a column of text are numbers only where a Parquet file says that they are text.
+        number = self._number(name) if column.num_non_numbers != 0 else None
         if number is not None:
             return number
         if words := word_kinds.boolean_words(column):

@@ -13,6 +13,7 @@ from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.file_states import FileState, check_unchanged, read_states
+from pipelines.data.opening import known_types, open_bytes
 from pipelines.data.quotes import check_quotes
 from pipelines.errors import BadInputError
 
@@ -105,7 +106,9 @@ class CsvProfile:
       has_irregular_quotes: True if there are quotes within fields that do not start with one.
       quote_doubts: Quoted fields that may have swallowed rows, one sentence each.
       dialect: Delimiter and quote of the files.
+      known_types: Types that Parquet files give to columns: `string` or `float`.
       originals: User's files by their UTF-8 copies, if they are in another encoding.
+      num_set_aside: Number of rows that could not be read, and are not in `files`.
       states: States of the files, and of `originals`, before they were examined.
     """
 
@@ -119,7 +122,9 @@ class CsvProfile:
     has_irregular_quotes: bool = False
     quote_doubts: tuple[str, ...] = ()
     dialect: Dialect = COMMAS
+    known_types: dict[str, ColumnType] = field(default_factory=dict)
     originals: dict[Path, Path] = field(default_factory=dict)
+    num_set_aside: int = 0
     states: dict[Path, FileState] = field(default_factory=dict)
 
     @property
@@ -222,7 +227,11 @@ def _profile(
             raise BadInputError(
                 faults.describe_header_difference(first, headers[first], file, header)
             )
-    columns = {name or UNNAMED: _ColumnScan(name or UNNAMED) for name in headers[first]}
+    known = _known_types(files)
+    columns = {
+        name or UNNAMED: _ColumnScan(name or UNNAMED, known.get(name or UNNAMED))
+        for name in headers[first]
+    }
     quotes = []
     for file in files:
         byte_checks.check_bytes(file, dialect)
@@ -250,8 +259,18 @@ def _profile(
         has_irregular_quotes=any(found.is_irregular for found in quotes),
         quote_doubts=tuple(doubt for found in quotes for doubt in found.doubts),
         dialect=dialect,
+        known_types=known,
         states=states,
     )
+
+
+def _known_types(files: Sequence[Path]) -> dict[str, ColumnType]:
+    """Returns the types that files give to columns; text in one of them is text in all."""
+    known: dict[str, ColumnType] = {}
+    for name, found in (item for file in files for item in known_types(file).items()):
+        name = name.strip() or UNNAMED
+        known[name] = "string" if "string" in (found, known.get(name)) else "float"
+    return known
 
 
 def _fingerprint(files: Sequence[Path], states: Mapping[Path, FileState]) -> str:
@@ -281,7 +300,7 @@ def read_batches(
 
     names = [str(index) for index in range(len(header))]
     try:
-        with file.open("rb") as stream:
+        with open_bytes(file) as stream:
             reader = csv.open_csv(
                 WholeLineEnds(stream),
                 read_options=csv.ReadOptions(
@@ -309,9 +328,10 @@ def read_batches(
 class _ColumnScan:
     """Accumulates the profile of one column, batch by batch."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, known_type: ColumnType | None):
         self._profile = ColumnProfile(name)
-        self._could_be = {"integer": True, "float": True}
+        is_text = known_type == "string"
+        self._could_be = {"integer": known_type is None, "float": not is_text}
         self._sum = self._squares = 0.0
         self._num_finite = 0
         self._shift: float | None = None

@@ -12,8 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+from components.example_gen.file_names import is_parquet
 from pipelines.data.cells import any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, shown
 
 _MAX_SAMPLE_LINES = 20_000
@@ -54,7 +56,9 @@ def check_quotes(
     Raises:
       BadInputError: A quoted field does not end, or has swallowed rows.
     """
-    with file.open("rb") as raw:
+    if is_parquet(file):
+        return QuoteFindings()
+    with open_bytes(file) as raw:
         if not any(line.count(dialect.quote.encode()) % 2 for line in raw):
             return QuoteFindings()
     rows = _RowShape(file, len(header), dialect)
@@ -68,13 +72,13 @@ def check_quotes(
             yield line
 
     irregular, start, doubts = False, 1, []
-    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
+    with open_text(file) as stream, any_field_size():
         reader = dialect.reader(counted(stream))
         for row in reader:
             field = _Field(file, header, start, lines, row)
             if num_quotes % 2:
                 irregular = True
-                if _is_open(lines, dialect):
+                if is_open(lines, dialect):
                     raise BadInputError(field.describe_open())
                 num_quotes = 0
             if len(lines) > 1:
@@ -100,7 +104,7 @@ class _RowShape:
     def __init__(self, file: Path, num_columns: int, dialect: Dialect):
         self._num_columns = num_columns
         self._dialect = dialect
-        with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        with open_text(file, errors="replace") as stream:
             next(stream)
             rows = [
                 self._split(line)
@@ -236,7 +240,7 @@ class _Field:
         )
 
 
-def _is_open(lines: Sequence[str], dialect: Dialect) -> bool:
+def is_open(lines: Sequence[str], dialect: Dialect) -> bool:
     """Returns whether a row ends within quotes."""
     try:
         list(dialect.reader(lines, strict=True))

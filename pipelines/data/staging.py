@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from components.example_gen.file_names import split_name
 from pipelines.data.cells import any_field_size
 from pipelines.data.file_states import FileState
+from pipelines.data.opening import open_text
 from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
 from pipelines.data.splits import ROW_BY_ROW, Splits
 
@@ -63,7 +65,7 @@ def stage(
     reasons = _reasons(profile, required_label, splits)
     if not reasons:
         first = profile.files[0]
-        pattern = first.name if len(profile.files) == 1 else "*.csv"
+        pattern = first.name if len(profile.files) == 1 else f"*{split_name(first.name)[1]}"
         digests = {file.name: profile.states[file].sha256 for file in profile.files}
         return StagedData(first.parent, pattern, (), files=digests)
     # The content of a copy depends on all of these.
@@ -94,7 +96,9 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
         reasons.append(f"{count} rows without a value in {required_label!r} are left out")
     if profile.has_byte_order_mark:
         reasons.append("the byte order mark is removed")
-    if profile.originals:
+    if profile.num_set_aside:
+        reasons.append(f"{profile.num_set_aside} rows that cannot be read are left out")
+    elif profile.originals:
         reasons.append("the text is written in UTF-8")
     if profile.has_unnamed_column:
         reasons.append(f"the column without a name is called {UNNAMED!r}")
@@ -114,7 +118,8 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
         reasons.append("the files of each split are gathered in one folder")
     elif not is_single:
         folders = {file.parent for file in profile.files}
-        if len(folders) > 1 or set(profile.files) != set(profile.files[0].parent.glob("*.csv")):
+        pattern = f"*{split_name(profile.files[0].name)[1]}"
+        if len(folders) > 1 or set(profile.files) != set(profile.files[0].parent.glob(pattern)):
             reasons.append("the files are gathered in one folder")
     return tuple(reasons)
 
@@ -130,7 +135,7 @@ def _copy(
     """Writes a file, or the part of it for each split."""
     header = list(profile.columns)
     position = None if required_label is None else header.index(required_label)
-    with source.open(encoding="utf-8-sig", newline="") as reader, any_field_size():
+    with open_text(source) as reader, any_field_size():
         dialect = profile.dialect
         rows: Iterator[Row] = (row for row in dialect.reader(reader) if row)
         next(rows)

@@ -133,15 +133,19 @@ def csv_to_serving(
 
 def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
     splits = data.splits or (("single_split", data.pattern),)
-    kept_text = tuple(name for name in plan.type_overrides.text if name not in plan.text_columns)
+    known = plan.profile.known_types
+    text = dict.fromkeys((*plan.text_columns, *plan.type_overrides.text))
+    text |= dict.fromkeys(name for name, found in known.items() if found == "string")
+    floats = dict.fromkeys(plan.type_overrides.floats)
+    floats |= dict.fromkeys(name for name, found in known.items() if found == "float")
     return components.CsvExampleGen(
         input_base=str(data.folder),
         input_config=components.Input(
             splits=[components.Input.Split(name=name, pattern=pattern) for name, pattern in splits]
         ),
         output_config=_divided_by(plan.splits.column if plan.splits.by == "column" else None),
-        text_columns=plan.text_columns + kept_text,
-        float_columns=plan.type_overrides.floats,
+        text_columns=tuple(text),
+        float_columns=tuple(floats),
         files=data.files,
     )
 

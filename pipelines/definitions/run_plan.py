@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.bad_rows import BadRows
 from pipelines.data.profile import CsvProfile
 from pipelines.data.spans import ResolvedSpans
 from pipelines.data.splits import ROW_BY_ROW, Splits
@@ -44,6 +45,7 @@ class RunPlan:
       spans: Spans that are read; None if `data.path` has none.
       text_columns: Columns that stay text though they look like numbers, beside those of `type_overrides`.
       scheduled_by: Tick of the schedule that started the run.
+      bad_rows: Rows that cannot be read, and were left out; None without any.
       model_fingerprint: Hash of everything that determines the model; empty if it is not known.
     """
 
@@ -63,6 +65,7 @@ class RunPlan:
     spans: ResolvedSpans | None = None
     text_columns: tuple[str, ...] = ()
     scheduled_by: str | None = None
+    bad_rows: BadRows | None = None
     model_fingerprint: str = ""
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
+from pipelines.data.bad_rows import BadRows, set_aside
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import Utf8Files, as_utf8
 from pipelines.data.file_states import read_states
@@ -45,6 +46,7 @@ class CsvData:
       findings: Notes for the user, one sentence each.
       type_overrides: Columns whose type comes from the root's schema.
       spans: Spans that are read; None where `data.path` has none.
+      bad_rows: Rows that cannot be read, and were left out; None without any.
     """
 
     profile: CsvProfile
@@ -54,6 +56,7 @@ class CsvData:
     findings: tuple[str, ...]
     type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
     spans: ResolvedSpans | None = None
+    bad_rows: BadRows | None = None
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,15 @@ def read_data(
     texts = as_utf8(originals, data.encoding)
     try:
         dialect = detect_dialect(texts.files, data.delimiter, data.quote)
+        bad_rows = None
+        if data.on_bad_row == "quarantine":
+            texts, bad_rows = set_aside(texts, dialect)
         of_files = None if texts.are_copies else states
         profile = profile_csv(texts.files, dialect, of_files, quote_is_given=data.quote is not None)
         if texts.are_copies:
             profile.originals = dict(zip(texts.files, texts.originals, strict=True))
             profile.states |= states
+            profile.num_set_aside = bad_rows.num_rows if bad_rows else 0
         check_label_column(profile, data.label)
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
         overrides = find_type_overrides(profile, root_schema, given)
@@ -123,6 +130,8 @@ def read_data(
     except BadInputError as error:
         raise BadInputError(texts.in_words_of_user(str(error))) from error
     findings = list(spans.notes) if spans else []
+    if bad_rows:
+        findings.append(f"data: {bad_rows}")
     if texts.encoding != "utf-8":
         origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
         findings.append(f"the files are read as {texts.encoding}; {origin}")
@@ -134,7 +143,7 @@ def read_data(
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans)
+    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans, bad_rows)
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from components.example_gen.file_names import is_parquet
 from pipelines.beam.args import check_beam_args
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
@@ -27,7 +28,7 @@ def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
     lines = [
         *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),
         f"{number} rows in {len(data.profile.files)} file{'s' if len(data.profile.files) > 1 else ''}; "
-        f"{data.profile.dialect}; {data.texts.encoding}",
+        f"{'Parquet' if is_parquet(data.profile.files[0]) else data.profile.dialect}; {data.texts.encoding}",
         "",
         *table_lines(plan.columns),
         "",

@@ -69,6 +69,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         spans=data.spans,
         text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
+        bad_rows=data.bad_rows,
         model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
     )
 

@@ -63,6 +63,11 @@ class RunDetails:
             return None
         return values
 
+    @property
+    def bad_rows(self) -> Path:
+        """Path of the rows that the run left out, as CSV."""
+        return self.folder / "bad_rows.csv"
+
     def read_all(self) -> dict[str, Details]:
         """Returns all recorded sections."""
         found = ((section, self.read(section)) for section in SECTIONS)

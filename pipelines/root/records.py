@@ -103,6 +103,7 @@ class RunRecord:
       same_as: Run whose results these are, as nothing had changed since; None if components ran.
       scheduled_by: Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was
         started by hand.
+      bad_rows: Number of rows that were left out as they cannot be read, by reason.
     """
 
     run_id: str
@@ -143,6 +144,7 @@ class RunRecord:
     identity: str = ""
     same_as: str | None = None
     scheduled_by: str | None = None
+    bad_rows: dict[str, int] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -181,6 +183,8 @@ class RunRecord:
             "not_checked": list(self.not_checked),
             "serving_version": self.serving_version,
         }
+        if self.bad_rows:
+            line["bad_rows"] = self.bad_rows
         if self.spans:
             line["spans"] = list(self.spans)
         if self.scheduled_by:

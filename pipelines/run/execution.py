@@ -97,6 +97,8 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
     """
     data = stage(plan.profile, plan.code.required_label, plan.root.data, plan.splits)
     check_same_files(plan.config, plan.profile, plan.spans)
+    if plan.bad_rows:
+        recorder.keep_bad_rows(plan.bad_rows)
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     return data

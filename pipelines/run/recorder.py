@@ -1,11 +1,13 @@
 """Keeps the record of a run on disk up to date, and writes its report."""
 
 import logging
+import shutil
 from collections.abc import Callable
 from typing import Any
 
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.cache.unchanged_run import run_identity
+from pipelines.data.bad_rows import BadRows
 from pipelines.definitions.evaluation import merge_thresholds
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
@@ -57,6 +59,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         environment=describe_environment(),
         identity="" if plan.continued else identity_of(plan),
         scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
+        bad_rows=plan.bad_rows.counts if plan.bad_rows else {},
     )
 
 
@@ -137,6 +140,13 @@ class RunRecorder:
     def add_label_comparison(self, comparison: dict[str, Any]) -> None:
         """Records the distribution of the label in the splits."""
         self._change(label_by_split=comparison)
+
+    def keep_bad_rows(self, bad_rows: BadRows) -> None:
+        """Keeps the rows that were left out in a file."""
+        file = self._root.details(self.record.run_id).bad_rows
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(bad_rows.file, file)
+        self.note(f"data: the rows that were left out are in {file}")
 
     def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
         """Records the models that were trained, with the best one marked."""

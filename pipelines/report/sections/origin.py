@@ -24,6 +24,8 @@ def describe(context: Context) -> dict[str, Any]:
         "lineage": found,
         "spans": describe_spans(record.spans) if record.spans else "",
         "of_spans": _of_spans(context),
+        "bad_rows": list(record.bad_rows.items()),
+        "bad_rows_file": str(context.root.details(record.same_as or record.run_id).bad_rows),
         "files": files,
         "left_out": len(found["data"]["files"]) - len(files),
         "files_missing": None if files else NOT_RECORDED,

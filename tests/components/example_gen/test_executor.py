@@ -11,7 +11,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 from tfx.utils import proto_utils
 
-from components.example_gen import executor
+from components.example_gen import csv_file, executor
 
 OUTPUT = utils.make_default_output_config(
     example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*")])
@@ -115,6 +115,16 @@ def test_rows_have_the_order_of_their_digests(tmp_path: Path) -> None:
         assert found == sorted(found, key=lambda row: hashlib.sha256(row).digest())
 
 
+def test_a_failure_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1_000)
+    rows = [f"{number},a" for number in range(1_000)]
+    with pytest.raises(Exception, match="line 1002: 1 cell where the header has 2"):
+        write(executor.Executor, tmp_path, [*rows, "1"])
+    assert not list(tmp_path.rglob(".unfinished"))
+    write(executor.Executor, tmp_path, rows)
+    assert not list(tmp_path.rglob(".unfinished"))
+
+
 def test_a_split_without_rows_has_an_empty_file(tmp_path: Path) -> None:
     ours, stocks = (write(kind, tmp_path, ["1,a"]) for kind in (executor.Executor, stock.Executor))
     assert set(content(ours)) == set(content(stocks))
@@ -175,6 +185,25 @@ def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(
     assert sorted(part[many] for part in stocks.values()) == [0, 600]
     # A third of 600, within 4 standard deviations: sqrt(600 * 1/3 * 2/3) = 11.5.
     assert abs(ours["eval"][many] - 200) < 46
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([f"{number - 50},{number * 10**16}" for number in range(100)], id="integers"),
+        pytest.param(["0.1,1e-3", "3,nan", "1e20,-.5", "7.,5E+2", " 8 ,1_000"], id="numbers"),
+        pytest.param([",", "1,", ",b", "", "2,c"], id="empty cells and lines"),
+        pytest.param(['1,"a, ""b"""', '2," c "', '"3",""', '4,"d\ne"'], id="quotes"),
+        pytest.param(["é,日本", "1,🚕", "00037,x", "9223372036854775808,y"], id="texts"),
+        pytest.param([f"{number}.5,word {number}\r" for number in range(40)], id="CRLF"),
+    ],
+)
+def test_the_examples_are_those_of_stock_tfx(tmp_path: Path, rows: list[str]) -> None:
+    found = [split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor)]
+    ours, stocks = (sum(parts.values(), Counter()) for parts in found)
+    assert ours == stocks
+    assert ours.total() == len([row for row in rows if row])
+    assert found[0] == found[1]  # no row has a copy, so also in the same splits
 
 
 def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:

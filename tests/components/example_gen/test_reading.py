@@ -1,12 +1,15 @@
 from pathlib import Path
 
 import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 
 from components.example_gen.example_encoder import serialize
+from components.example_gen.files import PlannedFiles
 from components.example_gen.reading import read_batches
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -17,7 +20,9 @@ def example(text: str) -> tf.train.Example:
 
 
 def examples(batch) -> list[tf.train.Example]:
-    return [tf.train.Example.FromString(row) for row in serialize(batch)]
+    return [
+        tf.train.Example.FromString(row) for rows in serialize(batch) for row in rows.to_pylist()
+    ]
 
 
 def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path) -> None:
@@ -84,3 +89,33 @@ def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
         read_batches(pipeline, str(tmp_path), {"train": "train.csv", "eval": "eval.csv"})
     with pytest.raises(RuntimeError, match=r"matches 'x\*' of the split 'eval'"):
         read_batches(pipeline, str(tmp_path), {"eval": "x*"})
+
+
+def test_the_columns_of_parquet_files_keep_their_types(tmp_path: Path) -> None:
+    for name, sizes in (("a", pa.array([1, None])), ("b", pa.array([2.0, 0.5]))):
+        zips = pa.array(["02134", "7"])
+        pq.write_table(pa.table({"zip": zips, "size": sizes}), tmp_path / f"{name}.parquet")
+    with beam.Pipeline(RUNNER) as pipeline:
+        parts = read_batches(pipeline, str(tmp_path), {"all": "*.parquet"})
+        rows = [("02134", "value: 1"), ("7", ""), ("02134", "value: 2"), ("7", "value: 0.5")]
+        expected = [
+            f"""features {{
+              feature {{ key: "zip" value {{ bytes_list {{ value: "{zip_code}" }} }} }}
+              feature {{ key: "size" value {{ float_list {{ {size} }} }} }}
+            }}"""
+            for zip_code, size in rows
+        ]
+        found = parts["all"] | beam.FlatMap(examples)
+        assert_that(found, equal_to([example(text) for text in expected]))
+
+
+def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [1]}), file)
+    planned = PlannedFiles(str(tmp_path), ["a.parquet"])
+    pq.write_table(pa.table({"x": [2]}), file)
+    with (
+        pytest.raises(Exception, match="was changed after its fingerprint was taken"),
+        beam.Pipeline(RUNNER) as pipeline,
+    ):
+        read_batches(pipeline, str(tmp_path), {"all": "a.parquet"}, planned=planned)

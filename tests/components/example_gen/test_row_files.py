@@ -1,6 +1,7 @@
 import bisect
 import hashlib
 import itertools
+import pickle
 import random
 from pathlib import Path
 
@@ -98,6 +99,23 @@ def test_neither_batches_nor_the_order_of_rows_matter(
     random.Random(2).shuffle(words)
     monkeypatch.setattr(example_encoder, "_MAX_ROWS", 7)
     assert write(tmp_path / "many", words, num_files, batch_size=30) == expected
+
+
+def test_rows_on_the_way_to_their_file_are_not_held_by_beam(tmp_path: Path) -> None:
+    words = [f"{number:01000d}" for number in range(20_000)]  # 20 MB
+    batch = pa.record_batch({"word": pa.array(words, pa.binary())})
+    spill = row_files._Spill(str(tmp_path / "Split-train" / "rows"), [1], "", num_files=4)
+
+    def check(found: list) -> None:
+        assert sorted(number for number, _ in found) == [0, 1, 2, 3]
+        assert len(pickle.dumps(found)) < 2_000
+        (path,) = {path for _, (path, _) in found}
+        assert Path(path).parent == tmp_path / ".unfinished"
+        parts = [part for _, spilled in found for part in row_files._parts(*spilled)]
+        assert sum(len(part.sizes) for part in parts) == 20_000
+
+    with beam.Pipeline(RUNNER) as pipeline:
+        assert_that(pipeline | beam.Create([batch]) | beam.ParDo(spill), check)
 
 
 def test_files_without_rows_are_written(tmp_path: Path) -> None:

@@ -82,5 +82,10 @@ def test_examples_are_those_of_reading_row_by_row(tmp_path, monkeypatch, block_b
     assert [found.name for found in types.values()] == [
         "INTEGER", "FLOAT", "TEXT", "TEXT", "TEXT", "EMPTY",
     ]  # fmt: skip
-    found = [row for batch in reading._read(file, types) for row in serialize(batch)]
+    found = [
+        row
+        for batch in reading._read(file, types)
+        for rows in serialize(batch)
+        for row in rows.to_pylist()
+    ]
     assert found == by_row(text.getvalue())

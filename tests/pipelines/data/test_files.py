@@ -41,11 +41,27 @@ def test_a_path_without_csv_files_is_refused(tmp_path):
             find_csv_files(str(path))
 
 
-def test_capitals_are_read_and_compressed_files_refused(tmp_path):
-    touch(tmp_path, "a.csv", "b.CSV")
-    assert find_csv_files(str(tmp_path)) == [tmp_path / "a.csv", tmp_path / "b.CSV"]
-    touch(tmp_path, "c.CSV.gz")
-    with pytest.raises(BadInputError, match=r"holds c\.CSV\.gz, which is compressed"):
+def test_capitals_and_compressed_files_are_read_but_not_each_compression(tmp_path):
+    names = ["a.csv", "b.CSV", "c.CSV.gz", "d.csv.zst", "e.csv.bz2"]
+    touch(tmp_path, *names)
+    assert find_csv_files(str(tmp_path)) == [tmp_path / name for name in names]
+    touch(tmp_path, "f.CSV.xz")
+    with pytest.raises(BadInputError, match=r"holds f\.CSV\.xz, which is compressed"):
+        find_csv_files(str(tmp_path))
+
+
+def test_the_same_rows_in_two_forms_are_refused(tmp_path):
+    touch(tmp_path, "a.csv", "a.csv.gz", "b.csv")
+    for path in (tmp_path, tmp_path / "a*"):
+        with pytest.raises(BadInputError, match=r"a\.csv and a\.csv\.gz seem to be the same rows"):
+            find_csv_files(str(path))
+
+
+def test_parquet_files_have_no_csv_beside_them(tmp_path):
+    touch(tmp_path, "a.parquet", "b.Parquet")
+    assert find_csv_files(str(tmp_path)) == [tmp_path / "a.parquet", tmp_path / "b.Parquet"]
+    touch(tmp_path, "c.csv.gz")
+    with pytest.raises(BadInputError, match=r"a\.parquet is a Parquet file, and there are CSV"):
         find_csv_files(str(tmp_path))
 
 

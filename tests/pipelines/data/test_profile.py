@@ -1,5 +1,10 @@
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import MAX_DISTINCT, profile_csv, read_batches
 from pipelines.errors import BadInputError
 
@@ -179,3 +184,49 @@ def test_numbers_beyond_float32_are_counted_and_named(tmp_path):
         "column 'a': 3 numbers that float32 cannot hold count as missing, the first: "
         f"{tmp_path / 'data.csv'}, line 4: '3.5e38'"
     ]
+
+
+def test_a_parquet_file_says_its_types(tmp_path):
+    file = tmp_path / "data.parquet"
+    columns = {
+        "zip": pa.array(["02134", "10001", None]),
+        "whole": pa.array([1.0, 2.0, None], pa.float32()),
+        "count": pa.array([1, 2, None], pa.int8()),
+        "yes": pa.array([True, False, True]),
+        "day": pa.array([0, 19_000, None], pa.date32()),
+    }
+    pq.write_table(pa.table(columns), file)
+    result = profile_csv([file])
+    assert {name: column.type for name, column in result.columns.items()} == {
+        "zip": "string",
+        "whole": "float",
+        "count": "integer",
+        "yes": "boolean",
+        "day": "string",
+    }
+    assert result.known_types == {
+        "zip": "string", "whole": "float", "yes": "string", "day": "string"
+    }  # fmt: skip
+    assert result.num_rows == 3
+    assert result.columns["zip"].num_missing == result.columns["count"].num_missing == 1
+    kinds = recognise_columns(result, {})
+    assert kinds["zip"].name != "number"
+    assert kinds["day"].date_format == "iso"
+
+
+def test_a_column_of_a_parquet_file_that_has_no_cells_is_refused(tmp_path):
+    file = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"x": [1], "tags": [["a", "b"]]}), file)
+    with pytest.raises(BadInputError, match=r"data\.parquet: column 'tags' holds list<"):
+        profile_csv([file])
+
+
+def test_a_compressed_file_has_the_profile_of_what_it_holds(tmp_path):
+    text = "a,b\n1,x\n" + "2,y\n" * 50_000
+    packed = tmp_path / "data.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    plain, found = profile(tmp_path, text), profile_csv([packed])
+    assert found.columns == plain.columns
+    packed.write_bytes(gzip.compress((text + "3\n").encode()))
+    with pytest.raises(BadInputError, match=r"data\.csv\.gz, line 50003 .* 1 field where"):
+        profile_csv([packed])

@@ -197,8 +197,8 @@ def test_several_places_of_a_span(resolve, tmp_path):
 
 
 def test_a_compressed_file_is_an_error_and_no_empty_span(resolve, tmp_path):
-    make(tmp_path, "s1/x.csv", "s2/x.csv.gz")
-    with pytest.raises(BadInputError, match=r"x\.csv\.gz, which is compressed"):
+    make(tmp_path, "s1/x.csv", "s2/x.csv.zip")
+    with pytest.raises(BadInputError, match=r"x\.csv\.zip, which is compressed"):
         resolve("s{SPAN}")
 
 

@@ -1,3 +1,8 @@
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from pipelines.config.data import SplitConfig
 from pipelines.data.dialect import Dialect
 from pipelines.data.kinds import recognise_columns
@@ -124,3 +129,22 @@ def test_files_of_each_split_stay_apart(tmp_path):
         "eval/data-00001.csv": "1,2",
         "train/data-00002.csv": "2,2",
     }
+
+
+def test_parquet_and_compressed_files_are_read_where_they_are(tmp_path):
+    for place in ("packed", "parquet"):
+        (tmp_path / place).mkdir()
+    packed = [tmp_path / "packed" / name for name in ("a.csv.gz", "b.csv.gz")]
+    for file in packed:
+        file.write_bytes(gzip.compress(b"x,y\n1,2\n"))
+    staged = stage(profile_csv(packed), "y", tmp_path / "copies")
+    assert (staged.folder, staged.pattern, staged.reasons) == (tmp_path / "packed", "*.csv.gz", ())
+    parquet = [tmp_path / "parquet" / name for name in ("a.parquet", "b.parquet")]
+    for file in parquet:
+        pq.write_table(pa.table({"x": ["01", "2"], "y": [1.0, None]}), file)
+    staged = stage(profile_csv(parquet), None, tmp_path / "copies")
+    assert (staged.pattern, staged.reasons) == ("*.parquet", ())
+    assert not (tmp_path / "copies").exists()
+    staged = stage(profile_csv(parquet), "y", tmp_path / "copies")
+    assert staged.reasons == ("2 rows without a value in 'y' are left out",)
+    assert (staged.folder / "data-00001.csv").read_text() == "x,y\n01,1\n"

@@ -42,3 +42,12 @@ def test_what_is_not_set_is_left_out():
 def test_a_run_without_files(failed):
     found = describe(failed)
     assert (found["files_missing"], found["environment_missing"]) == (NOT_RECORDED, NOT_RECORDED)
+
+
+def test_rows_that_were_left_out_are_named(full):
+    assert "Rows left out" not in render_report(full)
+    record = replace(full.record, bad_rows={"a long cell": 2, "a NUL character": 1})
+    page = render_report(replace(full, record=record))
+    assert "2 with a long cell; 1 with a NUL character; they are in" in page
+    assert f"details/{full.record.run_id}/bad_rows.csv" in page
+    assert record.summary()["bad_rows"] == {"a long cell": 2, "a NUL character": 1}

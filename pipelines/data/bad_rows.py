@@ -1,0 +1,164 @@
+"""Sets aside the rows of CSV files that cannot be read, for `data.on_bad_row = "quarantine"`."""
+
+import atexit
+import csv
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from components.example_gen.file_names import is_parquet, split_name
+from pipelines.data import faults
+from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
+from pipelines.data.dialect import Dialect
+from pipelines.data.encoding import Utf8Files
+from pipelines.data.opening import open_text
+from pipelines.data.quotes import is_open
+from pipelines.errors import BadInputError, shown
+
+MAX_SHARE = 0.1
+"""Share of the lines of all files; if more are bad, the files are read in a wrong way."""
+
+_MIN_LINES = 20  # below them, a share says nothing
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """Rows that were set aside.
+
+    Attributes:
+      counts: Number of rows by reason, the most frequent reason first.
+      file: CSV with the columns file, line, reason and row; it lasts as long as the process.
+      first: Place and reason of the first one.
+    """
+
+    counts: dict[str, int]
+    file: Path
+    first: str
+
+    @property
+    def num_rows(self) -> int:
+        """Number of all rows."""
+        return sum(self.counts.values())
+
+    def __str__(self) -> str:
+        reasons = ", ".join(f"{count} with {reason}" for reason, count in self.counts.items())
+        rows = "1 row" if self.num_rows == 1 else f"{self.num_rows} rows"
+        return f"left out: {rows} that cannot be read ({reasons}); the first: {self.first}"
+
+
+def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | None]:
+    """Returns files without the rows that cannot be read; those that have some are copied.
+
+    The copies have empty lines instead, so that messages name the lines of the user's files.
+
+    A row cannot be read if it has another number of cells than the header, a byte that is not UTF-8, a NUL
+    character, a stray carriage return, or a cell that is too long. Cells that do not fit their column are
+    not looked at.
+
+    Args:
+      texts: Files, which have a header each.
+      dialect: Delimiter and quote of the files.
+
+    Returns:
+      The files, and the rows that were set aside; None if there are none.
+
+    Raises:
+      BadInputError: Too many rows are bad, or a quote is not closed, so that nobody knows where its row ends.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="pipelines-rows-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    counts: Counter[str] = Counter()
+    first, files, num_lines, num_bad_lines = "", [], 0, 0
+    with (folder / "bad_rows.csv").open(
+        "w", encoding="utf-8", errors="backslashreplace", newline=""
+    ) as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("file", "line", "reason", "row"))
+        for index, (file, original) in enumerate(zip(texts.files, texts.originals, strict=True)):
+            copy = folder / f"{index:05d}" / f"{split_name(file.name)[0]}.csv"
+            num_bad = 0
+            if not is_parquet(file):
+                copy.parent.mkdir()
+                with copy.open("w", encoding="utf-8", newline="") as kept:
+                    for line, lines, fault in _rows(file, dialect):
+                        if line == 1:
+                            line_end = "\r" if lines[0].endswith("\r") else "\n"
+                        num_lines += len(lines)
+                        if fault is None:
+                            kept.writelines(lines)
+                            continue
+                        reason, what = fault
+                        kept.write(line_end * len(lines))  # so the other rows stay on their lines
+                        row = "".join(lines).rstrip("\r\n")
+                        writer.writerow((str(original), line, what, row))
+                        first = first or f"{original}, line {line}: {what}"
+                        num_bad, num_bad_lines = num_bad + 1, num_bad_lines + len(lines)
+                        counts[reason] += 1
+            if not num_bad:
+                copy.unlink(missing_ok=True)
+            files.append(copy if num_bad else file)
+    if not counts:
+        return texts, None
+    found = BadRows(dict(counts.most_common()), folder / "bad_rows.csv", first)
+    if num_lines >= _MIN_LINES and num_bad_lines > MAX_SHARE * num_lines:
+        raise BadInputError(
+            f"{num_bad_lines} of {num_lines} lines are in rows that cannot be read, more than "
+            f'{MAX_SHARE:.0%}, so data.on_bad_row = "quarantine" does not leave them out. The first: '
+            f"{first}. Check data.delimiter, data.quote and data.encoding."
+        )
+    return replace(texts, files=files), found
+
+
+def _rows(file: Path, dialect: Dialect) -> Iterator[tuple[int, list[str], tuple[str, str] | None]]:
+    """Yields the line on which each row starts, its lines, and the kind and the text of its fault."""
+    header = faults.read_header(file, dialect)
+    lines: list[str] = []
+
+    def noted(stream: TextIO) -> Iterator[str]:
+        for line in stream:
+            lines.append(line)
+            yield line
+
+    with open_text(file, errors="surrogateescape") as stream, any_field_size():
+        reader = dialect.reader(noted(stream))
+        start, is_header, was_cut = 1, True, False
+        for row in reader:
+            if start == 1:
+                returns = lines[-1].endswith("\r")  # so do all lines of such a file
+            is_cut = lines[-1].endswith("\r") and not returns
+            fault = None if is_header or not row else _fault(row, header)
+            if is_cut or was_cut:
+                fault = "a stray carriage return", "a carriage return outside of quotes cuts it"
+            was_cut = is_cut
+            if fault is not None and len(lines) > 1 and is_open(lines, dialect):
+                raise BadInputError(
+                    f"{file}, line {start}: a quoted field that starts with {shown(row[-1])!r} does not end: "
+                    f"{len(lines)} lines, up to the end of the file, would be one cell. Close the quote, or "
+                    "remove it."
+                )
+            yield start, list(lines), fault
+            is_header = is_header and not row
+            lines.clear()
+            start = reader.line_num + 1
+
+
+def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:
+    if len(row) != len(header):
+        cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+        return "a wrong number of cells", f"{cells} where the header has {len(header)}"
+    for name, cell in zip(header, row, strict=True):
+        if len(cell) > MAX_FIELD_CHARS:
+            return "a long cell", f"column {name!r} has {len(cell)} characters"
+        if not cell.isascii() or "\0" in cell:
+            if "\0" in cell:
+                return "a NUL character", f"column {name!r} holds a NUL character"
+            try:
+                cell.encode()
+            except UnicodeEncodeError as error:
+                byte = ord(cell[error.start]) & 0xFF
+                return "bytes that are not UTF-8", f"column {name!r} holds the byte 0x{byte:02x}"
+    return None
