@@ -6,18 +6,12 @@ time in a table with many columns. The functions here return the same histograms
 of float32 columns are rounded to float32 with NumPy 2.
 """
 
-import importlib.abc
-import importlib.machinery
 import itertools
-import sys
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-_MODULE = "tensorflow_data_validation.utils.quantiles_util"
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,53 +59,16 @@ def overlaps(low: Floats, high: Floats, begin: float, end: float, is_first: bool
     return shares
 
 
-def install() -> None:
-    """Puts the functions in the place of TFDV's when TFDV imports its own. Idempotent."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds TFDV's module as usual, but replaces functions in it."""
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
-    ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of TFDV's module, None for any other."""
-        if fullname != _MODULE:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    """Loads TFDV's module, and replaces functions in it.
+def mend(quantiles_util: Any) -> None:
+    """Puts the functions in the place of TFDV's.
 
     Args:
-        loader: The module's own loader.
+        quantiles_util: Module of TFDV 1.16 or 1.21.
     """
-
-    def __init__(self, loader: importlib.abc.Loader):
-        self._loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        """Returns the module of its own loader."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        """Runs the module.
-
-        Source: `quantiles_util` of TFDV 1.16 and 1.21.
-        """
-        self._loader.exec_module(module)
-        names: Any = module
-        names._get_bin_weights = bin_weights  # noqa: SLF001
-        names.generate_equi_width_histogram = _equal_widths(names.generate_equi_width_histogram)
+    quantiles_util._get_bin_weights = bin_weights  # noqa: SLF001
+    quantiles_util.generate_equi_width_histogram = _equal_widths(
+        quantiles_util.generate_equi_width_histogram
+    )
 
 
 def _equal_widths(stock: Callable[..., Any]) -> Callable[..., Any]:
