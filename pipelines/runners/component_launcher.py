@@ -188,7 +188,11 @@ class ComponentLauncher:
 
 
 class _BeamOperator(beam_executor_operator.BeamExecutorOperator):
-    """Runs an executor with further Beam options."""
+    """Runs an executor with further Beam options, and reads examples in batches of a fixed size.
+
+    A batch costs time for each of its columns. Beam begins with batches of one example, and a table with
+    thousands of columns would be at its end before they grow.
+    """
 
     def __init__(self, beam_options: Sequence[str], **kwargs: Any):
         super().__init__(**kwargs)
@@ -196,6 +200,13 @@ class _BeamOperator(beam_executor_operator.BeamExecutorOperator):
             expression = placeholder_pb2.PlaceholderExpression()
             expression.value.string_value = option
             self.beam_pipeline_args.append(expression)
+
+    def run_executor(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the executor."""
+        from components.transform.fixed_batches import fixed_batches
+
+        with fixed_batches():
+            return super().run_executor(*args, **kwargs)
 
 
 def _add_parameter(node: Any, name: str, value: str) -> None:
