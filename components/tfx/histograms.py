@@ -8,12 +8,12 @@ of float32 columns are rounded to float32 with NumPy 2.
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def bin_weights(boundaries: Floats, cumulative: Floats) -> tuple[Floats, Floats, Floats]:
