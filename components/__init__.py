@@ -8,7 +8,8 @@ Names are imported at first use: `import components` is instant, and a Beam work
 `components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
-makes TFX import only the modules in use (see `components.tfx.packages`).
+makes TFX import only the modules in use (see `components.tfx.packages`), and makes TFDV and TFT fit for
+tables with thousands of columns (see `components.tfx.wide_tables`).
 """
 
 import importlib
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from components.tfx import compat as tfx_compat
 from components.tfx import packages as tfx_packages
+from components.tfx import wide_tables as tfx_wide_tables
 
 tfx_compat.install()
 tfx_packages.install()
+tfx_wide_tables.install()
 
 if TYPE_CHECKING:
     from ml_metadata.proto.metadata_store_pb2 import ConnectionConfig

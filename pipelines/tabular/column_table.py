@@ -52,9 +52,11 @@ def list_columns(
       warnings: Text before the note of a column, by column.
     """
     rows = []
+    uses = _uses(label, plan)
+    other = ["up to the module"] if plan is None else []
     for name, column in profile.columns.items():
         kind = kinds[name]
-        use = _use(name, label, plan)
+        use = ", ".join(uses.get(name, other))
         note = "" if kind.note and kind.note in use else kind.note
         parts = ((warnings or {}).get(name, ""), note, "by [columns]" if kind.is_given else "")
         share = column.num_missing / profile.num_rows
@@ -64,29 +66,24 @@ def list_columns(
     return tuple(rows)
 
 
-def _use(name: str, label: str, plan: TabularPlan | None) -> str:
+def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
+    """Returns the uses of each column that the plan names."""
     if plan is None:
-        return "label" if name == label else "up to the module"
-    if name == label:
-        classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
-        return f"label ({plan.label.problem_type}{classes})"
-    if name in plan.ignored:
-        return f"not used: {plan.ignored[name]}"
-    uses = []
+        return {label: ["label"]}
+    uses: dict[str, list[str]] = {}
     for number in plan.numeric:
-        if number.column == name:
-            uses.append("days" if number.date else "number")
+        uses.setdefault(number.column, []).append("days" if number.date else "number")
     for category in plan.categorical:
-        if category.column == name and category.part:
-            uses.append(category.part)
-        elif category.column == name:
-            hashed = f"hashed into {category.hash_buckets}" if category.hash_buckets else ""
-            uses.append(f"category ({hashed or f'{category.num_values} values'})")
+        hashed = f"hashed into {category.hash_buckets}" if category.hash_buckets else ""
+        use = category.part or f"category ({hashed or f'{category.num_values} values'})"
+        uses.setdefault(category.column, []).append(use)
     for text in plan.text:
-        if text.column == name:
-            pairs = " and pairs of words" if text.has_pairs else ""
-            uses.append(f"words{pairs} (hashed into {text.hash_buckets})")
-    return ", ".join(uses)
+        pairs = " and pairs of words" if text.has_pairs else ""
+        use = f"words{pairs} (hashed into {text.hash_buckets})"
+        uses.setdefault(text.column, []).append(use)
+    uses |= {name: [f"not used: {reason}"] for name, reason in plan.ignored.items()}
+    classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
+    return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}
 
 
 def table_lines(rows: Sequence[ColumnRow]) -> list[str]:

@@ -70,10 +70,13 @@ def tree_columns(
     if plan.numeric:
         found.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
     words = _vocabulary(plan, transform)
+    ids_by_prefix: dict[bytes, list[int]] = {}
+    for number, word in enumerate(words):
+        ids_by_prefix.setdefault(word[: word.index(b"=") + 1], []).append(number)
     for index, part in enumerate(plan.categorical):
         key = category_key(index)
         prefix = f"{index}=".encode()
-        ids = [number for number, word in enumerate(words) if word.startswith(prefix)]
+        ids = ids_by_prefix.get(prefix, [])
         if part.part is not None:
             values = [float("nan")] * (len(words) + 1)  # the last id is for unknown words
             for number in ids:

@@ -71,6 +71,11 @@ class NumericFeature(_Part):
     date: DateName | None = None
     newest: float | None = None
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Format of the cells; columns of one kind and type are read together."""
+        return (self.decimal, self.date)
+
 
 class CategoricalFeature(_Part):
     """A column of categories: ids for the linear part, an embedding of them for the DNN.
@@ -90,6 +95,11 @@ class CategoricalFeature(_Part):
     words: tuple[str, str] | None = None
     date: DateName | None = None
     part: Literal["month", "weekday", "hour"] | None = None
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Format of the cells; columns of one kind and type are read together."""
+        return (self.words, self.date, self.part)
 
 
 class TextFeature(_Part):

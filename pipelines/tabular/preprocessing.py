@@ -1,7 +1,11 @@
 """Generic `preprocessing_fn`, driven by a `FeaturePlan`."""
 
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 
@@ -37,7 +41,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     """Returns the transformed features and label of a batch.
 
     Columns of the same kind share one analyzer, because each analyzer is a separate Beam computation, and
-    these would take most of the time.
+    they share the operations that read them: what grows with the number of columns would take most of the
+    time.
 
     Args:
       inputs: Tensors by column; int64, float32 or string. Sparse of shape [batch_size, <=1], or
@@ -53,16 +58,15 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
       one) and `label` (class names as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
-    inputs = {name: _sparse(values) for name, values in inputs.items()}
-    outputs = {LABEL_KEY: _label(plan.label, inputs[plan.label.column])}
+    outputs = {LABEL_KEY: _label(plan.label, _sparse(inputs[plan.label.column]))}
     if plan.numeric:
         outputs.update(_numeric_outputs(plan, inputs))
     if plan.categorical:
         outputs.update(_categorical_outputs(plan, inputs))
     for index, text in enumerate(plan.text):
-        outputs[text_key(index)] = _ngram_ids(text, inputs[text.column])
+        outputs[text_key(index)] = _ngram_ids(text, _sparse(inputs[text.column]))
     if plan.group:
-        outputs[GROUP_KEY] = _group(inputs[plan.group])
+        outputs[GROUP_KEY] = _group(_sparse(inputs[plan.group]))
     return outputs
 
 
@@ -77,8 +81,9 @@ def _sparse(values: Any) -> Any:
 
 
 def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
-    columns = [_dense(_number(part, inputs), float("nan")) for part in plan.numeric]
-    centered = tf.stack(columns, axis=1) - [part.center for part in plan.numeric]
+    centered = _matrix(plan.numeric, inputs, _numbers, float("nan")) - [
+        part.center for part in plan.numeric
+    ]
     is_known = tf.math.is_finite(centered)
     filled = tf.where(is_known, centered, tf.zeros_like(centered))
     terms = tf.concat([tf.cast(is_known, tf.float64), filled, filled**2], axis=1)
@@ -115,21 +120,78 @@ def _bucket_ids(plan: FeaturePlan, numbers: Any, is_known: Any) -> Any:
 
 
 def _categorical_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
+    text = _matrix(plan.categorical, inputs, _categories, MISSING_CATEGORY)
+    columns = tf.unstack(text, axis=1)
     outputs: dict[str, Any] = {}
-    words: dict[str, Any] = {}
+    words: list[int] = []
     for index, part in enumerate(plan.categorical):
-        text = _dense(_category(part, inputs[part.column]), MISSING_CATEGORY)
         if part.hash_buckets is not None:
-            outputs[category_key(index)] = tft.hash_strings(text, part.hash_buckets)
-        else:  # prefixed, so that columns can share one vocabulary
-            words[category_key(index)] = tf.strings.join([f"{index}=", text])
+            outputs[category_key(index)] = tft.hash_strings(columns[index], part.hash_buckets)
+        else:
+            words.append(index)
     if words:
+        text = tf.gather(text, words, axis=1)
+        # Prefixed, so that columns can share one vocabulary.
+        prefixes = tf.broadcast_to([f"{index}=" for index in words], tf.shape(text))
         ids = tft.compute_and_apply_vocabulary(
-            tf.stack(list(words.values()), axis=1), num_oov_buckets=1, vocab_filename=VOCABULARY
+            tf.strings.join([prefixes, text]), num_oov_buckets=1, vocab_filename=VOCABULARY
         )
-        for position, key in enumerate(words):
-            outputs[key] = ids[:, position]
+        for index, column in zip(words, tf.unstack(ids, len(words), axis=1), strict=True):
+            outputs[category_key(index)] = column
     return outputs
+
+
+def _matrix(
+    parts: Sequence[Any], inputs: dict[str, Any], read: Callable[..., Any], missing: Any
+) -> Any:
+    """Returns the values of columns, [batch_size, num_columns].
+
+    Columns of the same type and format are read together: operations on each column would make a graph that
+    takes minutes to build, several times in a run, when there are thousands of columns.
+
+    Args:
+      parts: Features of the columns.
+      inputs: Tensors by column.
+      read: Function from features of one kind and their cells, see `_cells`, to values in the same layout.
+      missing: Value of a cell that has none.
+    """
+    kinds: dict[Any, list[int]] = {}
+    for index, part in enumerate(parts):
+        tensor = inputs[part.column]
+        kind = (tensor.dtype, isinstance(tensor, tf.SparseTensor), tensor.shape.rank, part.kind)
+        kinds.setdefault(kind, []).append(index)
+    matrices = []
+    for indices in kinds.values():
+        alike = [parts[index] for index in indices]
+        values = read(alike, _cells([inputs[part.column] for part in alike]))
+        matrix = tf.transpose(_filled(values, missing))
+        matrix.set_shape([None, len(alike)])
+        matrices.append(matrix)
+    if len(matrices) == 1:
+        return matrices[0]
+    order = np.argsort(list(itertools.chain.from_iterable(kinds.values())))
+    return tf.gather(tf.concat(matrices, axis=1), order, axis=1)
+
+
+def _cells(columns: Sequence[Any]) -> Any:
+    """Returns the cells of columns of one type as a sparse tensor of shape [num_columns, batch_size]."""
+    if isinstance(columns[0], tf.SparseTensor):
+        batch_size = columns[0].dense_shape[0]
+        counts = tf.concat(
+            tf.shape_n([column.values for column in columns], out_type=tf.int64), axis=0
+        )
+        numbers = tf.repeat(tf.range(len(columns), dtype=tf.int64), counts)
+        rows = tf.concat([column.indices for column in columns], axis=0)[:, 0]
+        values = tf.concat([column.values for column in columns], axis=0)
+    else:
+        stack = tf.concat if columns[0].shape.rank == 2 else tf.stack
+        matrix = tf.transpose(stack(columns, axis=1))
+        batch_size = tf.shape(matrix, tf.int64)[1]
+        values = tf.reshape(matrix, [-1])
+        positions = tf.range(tf.size(values, tf.int64))
+        numbers, rows = positions // batch_size, positions % batch_size
+    shape = tf.stack([tf.constant(len(columns), tf.int64), batch_size])
+    return tf.SparseTensor(tf.stack([numbers, rows], axis=1), values, shape)
 
 
 def _label(label: LabelPlan, raw: Any) -> Any:
@@ -144,30 +206,31 @@ def _label(label: LabelPlan, raw: Any) -> Any:
     return _dense(_as_text(raw), "")
 
 
-def _number(part: NumericFeature, inputs: dict[str, Any]) -> Any:
-    """Returns the numbers of a column, or the days since 1970 of its dates, as sparse float64."""
-    raw = inputs[part.column]
-    if part.date is None:
-        return _as_numbers(raw, part.decimal)
-    is_valid, _, secs = read_times(raw.values, DateFormat(part.date))
+def _numbers(parts: Sequence[NumericFeature], cells: Any) -> Any:
+    """Returns the numbers of columns of one kind, or the days since 1970 of their dates, as float64."""
+    date, decimal = parts[0].date, parts[0].decimal
+    if date is None:
+        return _as_numbers(cells, decimal)
+    is_valid, _, secs = read_times(cells.values, DateFormat(date))
+    newest = [math.inf if part.newest is None else part.newest for part in parts]
     days = tf.cast(secs, tf.float64) / SECS_PER_DAY
-    if part.newest is not None:
-        days = tf.minimum(days, tf.constant(part.newest, tf.float64))
-    return tf.sparse.retain(_with_values(raw, days), is_valid)
+    days = tf.minimum(days, tf.gather(tf.constant(newest, tf.float64), cells.indices[:, 0]))
+    return tf.sparse.retain(_with_values(cells, days), is_valid)
 
 
-def _category(part: CategoricalFeature, raw: Any) -> Any:
-    """Returns the categories of a sparse tensor as text."""
+def _categories(parts: Sequence[CategoricalFeature], cells: Any) -> Any:
+    """Returns the categories of columns of one kind as text."""
+    part = parts[0]
     if part.date is not None:
-        is_valid, local_secs, _ = read_times(raw.values, DateFormat(part.date))
+        is_valid, local_secs, _ = read_times(cells.values, DateFormat(part.date))
         days = local_secs // SECS_PER_DAY
         value = {
             "month": lambda: month_of(days),
             "weekday": lambda: weekday_of(days),
             "hour": lambda: local_secs % SECS_PER_DAY // 3_600,
         }[part.part or "month"]()
-        return tf.sparse.retain(_with_values(raw, tf.strings.as_string(value)), is_valid)
-    text = _as_text(raw)
+        return tf.sparse.retain(_with_values(cells, tf.strings.as_string(value)), is_valid)
+    text = _as_text(cells)
     if part.words is None:
         return text
     folded = tf.strings.lower(text.values, encoding="utf-8")
@@ -210,8 +273,12 @@ def _with_values(sparse: Any, values: Any) -> Any:
 def _dense(sparse: Any, default: Any) -> Any:
     """Returns the value of each example, or the default, of shape [batch_size]."""
     one_each = tf.SparseTensor(sparse.indices, sparse.values, [sparse.dense_shape[0], 1])
+    return tf.squeeze(_filled(one_each, default), axis=1)
+
+
+def _filled(sparse: Any, default: Any) -> Any:
     default = tf.cast(default, sparse.values.dtype) if not isinstance(default, str) else default
-    return tf.squeeze(tf.sparse.to_dense(one_each, default), axis=1)
+    return tf.sparse.to_dense(sparse, default)
 
 
 def category_key(index: int) -> str:

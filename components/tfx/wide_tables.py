@@ -1,0 +1,141 @@
+"""Makes TFDV and TFT fit for tables with thousands of columns.
+
+What their functions compute stays the same; what took time with the square of the columns, or many operations
+for each, no longer does. The functions are replaced when their modules are imported, also in Beam workers of
+other processes, which import `components.tfx.compat`.
+"""
+
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+
+def install() -> None:
+    """Replaces the functions when their modules are imported. Idempotent."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def mend_quantiles_util(quantiles_util: Any) -> None:
+    """Puts functions that use arrays in the place of TFDV's, see `components.tfx.histograms`.
+
+    Args:
+        quantiles_util: Module of TFDV 1.16 or 1.21.
+    """
+    from components.tfx import histograms
+
+    histograms.mend(quantiles_util)
+
+
+def mend_graph_tools(graph_tools: Any) -> None:
+    """Makes TFT's search for the inputs of an analyzer grow with the columns, not with their square.
+
+    Args:
+        graph_tools: Module of TFT 1.21.
+    """
+    from tensorflow_transform import tf_utils
+
+    def set_in_dict(found: dict[Any, Any], key: Any, value: Any) -> None:
+        # TFT compares the value with all others, but the names in them come from the keys of a dict.
+        found[tf_utils.hashable_tensor_or_op(key)] = value
+
+    def retrieve_source_keys(tensors: Iterable[Any], inputs: Mapping[str, Any]) -> set[str]:
+        sources = graph_tools.retrieve_sources(
+            [tensor.op for tensor in tensors], ignore_control_dependencies=True
+        )
+        hashable = {tf_utils.hashable_tensor_or_op(source) for source in sources}
+        return {
+            key
+            for key, value in inputs.items()
+            if any(
+                tf_utils.hashable_tensor_or_op(part) in hashable
+                for part in graph_tools._decompose_tensor_or_op(value)  # noqa: SLF001
+            )
+        }
+
+    graph_tools._set_unique_value_in_dict = set_in_dict  # noqa: SLF001
+    graph_tools._retrieve_source_keys = retrieve_source_keys  # noqa: SLF001
+
+
+def mend_tf2_utils(tf2_utils: Any) -> None:
+    """Makes TFT's stand-ins for missing inputs share their defaults: a few operations a column, not twenty.
+
+    Args:
+        tf2_utils: Module of TFT 1.21.
+    """
+    import tensorflow as tf
+
+    stock = tf2_utils.supply_missing_inputs
+
+    def supply_missing_inputs(
+        structured_inputs: Mapping[str, Any],
+        batch_size: int,
+        missing_keys: Collection[str] | None = None,
+    ) -> dict[str, Any]:
+        def like(component: Any) -> Any:
+            return tf.raw_ops.PlaceholderWithDefault(
+                input=component.op.inputs[0], shape=component.shape
+            )
+
+        firsts: dict[Any, Any] = {}
+        supplied = {}
+        for key in missing_keys or structured_inputs:
+            tensor = structured_inputs[key]
+            kind = (type(tensor), tensor.dtype, str(tensor.shape))
+            if kind not in firsts:
+                supplied[key] = stock({key: tensor}, batch_size)[key]
+                if isinstance(tensor, tf.Tensor | tf.SparseTensor):
+                    firsts[kind] = supplied[key]
+            else:
+                supplied[key] = tf.nest.map_structure(like, firsts[kind], expand_composites=True)
+        return supplied
+
+    tf2_utils.supply_missing_inputs = supply_missing_inputs
+
+
+_MENDED: dict[str, Callable[[Any], None]] = {
+    "tensorflow_data_validation.utils.quantiles_util": mend_quantiles_util,
+    "tensorflow_transform.graph_tools": mend_graph_tools,
+    "tensorflow_transform.tf2_utils": mend_tf2_utils,
+}
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds these modules as usual, but has functions in them replaced."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: types.ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Returns the spec of one of the modules, None for any other."""
+        if fullname not in _MENDED:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    """Loads a module, and replaces functions in it.
+
+    Args:
+        loader: The module's own loader.
+    """
+
+    def __init__(self, loader: importlib.abc.Loader):
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        """Returns the module of its own loader."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Runs the module."""
+        self._loader.exec_module(module)
+        _MENDED[module.__name__](module)

@@ -1,0 +1,108 @@
+import importlib.util
+
+import pytest
+import tensorflow as tf
+from tensorflow_transform import graph_tools, tf2_utils
+
+from components.tfx import wide_tables
+
+
+def load_stock(module):
+    """Returns another copy of a module, without our functions."""
+    spec = importlib.util.spec_from_file_location("stock", module.__file__)
+    stock = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stock)
+    return stock
+
+
+def sparse_placeholders(num_columns):
+    return {
+        f"c{index}": tf.compat.v1.sparse_placeholder(
+            tf.string if index % 2 else tf.float32, [None, None]
+        )
+        for index in range(num_columns)
+    }
+
+
+def test_the_inputs_of_an_analyzer_are_found_as_tft_finds_them():
+    with tf.Graph().as_default():
+        inputs = sparse_placeholders(6)
+        dense = inputs["dense"] = tf.compat.v1.placeholder(tf.float32, [None])
+        sums = tf.reduce_sum(inputs["c2"].values) + tf.reduce_sum(dense)
+        other = tf.identity(inputs["c5"].values)
+        found = graph_tools._retrieve_source_keys([sums, other], inputs)
+        assert found == {"c2", "c5", "dense"}
+        assert found == load_stock(graph_tools)._retrieve_source_keys([sums, other], inputs)
+
+
+class Source:
+    """A tensor that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other):
+        Source.comparisons += 1
+        return self is other
+
+    def __hash__(self):
+        return id(self)
+
+
+@pytest.mark.parametrize("is_stock", [False, True])
+def test_the_search_for_inputs_compares_each_column_once(monkeypatch, is_stock):
+    module = load_stock(graph_tools) if is_stock else graph_tools
+    monkeypatch.setattr(module, "retrieve_sources", lambda *_, **__: sources[::-1])
+    counts = []
+    for num_columns in (20, 40):
+        sources = [Source() for _ in range(num_columns)]
+        inputs = {str(number): source for number, source in enumerate(sources)}
+        Source.comparisons = 0
+        assert len(module._retrieve_source_keys([], inputs)) == num_columns
+        counts.append(Source.comparisons)
+    assert (counts[1] > 3 * counts[0]) == is_stock
+
+
+def test_names_of_inputs_are_not_compared_with_each_other():
+    with tf.Graph().as_default() as graph:
+        inputs = {"a": tf.compat.v1.placeholder(tf.float32, [None]), **sparse_placeholders(2)}
+        ready = graph_tools.InitializableGraphAnalyzer(graph, inputs, [])
+        assert ready.ready_to_run(inputs["a"] + inputs["c0"].values)
+        assert list(ready.get_dependent_inputs(inputs["c1"])) == ["c1"]
+
+
+def test_stand_ins_for_missing_inputs_are_those_of_tft():
+    with tf.Graph().as_default():
+        inputs = sparse_placeholders(5)
+        inputs["dense"] = tf.compat.v1.placeholder(tf.int64, [None, 2])
+        inputs["other"] = tf.compat.v1.placeholder(tf.int64, [None, 2])
+        supplied = tf2_utils.supply_missing_inputs(inputs, batch_size=3)
+        stock = load_stock(tf2_utils).supply_missing_inputs(inputs, batch_size=3)
+        with tf.compat.v1.Session() as session:
+            ours, theirs = session.run([supplied, stock])
+    assert ours["other"].tolist() == [[0, 0]] * 3
+    assert tf.nest.map_structure(lambda part: part.tolist(), tf.nest.flatten(ours)) == (
+        tf.nest.map_structure(lambda part: part.tolist(), tf.nest.flatten(theirs))
+    )
+    assert {name: tensor.shape.as_list() for name, tensor in supplied.items()} == {
+        name: tensor.shape.as_list() for name, tensor in stock.items()
+    }
+    names = [part.name for part in tf.nest.flatten(supplied, expand_composites=True)]
+    assert len(set(names)) == len(names)  # by which TFT finds the outputs of an input
+
+
+def test_a_further_missing_input_costs_three_operations():
+    def count(num_columns):
+        with tf.Graph().as_default() as graph:
+            tf2_utils.supply_missing_inputs(sparse_placeholders(num_columns), batch_size=1)
+            return len(graph.get_operations()) - num_columns * 4
+
+    assert count(40) - count(20) <= 20 * 3
+
+
+def test_modules_are_replaced_once():
+    wide_tables.install()
+    wide_tables.install()
+    import sys
+
+    finders = [finder for finder in sys.meta_path if isinstance(finder, wide_tables._Finder)]
+    assert len(finders) == 1
