@@ -22,6 +22,10 @@ _PACKAGES: dict[str, tuple[str, ...]] = {
         "tensorflow_model_analysis.proto.metrics_for_slice_pb2",
     ),
     "tfx.components": (),
+    "keras.saving": (),
+    "keras.src.visualization": (),
+    "keras.visualization": (),
+    "keras.wrappers": (),
 }
 """Packages, and the modules to import before theirs: TFMA's protos need each other without importing them.
 

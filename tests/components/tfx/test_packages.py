@@ -39,7 +39,7 @@ WATCHED = [*CLOUD, TFDV, TRANSFORM, METRICS, "apache_beam", "estimator_core", "l
 # Besides Beam; nothing of CLOUD in any.
 IMPORTED = {
     "components.example_gen.executor": [],
-    "tfx.components.statistics_gen.executor": [TFDV],
+    "components.statistics_gen.executor": [TFDV],
     "tfx.components.schema_gen.executor": [TFDV],
     "tfx.components.schema_gen.import_schema_gen.executor": [TFDV],
     "components.example_validator.executor": [TFDV],
