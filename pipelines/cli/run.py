@@ -149,7 +149,7 @@ class KubeflowOptions:
 
 
 def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoReturn:
-    # Imports and graphs make millions of objects that stay. Looking for garbage among them took a tenth of a run.
+    # Imports and graphs make millions of objects that stay: looking through them took a tenth of a run.
     gc.set_threshold(100_000, 10, 10)
     from components.errors import SettingError
     from pipelines.cli.next_steps import next_steps

@@ -103,6 +103,18 @@ def test_the_names_of_the_packages_are_found_when_they_are_asked_for():
     )
 
 
+def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
+    check(
+        "import tensorflow as tf",
+        "assert not {'IPython', 'matplotlib', 'sklearn'} & set(sys.modules)",
+        "assert tf.keras.saving.get_registered_name(tf.keras.Model) == 'Model'",
+        "import keras",
+        "assert callable(keras.visualization.plot_image_gallery)",
+        "assert callable(keras.wrappers.SKLearnClassifier)",
+        "assert 'sklearn' in sys.modules",
+    )
+
+
 def test_installing_twice_adds_one_finder() -> None:
     finders = len(sys.meta_path)
     tfx_packages.install()
