@@ -66,4 +66,8 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
     assert ours["train"].num_examples == 80
     assert [feature.path.step[0] for feature in ours["eval"].features] == ["n", "word", "x"]
     assert ours == expected
+    again = statistics(
+        Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "again")
+    )
+    assert again == ours
     assert tfxio_utils.get_split_tfxio is before
