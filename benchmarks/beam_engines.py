@@ -54,13 +54,11 @@ def measure(
     """
     command = ["-m", "pipelines", "run", "--config", str(_CONFIG), "--root", str(root), *engine]
     settings = ["--set", f"data.path={data}", "--set", f"trainer.train_steps={steps}"]
-    process_secs, peak_bytes, stdout = taxi_pipeline.run_python([*command, *settings], root)
+    process_secs, usage, stdout = taxi_pipeline.run_python([*command, *settings], root)
     line = json.loads(stdout.splitlines()[-1])
     print(f"{root.name}: {line['status']}, {line['metrics']}", file=sys.stderr, flush=True)
     component_secs = taxi_pipeline.component_secs(root / "metadata" / "metadata.sqlite")
-    return taxi_pipeline.Measurement(
-        process_secs, component_secs, peak_bytes, line["metrics"]["auc"]
-    )
+    return taxi_pipeline.Measurement.of(process_secs, usage, component_secs, line["metrics"]["auc"])
 
 
 def report(rows: int, measured: dict[str, taxi_pipeline.Measurement]) -> str:

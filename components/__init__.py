@@ -2,9 +2,9 @@
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
-`CsvExampleGen`, `ImportSchemaGen`, `ExampleValidator`, `Transform`, `Trainer`, `Evaluator`, `ServingCheck`
-and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with any stock TFX component.
-Names are imported at first use: `import components` is instant, and a Beam worker that only needs
+`CsvExampleGen`, `StatisticsGen`, `ImportSchemaGen`, `ExampleValidator`, `Transform`, `Trainer`, `Evaluator`,
+`ServingCheck` and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with any stock TFX
+component. Names are imported at first use: `import components` is instant, and a Beam worker that only needs
 `components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         SlicingSpec,
     )
     from tfx.components.schema_gen.component import SchemaGen
-    from tfx.components.statistics_gen.component import StatisticsGen
     from tfx.dsl.components.common.resolver import Resolver
     from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import (
         LatestBlessedModelStrategy,
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from components.serving_check.component import ServingCheck
     from components.serving_check.executor import ServingCheckResult, load_serving_check
     from components.serving_check.settings import ServingCheckSettings
+    from components.statistics_gen.component import StatisticsGen
     from components.trainer.component import Trainer
     from components.trainer.local_cluster import LocalCluster
     from components.transform.component import Transform
@@ -161,7 +161,7 @@ _MODULES = {
     "ServingCheckSettings": "components.serving_check.settings",
     "SlicingSpec": _TFMA_CONFIG,
     "SplitConfig": "tfx.proto.example_gen_pb2",
-    "StatisticsGen": "tfx.components.statistics_gen.component",
+    "StatisticsGen": "components.statistics_gen.component",
     "TrainArgs": "tfx.proto.trainer_pb2",
     "Trainer": "components.trainer.component",
     "Transform": "components.transform.component",

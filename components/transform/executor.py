@@ -13,10 +13,11 @@ from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
 from components.beam import record_files
+from components.beam.example_batches import find_files
 from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
-from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord, find_files
+from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord
 
 
 class Executor(executor.Executor):

@@ -7,13 +7,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import tensorflow as tf
 from tfx_bsl.coders import example_coder
 
 from components.beam import record_files
 from components.beam.compression import Compressed, compress, decompress
+from components.example_gen.example_encoder import serialize
 from components.transform.ordered_source import BATCH_KEY, file_number
+
+_TYPES = {
+    pa.float32(): pa.float32(),
+    pa.int64(): pa.int64(),
+    pa.binary(): pa.binary(),
+    pa.large_binary(): pa.binary(),
+}
+"""Types of values that `serialize` takes, by the type of a column's values."""
 
 Part = tuple[int, bytes, Compressed]
 """Key of a batch, digest of its examples, and the examples."""
@@ -77,7 +88,7 @@ class _Encode(beam.DoFn):
                 [column for place, column in enumerate(batch.columns) if place != index],
                 schema=batch.schema.remove(index),
             )
-        examples = compress([sort_features(example) for example in self._coder.encode(batch)])
+        examples = compress(serialize_sorted(batch, self._coder))
         # A large batch is split into several with the same key.
         digest = hashlib.sha256(examples[1]).digest()
         yield file_number(key), (key, digest, examples)
@@ -87,6 +98,34 @@ def _key_of(batch: Any, others: dict[str, Any]) -> int:
     """Returns the key of a batch, which is the same in all its rows."""
     column = others[BATCH_KEY] if BATCH_KEY in others else batch.column(BATCH_KEY)
     return int(column.flatten()[0].as_py())
+
+
+def serialize_sorted(batch: Any, encoder: Any) -> list[bytes]:
+    """Returns a serialized tf.Example for each row, with its features sorted by name.
+
+    Args:
+        batch: Record batch of lists.
+        encoder: tfx_bsl's encoder of a row at a time, for columns of several values in a row.
+    """
+    columns = [_single_values(column) for column in batch.columns]
+    if not columns or any(column is None for column in columns):
+        return [sort_features(example) for example in encoder.encode(batch)]
+    return list(serialize(pa.RecordBatch.from_arrays(columns, names=batch.schema.names)))
+
+
+def _single_values(column: Any) -> Any:
+    """Returns the value of each row, null without one; None if rows have several or other values."""
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    kind = _TYPES.get(column.type.value_type) if is_list else None
+    if kind is None or column.null_count:
+        return None
+    sizes = pc.list_value_length(column).to_numpy()
+    values = column.flatten().cast(kind)
+    if (sizes == 1).all():
+        return values
+    if sizes.max(initial=0) > 1:
+        return None
+    return values.take(pa.array(np.cumsum(sizes) - 1, mask=sizes == 0))
 
 
 def sort_features(example: bytes) -> bytes:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
 from tfx.dsl.compiler import compiler, constants
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.io import fileio
@@ -82,6 +83,8 @@ class ComponentLauncher:
         checks: Mapping[BaseNode, Check] | None = None,
         beam_options: Sequence[str] = (),
     ):
+        # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
+        worker_handlers.STATE_CACHE_SIZE_MB = 0
         self._components = tuple(pipeline.components)
         self._uses_cache = pipeline.enable_cache
         self._ir = compiler.Compiler().compile(pipeline)

@@ -14,6 +14,8 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import tensorflow_model_analysis as tfma
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 from tensorflow_model_analysis.evaluators import metrics_validator
 from tensorflow_model_analysis.metrics import (
     binary_confusion_matrices,
@@ -25,6 +27,8 @@ from tensorflow_model_analysis.proto import config_pb2
 from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums
 from components.evaluator.metrics.extraction import Batch
 from components.evaluator.metrics.slices import SliceKey, Slices
+
+_MAX_WAITING = 1 << 20  # predicted numbers of all slices together
 
 _POSITIVE, _NEGATIVE = "positive", "negative"
 _CLASSES_OF_METRICS = {
@@ -85,21 +89,41 @@ class SliceBatch(beam.DoFn):
         super().__init__()
         self._slices = Slices(eval_config)
         self._example_weight = example_weight
+        self._waiting: dict[SliceKey, list[Rows]] = {}
+        self._num_waiting = 0
+
+    def start_bundle(self) -> None:
+        """Forgets the rows of a bundle that failed."""
+        self._waiting, self._num_waiting = {}, 0
 
     def process(self, batch: Batch) -> Iterator[tuple[SliceKey, Rows]]:
-        """Yields (slice key, rows) for each slice in the batch."""
+        """Collects the rows of each slice; yields (slice key, rows) when there are many.
+
+        A Keras metric takes milliseconds for rows of any number.
+        """
         weights = None
         if self._example_weight:
             weights = batch.example_weights(self._example_weight)
         for slice_key, index in self._slices.of(batch):
-            yield (
-                slice_key,
-                Rows(
-                    labels=batch.labels[index],
-                    predictions={name: p[index] for name, p in batch.predictions.items()},
-                    weights=None if weights is None else weights[index],
-                ),
+            rows = Rows(
+                labels=batch.labels[index],
+                predictions={name: p[index] for name, p in batch.predictions.items()},
+                weights=None if weights is None else weights[index],
             )
+            self._waiting.setdefault(slice_key, []).append(rows)
+            self._num_waiting += sum(p.size for p in rows.predictions.values())
+        if self._num_waiting >= _MAX_WAITING:
+            yield from self._collected()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yields the rows that are left."""
+        for rows in self._collected():
+            yield GlobalWindows.windowed_value(rows)
+
+    def _collected(self) -> Iterator[tuple[SliceKey, Rows]]:
+        waiting, self._waiting, self._num_waiting = self._waiting, {}, 0
+        for slice_key, parts in waiting.items():
+            yield slice_key, Rows.concatenate(parts)
 
 
 class CombineRows(beam.CombineFn):

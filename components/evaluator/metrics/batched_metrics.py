@@ -61,6 +61,20 @@ class Rows:
     predictions: Mapping[str, Array]
     weights: Array | None
 
+    @classmethod
+    def concatenate(cls, parts: Sequence["Rows"]) -> "Rows":
+        """Returns the rows of all parts; there is at least one."""
+        return cls(
+            np.concatenate([part.labels for part in parts]),
+            {
+                name: np.concatenate([part.predictions[name] for part in parts])
+                for name in parts[0].predictions
+            },
+            None
+            if parts[0].weights is None
+            else np.concatenate([part.weights for part in parts if part.weights is not None]),
+        )
+
     def flat(self, key: metric_types.MetricKey) -> tuple[Array, Array, Array]:
         """Returns labels, predictions and weights of a metric, one for each number: all `[m]`.
 

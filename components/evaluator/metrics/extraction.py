@@ -161,7 +161,8 @@ class ReadAndEvaluate(beam.DoFn):
     def setup(self) -> None:
         """Loads the models, once for all threads of a process."""
         self._loaded = load_models(self._shared, self._models)
-        if self._raw_features.names:
+        # Of the labels alone, nothing but the weight is asked for.
+        if self._raw_features.example_weight if self._labels_only else self._raw_features.names:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(
                 self._raw_features.serialized_schema
             )

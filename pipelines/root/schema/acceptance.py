@@ -141,7 +141,7 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
         if root.metadata.was_moved():
             relocate_artifacts(store, root.artifacts)
         kind = components.StatisticsGen
-        folder = output_of(store, run_id, f"{kind.__module__}.{kind.__name__}", "statistics")
+        folder = output_of(store, run_id, kind.get_class_type(), "statistics")
         del store
     if folder is None:  # a run on Kubeflow
         folder = root.kept_artifact(run_id, "statistics")

@@ -39,7 +39,7 @@ WATCHED = [*CLOUD, TFDV, TRANSFORM, METRICS, "apache_beam", "estimator_core", "l
 # Besides Beam; nothing of CLOUD in any.
 IMPORTED = {
     "components.example_gen.executor": [],
-    "tfx.components.statistics_gen.executor": [TFDV],
+    "components.statistics_gen.executor": [TFDV],
     "tfx.components.schema_gen.executor": [TFDV],
     "tfx.components.schema_gen.import_schema_gen.executor": [TFDV],
     "components.example_validator.executor": [TFDV],
@@ -100,6 +100,18 @@ def test_the_names_of_the_packages_are_found_when_they_are_asked_for():
         "from tfx.components.statistics_gen.component import StatisticsGen as Expected",
         "assert StatisticsGen is tfx.components.StatisticsGen is Expected",
         "assert 'tfx.components.infra_validator.component' in sys.modules",
+    )
+
+
+def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
+    check(
+        "import tensorflow as tf",
+        "assert not {'IPython', 'matplotlib', 'sklearn'} & set(sys.modules)",
+        "import keras",
+        "assert keras.saving.get_registered_name(tf.keras.Model) == 'Model'",
+        "assert callable(keras.visualization.plot_image_gallery)",
+        "assert callable(keras.wrappers.SKLearnClassifier)",
+        "assert 'sklearn' in sys.modules",
     )
 
 

@@ -3,9 +3,11 @@ from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
+import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx_bsl.coders import example_coder
 
 from components.beam import record_files
 from components.transform import ordered_output, ordered_source
@@ -80,3 +82,30 @@ def test_features_are_sorted() -> None:
     assert ordered_output.sort_features(other + one) == expected
     assert expected.index(b"a") < expected.index(b"b")
     assert set(tf.train.Example.FromString(expected).features.feature) == {"a", "b"}
+
+
+INTS, FLOATS, TEXTS = [[1], [-2], [300]], [[1.5], [-0.0], [1e30]], [[b"a"], [b""], [b"\xff" * 200]]
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
+@pytest.mark.parametrize(
+    ("ints", "floats", "texts"),
+    [
+        (INTS, FLOATS, TEXTS),
+        ([[1], [], [3]], [[], [1.0], []], [[], [], []]),
+        ([[1], [2, 3], []], FLOATS, TEXTS),
+        (INTS, [[1.0], None, [2.0]], TEXTS),
+        ([], [], []),
+    ],
+)
+def test_examples_are_those_of_tfx_bsl_sorted(kind, ints, floats, texts) -> None:
+    columns = {
+        "n": pa.array(ints, kind(pa.int64())),
+        "f": pa.array(floats, kind(pa.float32())),
+        "name": pa.array(texts, kind(pa.binary())),
+        "text": pa.array(texts, kind(pa.large_binary())),
+    }
+    batch = pa.RecordBatch.from_pydict(columns)
+    encoder = example_coder.RecordBatchToExamplesEncoder()
+    expected = [ordered_output.sort_features(example) for example in encoder.encode(batch)]
+    assert ordered_output.serialize_sorted(batch, encoder) == expected

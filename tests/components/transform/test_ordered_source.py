@@ -33,23 +33,6 @@ def example(x: int) -> bytes:
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
-def test_a_batch_ends_at_a_number_of_records(tmp_path: Path) -> None:
-    records = [b"%d" % number for number in range(25)]
-    batches = list(ordered_source.batches(write(tmp_path / "a.gz", records), max_examples=10))
-    assert batches == [records[:10], records[10:20], records[20:]]
-
-
-def test_a_batch_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
-    records = [b"x" * size for size in (3, 3, 4, 1, 30, 5, 5)]
-    path = write(tmp_path / "a.gz", records)
-    sizes = [list(map(len, batch)) for batch in ordered_source.batches(path, max_bytes=10)]
-    assert sizes == [[3, 3, 4], [1], [30], [5, 5]]
-
-
-def test_an_empty_file_has_no_batch(tmp_path: Path) -> None:
-    assert list(ordered_source.batches(write(tmp_path / "a.gz", []))) == []
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path: Path, workers: int) -> None:
     for number, name in enumerate(("a.gz", "b.gz")):
@@ -86,9 +69,3 @@ def test_a_key_tells_the_file() -> None:
     keys = [ordered_source.batch_key(file, batch) for file in (0, 7) for batch in (0, 1, 500_000)]
     assert keys == sorted(set(keys))
     assert [ordered_source.file_number(key) for key in keys] == [0, 0, 0, 7, 7, 7]
-
-
-def test_a_pattern_without_files_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").touch()
-    with pytest.raises(FileNotFoundError, match=r"No file of examples matches .*b\*"):
-        ordered_source.find_files([str(tmp_path / "a*"), str(tmp_path / "b*")])

@@ -10,6 +10,7 @@ from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
 from tensorflow_model_analysis.utils import config_util
 
+from components.evaluator.metrics import batched_evaluation
 from components.evaluator.metrics.batched_evaluation import Computations, SliceBatch, evaluate
 from components.evaluator.metrics.extraction import Batch
 
@@ -28,8 +29,16 @@ def batch(hours: list[Any], labels: list[int], **predictions: list[float]) -> Ba
     )
 
 
+def sliced(config: config_pb2.EvalConfig, *batches: Batch, weight: str = "") -> list[list[Any]]:
+    """Returns the slices that come with each batch, and those at the end."""
+    do_fn = SliceBatch(config, weight)
+    do_fn.start_bundle()
+    found = [list(do_fn.process(batch)) for batch in batches]
+    return [*found, [rows.value for rows in do_fn.finish_bundle()]]
+
+
 def slices(config: config_pb2.EvalConfig, batch: Batch, weight: str = "") -> dict[Any, Any]:
-    return dict(SliceBatch(config, weight).process(batch))
+    return dict(sliced(config, batch, weight=weight)[-1])
 
 
 def test_rows_fall_into_their_slices() -> None:
@@ -47,6 +56,23 @@ def test_rows_fall_into_their_slices() -> None:
     assert found[()].weights is None
     weighted = slices(config, batch([[7]], [1], m=[0.5]), "weight")
     assert weighted[(("hour", 7),)].weights.tolist() == [2.0]
+
+
+def test_the_rows_of_several_batches_come_together_until_there_are_many(monkeypatch) -> None:
+    monkeypatch.setattr(batched_evaluation, "_MAX_WAITING", 10)  # two slices: 4, 8, 12 numbers
+    config = eval_config('slicing_specs {} slicing_specs { feature_keys: "hour" }')
+    batches = [batch([[7], [9]], [1, 0], m=[0.1 * n, 0.2 * n]) for n in range(5)]
+    found = [dict(rows) for rows in sliced(config, *batches, weight="weight")]
+    assert [[*rows] for rows in found] == [
+        *([], []),
+        [(), (("hour", 7),), (("hour", 9),)],
+        *([], []),
+        [(), (("hour", 7),), (("hour", 9),)],
+    ]
+    assert found[2][()].predictions["m"] == pytest.approx([0, 0, 0.1, 0.2, 0.2, 0.4])
+    assert found[2][()].labels.tolist() == [1, 0, 1, 0, 1, 0]
+    assert found[5][(("hour", 9),)].predictions["m"] == pytest.approx([0.6, 0.8])
+    assert found[5][(("hour", 9),)].weights.tolist() == [2, 2]
 
 
 def test_without_slicing_specs_there_is_one_slice() -> None:

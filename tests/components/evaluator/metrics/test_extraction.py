@@ -100,19 +100,23 @@ def test_a_file_is_read_in_batches_with_labels_predictions_and_features(
     )
     rows = [{"x": float(x), "hour": None if x == 2 else x} for x in range(5)]
     (file,) = Path(make_examples(rows).uri).glob("Split-eval/*")
-    reader = ReadAndEvaluate(
-        [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))],
-        RawFeatures.from_config(
-            text_format.Parse('slicing_specs { feature_keys: "hour" }', config_pb2.EvalConfig()),
-            None,
-        ),
-        batch_size=2,
-    )
+    models = [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))]
+    config = text_format.Parse('slicing_specs { feature_keys: "hour" }', config_pb2.EvalConfig())
+    reader = ReadAndEvaluate(models, RawFeatures.from_config(config, None), batch_size=2)
     reader.setup()
     batches = list(reader.process(str(file)))
     assert [batch.labels.tolist() for batch in batches] == [[0, 0], [0, 1], [1]]
     assert [batch.predictions[""].tolist() for batch in batches] == [[0, 10], [20, 30], [40]]
     assert [batch.features["hour"] for batch in batches] == [[[0], [1]], [None, [3]], [[4]]]
+    # Of labels alone, the weight is all that else is read.
+    for names, weight, expected in (("hour", "", {}), ("hour x", "x", {"x": [[0.0], [1.0]]})):
+        raw_features = RawFeatures(tuple(names.split()), weight)
+        reader = ReadAndEvaluate(models, raw_features, batch_size=2, labels_only=True)
+        reader.setup()
+        batch = next(reader.process(str(file)))
+        assert batch.labels.tolist() == [0, 0]
+        assert {name: batch.features[name] for name in batch.features if name == weight} == expected
+        assert bool(batch.features) == bool(weight)
 
 
 def test_examples_that_the_model_cannot_take_name_the_file(

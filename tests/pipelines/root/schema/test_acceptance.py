@@ -56,7 +56,7 @@ class RootOfRuns:
         self.types = (
             self.store.put_artifact_type(metadata_store_pb2.ArtifactType(name="ExampleStatistics")),
             self.store.put_execution_type(
-                metadata_store_pb2.ExecutionType(name=f"{kind.__module__}.{kind.__name__}")
+                metadata_store_pb2.ExecutionType(name=kind.get_class_type())
             ),
             self.store.put_context_type(metadata_store_pb2.ContextType(name="pipeline_run")),
         )

@@ -1,0 +1,1 @@
+"""TFX's StatisticsGen, which reads tf.Examples in large batches."""

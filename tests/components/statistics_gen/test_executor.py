@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tensorflow_metadata.proto.v0 import statistics_pb2
+from tfx.components.statistics_gen import executor as stock
+from tfx.components.util import tfxio_utils
+from tfx.dsl.components.base import base_beam_executor
+from tfx.types import standard_artifacts
+
+from components.beam import record_files
+from components.beam.example_batches import ReadBatches
+from components.statistics_gen.executor import Executor
+
+RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+
+
+def example(row: int) -> bytes:
+    features = {"n": tf.train.Feature(int64_list=tf.train.Int64List(value=[row]))}
+    if row % 3:
+        value = [b"odd" if row % 2 else b"even"]
+        features["word"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
+    if row > 90:  # a feature that a whole batch may lack
+        features["x"] = tf.train.Feature(float_list=tf.train.FloatList(value=[row / 4]))
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+@pytest.fixture
+def examples(make_artifact):
+    artifact = make_artifact(standard_artifacts.Examples)
+    artifact.split_names = '["train", "eval"]'
+    for split, rows in (("train", range(80)), ("eval", range(80, 100))):
+        folder = Path(artifact.uri) / f"Split-{split}"
+        folder.mkdir(parents=True)
+        for number in range(2):
+            path = record_files.numbered(str(folder / "data"), number, 2)
+            record_files.write_records(path, map(example, rows[number::2]))
+    return artifact
+
+
+def statistics(kind, examples, artifact) -> dict[str, statistics_pb2.DatasetFeatureStatistics]:
+    context = base_beam_executor.BaseBeamExecutor.Context(beam_pipeline_args=[RUNNER])
+    kind(context).Do({"examples": [examples]}, {"statistics": [artifact]}, {})
+    found = {}
+    for split in ("train", "eval"):
+        content = (Path(artifact.uri) / f"Split-{split}" / "FeatureStats.pb").read_bytes()
+        (found[split],) = statistics_pb2.DatasetFeatureStatisticsList.FromString(content).datasets
+        found[split].features.sort(key=lambda feature: feature.path.step[0])
+    return found
+
+
+def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> None:
+    before, read = tfxio_utils.get_split_tfxio, []
+    process = ReadBatches.process
+    monkeypatch.setattr(
+        ReadBatches, "process", lambda self, file: (read.append(file), process(self, file))[1]
+    )
+    ours = statistics(
+        Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "ours")
+    )
+    assert len(read) == 4
+    expected = statistics(
+        stock.Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "stock")
+    )
+    assert len(read) == 4
+    assert ours["train"].num_examples == 80
+    assert [feature.path.step[0] for feature in ours["eval"].features] == ["n", "word", "x"]
+    assert ours == expected
+    again = statistics(
+        Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "again")
+    )
+    assert again == ours
+    assert tfxio_utils.get_split_tfxio is before
