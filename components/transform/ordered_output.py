@@ -110,7 +110,8 @@ def serialize_sorted(batch: Any, encoder: Any) -> list[bytes]:
     columns = [_single_values(column) for column in batch.columns]
     if not columns or any(column is None for column in columns):
         return [sort_features(example) for example in encoder.encode(batch)]
-    return list(serialize(pa.RecordBatch.from_arrays(columns, names=batch.schema.names)))
+    found = serialize(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+    return [example for part in found for example in part.to_pylist()]
 
 
 def _single_values(column: Any) -> Any:
