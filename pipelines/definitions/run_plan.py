@@ -45,6 +45,7 @@ class RunPlan:
       text_columns: Columns that stay text though they look like numbers, beside those of `type_overrides`.
       scheduled_by: Tick of the schedule that started the run.
       model_fingerprint: Hash of everything that determines the model; empty if it is not known.
+      doubts: Reasons to hold the model that the data alone give, one sentence each.
     """
 
     root: Root
@@ -64,6 +65,7 @@ class RunPlan:
     text_columns: tuple[str, ...] = ()
     scheduled_by: str | None = None
     model_fingerprint: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def moving_columns(self) -> tuple[str, ...]:
