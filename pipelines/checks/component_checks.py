@@ -246,7 +246,7 @@ class VerdictCheck:
             dict(verdict.intervals),
             verdict.doubts,
         )
-        for doubt in verdict.doubts:
+        for doubt in () if verdict.held else verdict.doubts:  # a held model has them as its reason
             findings.note(f"doubt: {doubt}")
         uri = outputs["evaluation"][0].uri
         excesses = [asdict(one) for one in verdict.excesses]

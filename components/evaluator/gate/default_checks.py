@@ -25,6 +25,7 @@ from components.evaluator.gate.labelled_predictions import (
 )
 from components.evaluator.gate.metric_intervals import metric_intervals
 from components.evaluator.gate.slice_doubts import (
+    ALL,
     SliceExcess,
     doubts_about_slices,
     excesses_from,
@@ -202,14 +203,10 @@ def run_checks(
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
         checks += maker.against_itself(baseline)
-        doubts += maker.doubts_about_meaning(baseline)
-        doubts += doubts_about_slices(
-            given,
-            given.answers[candidate],
-            given.answers[baseline],
-            settings.slices_then,
-            settings.confidence,
-        )
+        meaning = list(maker.doubts_about_meaning(baseline))
+        then = [one for one in settings.slices_then if not (meaning and one.slice == ALL)]
+        answers = given.answers[candidate], given.answers[baseline]
+        doubts += [*meaning, *doubts_about_slices(given, *answers, then, settings.confidence)]
     own = maker.intervals(given.answers[candidate])
     other: Intervals = {}
     if baseline is not None and baseline in given.answers:

@@ -7,7 +7,8 @@ examples, so that it does not depend on the scale of the label. Three things are
 - The served model had another excess in the slice when it was pushed: the labels, or the values of a column,
   mean something else there now.
 - The new model loses more there than the served one.
-- The new model loses less than half of what the served one loses, on all examples: it may know the label.
+- The new model loses less than half of what the served one loses, which is better than a constant: it may
+  know the label.
 
 The intervals are corrected for the number of slices (Bonferroni).
 """
@@ -177,7 +178,7 @@ def doubts_about_slices(
         float(np.average(_losses(given, one), weights=given.weights))
         for one in (candidate, baseline)
     )
-    gain = _difference(ALL, given, candidate, baseline, other)
+    gain = _difference(ALL, given, candidate, baseline, other) if other < unit else None
     if gain is not None and gain.excess + _quantile(confidence, 1) * gain.error < -MIN_GAIN:
         yield (
             f"the model is too good: its loss is {mine:.5g}, and that of the served one on the same "
