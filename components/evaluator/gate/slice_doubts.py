@@ -124,9 +124,9 @@ def slice_excesses(given: LabelledPredictions, answers: Values) -> tuple[SliceEx
         given: Examples with a known problem type, and the columns to divide them by.
         answers: Answers of the model, as in `LabelledPredictions.answers`.
     """
-    unit = _loss_of_constant(given)
+    unit, loss = _loss_of_constant(given), _losses(given, answers)
     slices = [ALL, *_slices(given, answers)]
-    found = filter(None, (_excess(one, given, answers, unit) for one in slices))
+    found = filter(None, (_excess(one, given, loss, unit) for one in slices))
     ordered = sorted(found, key=lambda one: (-one.num_examples, str(one.slice)))
     return tuple(ordered[:_MAX_SLICES])
 
@@ -148,10 +148,11 @@ def doubts_about_slices(
         confidence: Confidence level of a two-sided interval for all slices together.
     """
     unit = _loss_of_constant(given)
+    mine, others = _losses(given, candidate), _losses(given, baseline)
     reach = _quantile(confidence, len(then))
     changed = []
     for before in then:
-        now = _excess(before.slice, given, baseline, unit)
+        now = _excess(before.slice, given, others, unit)
         if now is not None:
             grown = now.excess - before.excess
             least = grown - reach * math.hypot(now.error, before.error)
@@ -166,7 +167,7 @@ def doubts_about_slices(
     reach = _quantile(confidence, len(slices))
     worse = []
     for one in slices:
-        found = _difference(one, given, candidate, baseline, unit)
+        found = _difference(one, given, mine - others, unit)
         if found is not None and found.excess - reach * found.error > MARGIN_NOW:
             worse.append((found.excess, found))
     if worse:
@@ -174,15 +175,12 @@ def doubts_about_slices(
             f"the model is worse than the served one, by more than chance, in {_listed(worse)}. Look at "
             "the data there"
         )
-    mine, other = (
-        float(np.average(_losses(given, one), weights=given.weights))
-        for one in (candidate, baseline)
-    )
-    gain = _difference(ALL, given, candidate, baseline, other) if other < unit else None
+    new, old = (float(np.average(one, weights=given.weights)) for one in (mine, others))
+    gain = _difference(ALL, given, mine - others, old) if old < unit else None
     if gain is not None and gain.excess + _quantile(confidence, 1) * gain.error < -MIN_GAIN:
         yield (
-            f"the model is too good: its loss is {mine:.5g}, and that of the served one on the same "
-            f"{gain.num_examples} examples {other:.5g}. Look for a column that tells the label"
+            f"the model is too good: its loss is {new:.5g}, and that of the served one on the same "
+            f"{gain.num_examples} examples {old:.5g}. Look for a column that tells the label"
         )
 
 
@@ -215,38 +213,37 @@ def _parts(name: str, column: Numbers) -> list[Slice]:
 
 
 def _excess(
-    one: Slice, given: LabelledPredictions, answers: Values, unit: float
+    one: Slice, given: LabelledPredictions, loss: Values, unit: float
 ) -> SliceExcess | None:
     """Returns the excess in a slice; None if it has too few examples."""
-    inside = one.examples(given)
-    part = given.take(np.flatnonzero(inside))
-    if len(part.labels) < MIN_EXAMPLES or not part.weights.sum() > 0:
+    index = np.flatnonzero(one.examples(given))
+    part = given.take(index)
+    if len(index) < MIN_EXAMPLES or not part.weights.sum() > 0:
         return None
-    return _compared(one, part, answers[inside], _constant(part), unit)
+    return _mean(one, loss[index] - _losses(part, _constant(part)), part.weights, unit)
 
 
 def _difference(
-    one: Slice, given: LabelledPredictions, first: Values, second: Values, unit: float
+    one: Slice, given: LabelledPredictions, difference: Values, unit: float
 ) -> SliceExcess | None:
-    """Returns the loss of a model minus that of another one; None if there are too few examples."""
-    inside = one.examples(given)
-    part = given.take(np.flatnonzero(inside))
-    if len(part.labels) < MIN_EXAMPLES:
+    """Returns the mean difference of two losses in a slice; None if it has too few examples."""
+    index = np.flatnonzero(one.examples(given))
+    if len(index) < MIN_EXAMPLES:
         return None
-    return _compared(one, part, first[inside], second[inside], unit)
+    return _mean(one, difference[index], given.weights[index], unit)
 
 
-def _compared(
-    one: Slice, part: LabelledPredictions, first: Values, second: Values, unit: float
-) -> SliceExcess | None:
-    if not (unit > 0 and part.weights.sum() > 0):
+def _mean(one: Slice, values: Values, weights: Values, unit: float) -> SliceExcess | None:
+    """Returns the mean of the values in units; None if it is not known."""
+    if not (unit > 0 and weights.sum() > 0):
         return None
-    mean, error = _mean_and_error(
-        (_losses(part, first) - _losses(part, second)) / unit, part.weights
-    )
-    if not np.isfinite([mean, error]).all():
+    mean = float(np.average(values, weights=weights))
+    deviations = weights * (values - mean)
+    count = len(values)
+    variance = float(deviations @ deviations) / float(weights.sum()) ** 2 * count / (count - 1)
+    if not math.isfinite(mean):
         return None
-    return SliceExcess(one, len(part.labels), mean, error)
+    return SliceExcess(one, count, mean / unit, math.sqrt(variance) / unit)
 
 
 def _losses(given: LabelledPredictions, answers: Values) -> Values:
@@ -275,14 +272,6 @@ def _loss_of_constant(given: LabelledPredictions) -> float:
     if not given.weights.sum() > 0:
         return 0.0
     return float(np.average(_losses(given, _constant(given)), weights=given.weights))
-
-
-def _mean_and_error(values: Values, weights: Values) -> tuple[float, float]:
-    mean = float(np.average(values, weights=weights))
-    deviations = weights * (values - mean)
-    count = len(values)
-    variance = float(deviations @ deviations) / float(weights.sum()) ** 2 * count / (count - 1)
-    return mean, math.sqrt(variance)
 
 
 def _quantile(confidence: float, num_slices: int) -> float:
