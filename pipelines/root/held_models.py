@@ -34,13 +34,19 @@ def decide(root: Root, record: RunRecord, decision: Decision) -> RunRecord:
 def supersede_held(root: Root, pushed: RunRecord) -> list[str]:
     """Records that a run that has pushed supersedes the held models of older runs; returns their ids.
 
+    A repeated call returns the same ids.
+
     Args:
       root: Root of the runs; its lock is held.
       pushed: Run that has pushed.
     """
     ids = root.records.ids()
     older = set(ids[: ids.index(pushed.run_id)])
-    found = [record for record in held_runs(root) if record.run_id in older]
-    for record in found:
-        decide(root, record, Decision("superseded", pushed.run_id, utc_now()))
-    return [record.run_id for record in found]
+    for record in held_runs(root):
+        if record.run_id in older:
+            decide(root, record, Decision("superseded", pushed.run_id, utc_now()))
+    return [
+        record.run_id
+        for record in root.records.read_all()
+        if record.held and record.decision and record.decision.by == pushed.run_id
+    ]

@@ -134,7 +134,7 @@ class RunRecorder:
             checks=checks,
             not_checked=not_checked,
             intervals=intervals or {},
-            doubts=doubts,
+            doubts=tuple(doubts),
         )
 
     def add_label_comparison(self, comparison: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ MIN_EXAMPLES = 50
 MARGIN_THEN = 0.1
 """Growth of the served model's excess that is no doubt, beyond the interval."""
 
-MARGIN_OF_ALL = 0.05
+MARGIN_OF_ALL = 0.02
 """The same for all examples together."""
 
 MARGIN_NOW = 0.05
