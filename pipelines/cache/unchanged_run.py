@@ -133,6 +133,8 @@ def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) 
             for component in former.components
         ),
         serving_version=root.versions.serving(),
+        held=None,
+        decision=None,
     )
     if former.status == "held":
         return _of_held(record, root.records.read(source) or former)
@@ -141,6 +143,7 @@ def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) 
     # The model is compared with itself now: a former baseline no longer applies.
     return record.changed(
         status="unchanged",
+        doubts=(),
         reason=f"the model and the data are those of version {former.version}, which serves already",
         baseline_version=former.version,
         baseline_metrics=former.metrics,
@@ -154,13 +157,11 @@ def _of_held(record: RunRecord, source: RunRecord) -> RunRecord:
         return record.changed(
             status="not_blessed",
             reason=f"the model is the one of run {source.run_id}, {source.decision}",
-            held=None,
-            decision=None,
         )
     reason = (
         f"the model is the one of run {source.run_id}, which waits for `approve {source.run_id}`"
     )
-    return record.changed(held=None, reason=f"{reason}: {source.reason}", decision=None)
+    return record.changed(reason=f"{reason}: {source.reason}")
 
 
 def _source_of(config: PipelineConfig) -> dict[str, str | None]:

@@ -220,3 +220,13 @@ def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
     else:
         assert again.status == "held"
         assert "waits for `approve 20260102-000000`: a doubt" in again.reason
+
+
+def test_a_run_that_repeats_an_approved_one_has_no_decision_of_its_own(module):
+    decision = Decision("approved", "ann", "2026-01-02T00:00:00+00:00", "it is right")
+    approved = replace(
+        module.former, doubts=("a doubt",), held=HeldModel("m", "m/s"), decision=decision
+    )
+    module.root.records.write(approved)
+    again = unchanged_record(module.root, "20260103-000000", *module.find())
+    assert (again.status, again.held, again.decision, again.doubts) == ("unchanged", None, None, ())
