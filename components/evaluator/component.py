@@ -30,8 +30,9 @@ class Evaluator(base_beam_component.BaseBeamComponent):
     Outputs:
         evaluation: `ModelEvaluation`, which TFMA's viewers read. Also holds `verdict.json`: the blessing,
             the metrics, the default checks, and a sentence for each failure (`load_verdict`).
-        blessing: `ModelBlessing`, with the custom properties `blessed` (1 or 0),
-            `blessing_message` and the ids of the models.
+        blessing: `ModelBlessing`, with the custom properties `blessed` (1 or 0), `held` (1 if the model
+            passed but a doubt about the data holds it, so that `blessed` is 0), `blessing_message` and the
+            ids of the models.
 
     Example:
         evaluator = Evaluator(

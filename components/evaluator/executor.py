@@ -35,6 +35,7 @@ from components.evaluator.metrics.slices import Slices
 from components.evaluator.report_details import details
 from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
+from components.pusher.held import HELD_KEY
 from components.tfx.model_paths import eval_model_path, serving_model_path
 
 _logger = logging.getLogger(__name__)
@@ -159,10 +160,13 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             request.eval_config,
             has_baseline=request.baseline is not None,
             checked=replace(checked, not_checked=(*checked.not_checked, *unchecked)),
+            holds=request.default_checks is not None and request.default_checks.doubts == "hold",
         )
         result.write(request.evaluation_uri)
         for failure in result.failures:
             _logger.warning("Not blessed: %s", failure)
+        for doubt in result.doubts:
+            _logger.warning("Doubted: %s", doubt)
         for reason in result.not_checked:
             _logger.warning("Not checked: %s", reason)
         blessing = artifact_utils.get_single_instance(
@@ -173,7 +177,13 @@ class Executor(base_beam_executor.BaseBeamExecutor):
     def _evaluate_estimator(self, request: EvaluationRequest) -> None:
         """Evaluates on the evaluation models, in large batches."""
         config = request.effective_config
-        raw_features = extraction.RawFeatures.from_config(config, request.schema)
+        checks = request.default_checks
+        raw_features = extraction.RawFeatures.from_config(
+            config,
+            request.schema,
+            checks.categories if checks else (),
+            checks.numbers if checks else (),
+        )
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
         # TFMA reads only the names and paths from these; it does not load them.
         named = [
@@ -385,8 +395,10 @@ def _write_blessing(
         constants.ARTIFACT_PROPERTY_BLESSED_KEY,
         constants.BLESSED_VALUE if result.blessed else constants.NOT_BLESSED_VALUE,
     )
+    blessing.set_int_custom_property(HELD_KEY, int(result.held))
     blessing.set_string_custom_property(
-        constants.ARTIFACT_PROPERTY_BLESSING_MESSAGE_KEY, "; ".join(result.failures)
+        constants.ARTIFACT_PROPERTY_BLESSING_MESSAGE_KEY,
+        "; ".join(result.doubts if result.held else result.failures),
     )
     for artifact, uri_key, id_key in (
         (

@@ -17,7 +17,8 @@ class Pusher(base_component.BaseComponent):
     A push is atomic: a server never sees half a version, even if the run is killed. Versions are
     Unix times and strictly increase, even if two pushes fall into one second or the clock goes
     back. `outputs['pushed_model']` has the custom properties `pushed` (1 or 0),
-    `pushed_destination` and `pushed_version`, or `not_pushed_reason`. A version records the run that
+    `pushed_destination` and `pushed_version`, or `not_pushed_reason`; and for a model that the Evaluator
+    holds, `held_model`: what a later push of it needs, as JSON. A version records the run that
     pushed it and its model (`assets.extra/push.json`), so that a pipeline run that was killed and
     resumed does not push twice.
 

@@ -1,5 +1,6 @@
 """Pushes a blessed model to a new version, atomically, or reports the reason for not pushing it."""
 
+import json
 import logging
 import os
 import time
@@ -15,6 +16,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
 from components.pusher import versions
+from components.pusher.held import is_held
 from components.pusher.listing import list_versions
 from components.pusher.provenance import Provenance, read_provenance
 from components.tfx.model_paths import serving_model_path
@@ -23,6 +25,7 @@ _logger = logging.getLogger(__name__)
 
 NOT_PUSHED_REASON_KEY = "not_pushed_reason"
 UNCHANGED_VERSION_KEY = "unchanged_version"
+HELD_MODEL_KEY = "held_model"
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,14 @@ class Executor(base_executor.BaseExecutor):
             return
         if pushed is None:
             pushed_model.set_string_custom_property(NOT_PUSHED_REASON_KEY, request.refusal)
+            if _is_held(input_dict):
+                held = {
+                    "model_uri": request.provenance.model_uri,
+                    "saved_model": request.model_path,
+                    "warmup": request.warmup or "",
+                    "fingerprint": request.provenance.model_fingerprint,
+                }
+                pushed_model.set_string_custom_property(HELD_MODEL_KEY, json.dumps(held))
             return
         # As stock TFX does: the artifact keeps the model when the version is pruned.
         io_utils.copy_dir(request.model_path, pushed_model.uri)
@@ -274,6 +285,7 @@ def _warmup(input_dict: dict[str, list[Artifact]]) -> str | None:
 
 def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
     """Returns the reason why the blessings forbid a push, or None."""
+    held = None
     for key, judge in (
         (standard_component_specs.MODEL_BLESSING_KEY, "the Evaluator"),
         (standard_component_specs.INFRA_BLESSING_KEY, "the ServingCheck"),
@@ -284,5 +296,16 @@ def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
         blessing = artifact_utils.get_single_instance(artifacts)
         if blessing.get_int_custom_property("blessed") != 1:
             reason = blessing.get_string_custom_property("blessing_message")
-            return f"{judge} did not bless the model" + (f": {reason}" if reason else ".")
-    return None
+            if not is_held(blessing):
+                return f"{judge} did not bless the model" + (f": {reason}" if reason else ".")
+            held = f"{judge} holds the model: {reason}"
+    return held
+
+
+def _is_held(input_dict: dict[str, list[Artifact]]) -> bool:
+    """Returns True if the model only waits for a person: nothing but a doubt keeps it from being pushed."""
+    held = input_dict.get(standard_component_specs.MODEL_BLESSING_KEY) or []
+    others = input_dict.get(standard_component_specs.INFRA_BLESSING_KEY) or []
+    return any(map(is_held, held)) and all(
+        one.get_int_custom_property("blessed") == 1 for one in others
+    )

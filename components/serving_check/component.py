@@ -36,7 +36,8 @@ class ServingCheck(base_component.BaseComponent):
     comparison is the evaluation model (`Format-TFMA`) on the same rows; a model without one is compared with
     its own `serving_default`, as the Evaluator asks it: in a process with all packages, with the label.
 
-    A model that the Evaluator did not bless is not asked, and not blessed here either.
+    A model that the Evaluator did not bless is not asked, and not blessed here either. One that it holds is
+    asked.
 
     Outputs:
         blessing: `InfraBlessing`, with the custom properties `blessed` (1 or 0) and `blessing_message`.

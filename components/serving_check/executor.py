@@ -19,6 +19,7 @@ from tfx.types import artifact_utils
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
+from components.pusher.held import may_be_pushed
 from components.pusher.versions import WARMUP_FILE
 from components.serving_check import clean_process
 from components.serving_check.comparison import Compared, compare
@@ -93,7 +94,7 @@ class Executor(base_executor.BaseExecutor):
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
         if not settings.enabled:
             result = ServingCheckResult(not_checked=["the served model: the check is switched off"])
-        elif not _is_blessed(input_dict.get("model_blessing")):
+        elif not may_be_pushed(input_dict.get("model_blessing") or []):
             result = ServingCheckResult(
                 failures=["not asked: the Evaluator did not bless the model"]
             )
@@ -271,10 +272,6 @@ def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) ->
                 f"The model to be served is above a limit: {text.format(value)}, and {limit} is {bound:g}. "
                 "Make the model smaller, or raise the limit; another run measures again."
             )
-
-
-def _is_blessed(artifacts: list[Artifact] | None) -> bool:
-    return all(one.get_int_custom_property("blessed") == 1 for one in artifacts or [])
 
 
 def _write(blessing: Artifact, result: ServingCheckResult) -> None:

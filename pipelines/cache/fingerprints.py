@@ -26,6 +26,7 @@ _NOT_OF_THE_MODEL = (
     "name",
     "evaluator",
     "example_validator",
+    "gate",
     "serving_check",
     "pusher",
     "retention",

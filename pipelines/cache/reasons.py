@@ -19,7 +19,7 @@ _SECTIONS = {
     "ExampleValidator": ("example_validator.", "data.label"),
     "Transform": ("columns.", "data.", "module.", "trainer.custom_config"),
     "Trainer": ("trainer.", "columns.", "data.", "module."),
-    "Evaluator": ("evaluator.",),
+    "Evaluator": ("evaluator.", "gate."),
     "ServingCheck": ("serving_check.",),
     "Pusher": ("pusher.",),
 }

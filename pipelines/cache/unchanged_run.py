@@ -101,7 +101,7 @@ def find_unchanged(
         same = record.identity == identity or (
             made_the_schema and record.identity == before_first_push
         )
-        if same and record.status in ("pushed", "unchanged", "not_blessed"):
+        if same and record.status in ("pushed", "unchanged", "held", "not_blessed"):
             return record, identity
     return None
 
@@ -133,17 +133,35 @@ def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) 
             for component in former.components
         ),
         serving_version=root.versions.serving(),
+        held=None,
+        decision=None,
     )
+    if former.status == "held":
+        return _of_held(record, root.records.read(source) or former)
     if former.status != "pushed":
         return record
     # The model is compared with itself now: a former baseline no longer applies.
     return record.changed(
         status="unchanged",
+        doubts=(),
         reason=f"the model and the data are those of version {former.version}, which serves already",
         baseline_version=former.version,
         baseline_metrics=former.metrics,
         checks=tuple(check for check in former.checks if check["against"] not in _AGAINST_BASELINE),
     )
+
+
+def _of_held(record: RunRecord, source: RunRecord) -> RunRecord:
+    """Returns the record of a run that repeats one whose model is held, or was rejected."""
+    if source.decision is not None and source.decision.kind == "rejected":
+        return record.changed(
+            status="not_blessed",
+            reason=f"the model is the one of run {source.run_id}, {source.decision}",
+        )
+    reason = (
+        f"the model is the one of run {source.run_id}, which waits for `approve {source.run_id}`"
+    )
+    return record.changed(reason=f"{reason}: {source.reason}")
 
 
 def _source_of(config: PipelineConfig) -> dict[str, str | None]:

@@ -60,6 +60,7 @@ class Findings(Protocol):
         checks: tuple[CheckRecord, ...] = (),
         not_checked: tuple[str, ...] = (),
         intervals: dict[str, Interval] | None = None,
+        doubts: tuple[str, ...] = (),
     ) -> None:
         """Receives the results of the evaluation."""
 
@@ -243,9 +244,17 @@ class VerdictCheck:
             check_records(verdict.checks, thresholds, metrics, baseline, verdict.intervals),
             verdict.not_checked,
             dict(verdict.intervals),
+            verdict.doubts,
         )
+        for doubt in () if verdict.held else verdict.doubts:  # a held model has them as its reason
+            findings.note(f"doubt: {doubt}")
         uri = outputs["evaluation"][0].uri
-        _add_details(findings, "evaluation", lambda: components.load_details(uri))
+        excesses = [asdict(one) for one in verdict.excesses]
+        _add_details(
+            findings,
+            "evaluation",
+            lambda: {**components.load_details(uri), "excesses": excesses},
+        )
         former = run_of_version(root, self.baseline_version)
         if former is not None and baseline:
             note = changed_data_note(
@@ -255,7 +264,7 @@ class VerdictCheck:
                 baseline,
                 verdict.baseline_intervals,
             )
-            if note:
+            if note and not verdict.doubts:
                 findings.note(note)
 
 

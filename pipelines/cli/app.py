@@ -5,6 +5,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from pipelines.cli.approve import approve_command
 from pipelines.cli.init import init_command
 from pipelines.cli.kubeflow import compile_command, submit_command
 from pipelines.cli.lineage import lineage_command
@@ -44,6 +45,7 @@ app.command("predict")(predict_command)
 app.command("runs")(runs_command)
 app.command("report")(report_command)
 app.command("serve")(serve_command)
+app.command("approve")(approve_command)
 app.command("rollback")(rollback_command)
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)

@@ -23,6 +23,12 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
     lines = []
     if record.report:
         lines.append(f"look at the report:  {shlex.quote(_short(record.report))}")
+    if record.status == "held":
+        run_id = record.same_as or record.run_id
+        place = f"--root {shlex.quote(_short(root))}"
+        lines.append(
+            f"decide:              {_callable(program)} approve {run_id} {place} --because TEXT"
+        )
     if record.version or record.serving_version:
         command, place = _callable(program), f"--root {shlex.quote(_short(root))}"
         data = str(record.section("data").get("path"))

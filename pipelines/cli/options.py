@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXIT_PUSHED = EXIT_UNCHANGED = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
-EXIT_NOT_BLESSED = 3
+EXIT_NOT_BLESSED = EXIT_HELD = 3
 
 DEFAULT_ROOT: Any = "pipeline_root"  # a Root once Typer has parsed it
 

@@ -16,6 +16,7 @@ from pipelines.cli.options import (
     DEFAULT_ROOT,
     EXIT_BAD_INPUT,
     EXIT_FAILED,
+    EXIT_HELD,
     EXIT_NOT_BLESSED,
     EXIT_PUSHED,
     EXIT_UNCHANGED,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _EXIT_CODES = {
     "pushed": EXIT_PUSHED,
     "unchanged": EXIT_UNCHANGED,
+    "held": EXIT_HELD,
     "not_blessed": EXIT_NOT_BLESSED,
     "failed": EXIT_FAILED,
     "interrupted": EXIT_INTERRUPTED,
@@ -113,8 +115,8 @@ def run_command(
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
     The last line on stdout is one JSON object, or on a terminal what to do next; everything else goes to
-    stderr. Exit codes: 0 pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other
-    failure, 130 interrupted.
+    stderr. Exit codes: 0 pushed or unchanged, 3 not blessed or held, 2 bad input or configuration, 1 any
+    other failure, 130 interrupted.
     """
     from pipelines.plan.inputs import RunRequest
 
@@ -243,6 +245,8 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         say(
             f"= unchanged, nothing is pushed: {record.reason}; version {record.serving_version} serves"
         )
+    elif record.status == "held":
+        say(f"? held, nothing is pushed until `approve` decides: {record.reason}")
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
     elif record.status == "interrupted":

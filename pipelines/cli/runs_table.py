@@ -38,7 +38,7 @@ def runs_json(root: Root, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     return [
         {
             **record.summary(),
-            "status": _status(record, state),
+            "status": "withdrawn" if _is_withdrawn(record, state) else record.status,
             "name": record.name,
             "started": record.started,
             "finished": record.finished,
@@ -88,8 +88,12 @@ def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
         text = " ".join((record.reason or "").split())
         if len(text) > _MAX_LENGTH:
             text = f"{text[: _MAX_LENGTH - 1]}…"
-        yield f"{record.run_id} {record.status}: {text}"
+        yield f"{record.run_id} {record.shown_status}: {text}"
 
 
 def _status(record: RunRecord, state: str | None) -> str:
-    return "withdrawn" if record.status == "pushed" and state == "withdrawn" else record.status
+    return "withdrawn" if _is_withdrawn(record, state) else record.shown_status
+
+
+def _is_withdrawn(record: RunRecord, state: str | None) -> bool:
+    return record.status == "pushed" and state == "withdrawn"

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from pipelines.config.data import Section
 
-Event = Literal["pushed", "unchanged", "not_blessed", "failed", "drifted", "missed"]
+Event = Literal["pushed", "unchanged", "held", "not_blessed", "failed", "drifted", "missed"]
 
 
 class NotifyConfig(Section):
@@ -22,15 +22,16 @@ class NotifyConfig(Section):
       webhook: Address, http or https, that the JSON is POSTed to.
       webhook_env: Name of the scheduler's environment variable that holds this address, in place of
         `webhook`.
-      on: Events to report: `failed`, `not_blessed`, `drifted` (a column's values have changed, or the data
-        do not fit the schema), `missed` (a run did not start when it should have), `pushed`, `unchanged`.
+      on: Events to report: `failed`, `not_blessed`, `held` (a model waits for a decision), `drifted` (a
+        column's values have changed, or the data do not fit the schema), `missed` (a run did not start when
+        it should have), `pushed`, `unchanged`.
       timeout_secs: Time limit of one attempt, for each receiver.
     """
 
     command: str | None = Field(default=None, repr=False)
     webhook: str | None = Field(default=None, repr=False)
     webhook_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    on: tuple[Event, ...] = ("failed", "not_blessed", "drifted", "missed")
+    on: tuple[Event, ...] = ("failed", "held", "not_blessed", "drifted", "missed")
     timeout_secs: float = Field(default=10, gt=0, le=600, allow_inf_nan=False)
 
     @property

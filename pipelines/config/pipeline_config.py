@@ -11,6 +11,7 @@ from pydantic import (
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
+from pipelines.config.gate import GateConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.metadata import MetadataConfig
 from pipelines.config.notify import NotifyConfig
@@ -95,6 +96,7 @@ class PipelineConfig(Section):
     trainer: TrainerConfig = TrainerConfig()
     evaluator: EvaluatorConfig = EvaluatorConfig()
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
+    gate: GateConfig = GateConfig()
     serving_check: ServingCheckConfig = ServingCheckConfig()
     pusher: PusherConfig = PusherConfig()
     retention: RetentionConfig = RetentionConfig()

@@ -1,14 +1,14 @@
 """DAG of the pipeline from a CSV to a gated, versioned model."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import components
 from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
 from pipelines.definitions.evaluation import build_eval_config
+from pipelines.definitions.gate_settings import gate_settings
 from pipelines.definitions.run_plan import RunPlan
-from pipelines.root.changed_data import baseline_when_pushed
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 
 # Beam would otherwise download and start a runner of its own.
@@ -94,8 +94,7 @@ def csv_to_serving(
         baseline_model=served_model.outputs["model"],
         eval_config=build_eval_config(code.label, code.metrics, code.thresholds, code.slices),
         schema=schema,
-        default_checks=code.default_checks
-        and replace(code.default_checks, baseline_then=baseline_when_pushed(plan.root)),
+        default_checks=gate_settings(plan),
     )
     serving_check = components.ServingCheck(
         model=trainer.outputs["model"],

@@ -47,6 +47,7 @@ class RunPlan:
       scheduled_by: Tick of the schedule that started the run.
       bad_rows: Rows that cannot be read, and were left out; None without any.
       model_fingerprint: Hash of everything that determines the model; empty if it is not known.
+      doubts: Reasons to hold the model that the data alone give, one sentence each.
     """
 
     root: Root
@@ -67,6 +68,7 @@ class RunPlan:
     scheduled_by: str | None = None
     bad_rows: BadRows | None = None
     model_fingerprint: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def moving_columns(self) -> tuple[str, ...]:

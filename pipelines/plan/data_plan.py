@@ -59,6 +59,10 @@ class CsvData:
     bad_rows: BadRows | None = None
 
 
+LEAK_PREFIX = "leak? "
+"""Beginning of a note about a column that predicts the label by itself; its evidence follows."""
+
+
 @dataclass(frozen=True)
 class DataPlan:
     """Plan of the training: data, columns and code.
@@ -226,7 +230,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     warnings = {leak.column: "may be the label in other words" for leak in leaks}
     rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
     leak_notes = tuple(
-        f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
+        f"{LEAK_PREFIX}{leak.evidence}. If it is not known when a prediction is made, leave it out: "
         f'[columns] {leak.column} = "ignore"'
         for leak in leaks
     )

@@ -1,5 +1,7 @@
 """Makes the plan of a run: the request, checked against the data. Nothing is written yet."""
 
+from collections.abc import Iterator
+
 from pipelines.beam.options import engine_name
 from pipelines.cache.fingerprints import model_fingerprint
 from pipelines.config.flat import flat_settings
@@ -8,11 +10,12 @@ from pipelines.data.profile import CsvProfile
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.code_changes import touches_training
-from pipelines.plan.data_plan import DataPlan, plan_data
+from pipelines.plan.data_plan import LEAK_PREFIX, DataPlan, plan_data
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.served_run import serving_run
 from pipelines.terminal.progress import Display
 
 
@@ -71,7 +74,25 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         scheduled_by=request.scheduled_by,
         bad_rows=data.bad_rows,
         model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
+        doubts=tuple(_doubts(inputs, learned)),
     )
+
+
+def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
+    """Yields a doubt for each column that predicts the label by itself.
+
+    A column that `[columns]` names is known to the user, and one that the served model reads was
+    approved with it.
+    """
+    served = serving_run(inputs.root)
+    for leak in learned.leaks:
+        start = f"{LEAK_PREFIX}column {leak.column!r} "
+        was_there = served is not None and any(note.startswith(start) for note in served.notes)
+        if not inputs.data.kinds[leak.column].is_given and not was_there:
+            yield (
+                f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
+                f'is made, leave it out: [columns] {leak.column} = "ignore"'
+            )
 
 
 def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:

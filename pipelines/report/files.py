@@ -33,6 +33,10 @@ def write_pages(root: Root, record: RunRecord, target: Path) -> None:
     _write_report(root, records, record, target, report_state(root, records, record))
     if record.status == "pushed" and record.baseline_version:
         _refresh_report(root, records, record.baseline_version)
+    for other in records:
+        target = root.report(other.run_id)
+        if other.decision and other.decision.by == record.run_id and target.exists():
+            _write_report(root, records, other, target, report_state(root, records, other))
     _write_index(root, records, root.index, index_state(root, records))
 
 
@@ -109,7 +113,7 @@ def report_state(root: Root, records: Sequence[RunRecord], record: RunRecord) ->
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for file in root.details(record.same_as or record.run_id).files()
     ]
-    others = [(one.run_id, one.status, one.version, one.baseline_version) for one in records]
+    others = [(one.run_id, one.shown_status, one.version, one.baseline_version) for one in records]
     return _hash(root, _fields(record), details, others)
 
 
@@ -120,7 +124,7 @@ def index_state(root: Root, records: Sequence[RunRecord]) -> str:
         [
             (
                 one.run_id,
-                one.status,
+                one.shown_status,
                 one.started,
                 one.finished,
                 one.version,

@@ -72,7 +72,7 @@ def _serving(
 def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str]]:
     counts = dict.fromkeys(words.STATES, 0)
     for one in records:
-        counts[one.status] = counts.get(one.status, 0) + 1
+        counts[one.shown_status] = counts.get(one.shown_status, 0) + 1
     facts = [("Runs", words.number(len(records)))]
     facts += [
         (words.state(status)["word"], words.number(count))
@@ -90,7 +90,7 @@ def _row(
         "run_id": record.run_id,
         "report": reports.get(record.run_id, ""),
         "time": words.moment(record.started),
-        "state": words.state("withdrawn" if withdrawn else record.status),
+        "state": words.state("withdrawn" if withdrawn else record.shown_status),
         "version": record.version or "",
         "version_state": "" if withdrawn else state or "",
         "serves": state == "serving",

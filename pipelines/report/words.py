@@ -9,6 +9,10 @@ NOTHING = "\N{EN DASH}"
 STATES = {
     "pushed": ("✓", "pushed", "good"),
     "unchanged": ("=", "unchanged", "info"),
+    "held": ("?", "held", "warn"),
+    "approved": ("✓", "approved", "good"),
+    "rejected": ("✗", "rejected", "warn"),
+    "superseded": ("=", "superseded", "info"),
     "not_blessed": ("✗", "not blessed", "warn"),
     "failed": ("✗", "failed", "bad"),
     "interrupted": ("■", "interrupted", "bad"),

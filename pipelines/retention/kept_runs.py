@@ -81,6 +81,7 @@ def _needed(root: Root, records: Sequence[RunRecord]) -> set[str]:
     needed = {record.run_id for record in records[-1:]}
     # Since the root is locked, no other run of this machine is in progress.
     needed |= {one.run_id for one in records if one.status == "running" and one.kubeflow_run}
+    needed |= {record.run_id for record in records if record.awaits_decision}
     complete = [record for record in records if record.status not in UNFINISHED]
     needed |= {
         record.run_id for record in complete[-1:]

@@ -6,24 +6,27 @@ served model reveals it: it has not changed, and yet its metrics have.
 
 from collections.abc import Mapping
 
+from components.evaluator.gate.default_checks import ValueThen
 from pipelines.root import Root
 from pipelines.root.served_run import serving_run
 
 Interval = tuple[float | None, float | None]
 
 
-def baseline_when_pushed(root: Root) -> tuple[str, float, float] | None:
-    """Returns a metric, its value for the served version and for the trivial model, from that version's run.
+def baseline_when_pushed(root: Root) -> tuple[ValueThen, ...] | None:
+    """Returns the metrics of the served version, and of the trivial model, from that version's run.
 
     None if they are not known. A run that is resumed after its push finds its own: the data are the same
     then.
     """
     record = serving_run(root)
+    found = []
     for check in record.checks if record else ():
-        value, reference = check["value"], check["reference"]
+        metric, value, reference = check["metric"], check["value"], check["reference"]
         if check["against"] == "trivial" and value is not None and reference is not None:
-            return check["metric"], value, reference
-    return None
+            interval = record.intervals.get(metric, (None, None)) if record else (None, None)
+            found.append(ValueThen(metric, value, reference, interval))
+    return tuple(found) or None
 
 
 def changed_data_note(

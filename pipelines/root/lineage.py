@@ -1,6 +1,7 @@
 """The lineage of a version, and the versions that used a span, from the records of runs alone."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from pipelines.data.spans import describe_spans
@@ -8,7 +9,7 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import RunRecord
+from pipelines.root.records import Decision, RunRecord
 
 Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
 
@@ -150,6 +151,8 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
         "model": None if chosen is None else chosen["model"],
         "parameters": parameters_of(record),
         "metrics": dict(record.metrics),
+        "doubts": list(record.doubts),
+        "decision": None if record.decision is None else asdict(record.decision),
         "environment": dict(record.environment),
         "kubeflow_run": record.kubeflow_run,
     }
@@ -220,6 +223,9 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     )
     shown = ((name, value) for name, value in lineage["metrics"].items() if value is not None)
     lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))
+    lines += [f"  doubt      {text}" for text in lineage["doubts"]]
+    if lineage["decision"]:
+        lines.append(f"  decision   {Decision(**lineage['decision'])}")
     if lineage["baseline_version"]:
         of_run = lineage["baseline_run"] or "of a run without a record"
         lines.append(f"  compared   with version {lineage['baseline_version']} ({of_run})")

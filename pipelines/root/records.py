@@ -16,7 +16,7 @@ from pipelines.config.load import explain
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 
-Status = Literal["running", "pushed", "unchanged", "not_blessed", "failed", "interrupted"]
+Status = Literal["running", "pushed", "unchanged", "held", "not_blessed", "failed", "interrupted"]
 
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 
@@ -49,6 +49,44 @@ class ComponentRecord:
 
 
 @dataclass(frozen=True)
+class HeldModel:
+    """A model that waits for a decision. Paths in the root are relative to it.
+
+    Attributes:
+      model_uri: Folder of the `Model` artifact.
+      saved_model: Folder of its SavedModel.
+      warmup: File with the version's warm-up requests; empty without one.
+      fingerprint: Hash of everything that determines the model; empty if it is not known.
+    """
+
+    model_uri: str
+    saved_model: str
+    warmup: str = ""
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The end of a held model: a decision of a person, or a newer run that pushed.
+
+    Attributes:
+      kind: `approved` and `rejected` by a person, or `superseded` by a newer run that pushed.
+      by: Person who decided, or id of the newer run.
+      time: UTC, ISO 8601.
+      because: Reason of the person; empty for a newer run.
+    """
+
+    kind: Literal["approved", "rejected", "superseded"]
+    by: str
+    time: str
+    because: str = ""
+
+    def __str__(self) -> str:
+        by = f"run {self.by}, which has pushed" if self.kind == "superseded" else self.by
+        return f"{self.kind} by {by}" + (f": {self.because}" if self.because else "")
+
+
+@dataclass(frozen=True)
 class RunOutcome:
     """The end of a run. The attributes are those of `RunRecord`."""
 
@@ -56,6 +94,7 @@ class RunOutcome:
     reason: str | None = None
     version: str | None = None
     is_bad_input: bool = False
+    held: HeldModel | None = None
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -104,6 +143,9 @@ class RunRecord:
       scheduled_by: Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was
         started by hand.
       bad_rows: Number of rows that were left out as they cannot be read, by reason.
+      doubts: Reasons to look at the data before the model is pushed, one sentence each.
+      held: Model that the gate held because of them; None without one, and in a run that repeats another one.
+      decision: End of the held model; None while it waits.
     """
 
     run_id: str
@@ -145,6 +187,20 @@ class RunRecord:
     same_as: str | None = None
     scheduled_by: str | None = None
     bad_rows: dict[str, int] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    held: HeldModel | None = None
+    decision: Decision | None = None
+
+    @property
+    def awaits_decision(self) -> bool:
+        """True if the model is held, and nobody has decided; an approval may still lack its push."""
+        decided = self.decision is not None and self.decision.kind != "approved"
+        return self.status == "held" and self.held is not None and not decided
+
+    @property
+    def shown_status(self) -> str:
+        """The status for people: of a held model the decision, once there is one."""
+        return self.decision.kind if self.decision else self.status
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -191,6 +247,10 @@ class RunRecord:
             line["scheduled_by"] = self.scheduled_by
         if self.reason:
             line["reason"] = self.reason
+        if self.doubts:
+            line["doubts"] = list(self.doubts)
+        if self.decision:
+            line["decision"] = asdict(self.decision)
         return line
 
 

@@ -13,6 +13,7 @@ from pipelines.data.staging import StagedData, stage
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
+from pipelines.root.held_models import held_ids
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run.push_outcome import push_outcome
 from pipelines.run.recorder import RunRecorder
@@ -53,7 +54,8 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     continued = (former.run_id for former in plan.continued)
     for lost in tidy_root(plan.root, run_id, *continued, settings=plan.config.metadata):
         recorder.note(lost)
-    plan.root.schema.adopt(run_id)
+    held = held_ids(plan.root)
+    plan.root.schema.adopt(run_id, *held)
     data = stage_data(plan, recorder)
     plan.root.metadata.folder.mkdir(exist_ok=True)
     pipeline = csv_to_serving(plan, data)
@@ -74,12 +76,13 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         )
         _go_on_with_training(plan, pipeline, run_id)
         runner.run(launcher)
-    plan.root.schema.adopt()
-    return push_outcome(
+    outcome = push_outcome(
         launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
         plan.root,
     )
+    plan.root.schema.adopt(*held, *([run_id] if outcome.held else []))
+    return outcome
 
 
 def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:

@@ -15,6 +15,7 @@ from pipelines.root import Root
 from pipelines.root.changed_data import Interval
 from pipelines.root.check_records import CheckRecord
 from pipelines.root.details import Details
+from pipelines.root.held_models import supersede_held
 from pipelines.root.records import (
     ComponentRecord,
     Metrics,
@@ -126,6 +127,7 @@ class RunRecorder:
         checks: tuple[CheckRecord, ...] = (),
         not_checked: tuple[str, ...] = (),
         intervals: dict[str, Interval] | None = None,
+        doubts: tuple[str, ...] = (),
     ) -> None:
         """Records the results of the evaluation."""
         self._change(
@@ -135,6 +137,7 @@ class RunRecorder:
             checks=checks,
             not_checked=not_checked,
             intervals=intervals or {},
+            doubts=tuple(doubts),
         )
 
     def add_label_comparison(self, comparison: dict[str, Any]) -> None:
@@ -172,6 +175,9 @@ class RunRecorder:
         """
         self.record = ended_record(self._root, self.record, outcome)
         self._change()
+        if outcome.status == "pushed":
+            for run_id in supersede_held(self._root, self.record):
+                self.note(f"the held model of run {run_id} is superseded by this one")
         tidy()
         report = self._root.report(self.record.run_id)
         try:

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
 State = Literal["claimed", "done", "skipped"]
-TickStatus = Literal["pushed", "unchanged", "not_blessed", "failed"]
+TickStatus = Literal["pushed", "unchanged", "held", "not_blessed", "failed"]
 
-STATUSES: tuple[TickStatus, ...] = ("pushed", "unchanged", "not_blessed", "failed")
+STATUSES: tuple[TickStatus, ...] = ("pushed", "unchanged", "held", "not_blessed", "failed")
 
 
 @dataclass(frozen=True)

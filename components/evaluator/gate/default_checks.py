@@ -24,6 +24,13 @@ from components.evaluator.gate.labelled_predictions import (
     trivial_answers,
 )
 from components.evaluator.gate.metric_intervals import metric_intervals
+from components.evaluator.gate.slice_doubts import (
+    ALL,
+    SliceExcess,
+    doubts_about_slices,
+    excesses_from,
+    slice_excesses,
+)
 
 METRICS: dict[ProblemType, tuple[str, str]] = {
     "binary": ("auc", "binary_crossentropy"),
@@ -32,11 +39,29 @@ METRICS: dict[ProblemType, tuple[str, str]] = {
 }
 """The metric and the loss of each problem type, by the names in TFMA and Keras."""
 
-Intervals = Mapping[str, tuple[float | None, float | None]]
+Interval = tuple[float | None, float | None]
+Intervals = Mapping[str, Interval]
 
 _ACCURACY = "sparse_categorical_accuracy"
 _HIGHER_IS_BETTER = ("auc", _ACCURACY)
 _PROBLEM_TYPES = (None, *METRICS)
+
+
+@dataclass(frozen=True)
+class ValueThen:
+    """A metric of the baseline when it was pushed, on the examples of that time.
+
+    Attributes:
+        metric: Name of the metric.
+        value: Value of the baseline.
+        trivial: Value of the trivial model.
+        interval: Confidence interval of `value`; None for an end that is not known.
+    """
+
+    metric: str
+    value: float
+    trivial: float
+    interval: Interval = (None, None)
 
 
 @dataclass(frozen=True)
@@ -51,19 +76,29 @@ class DefaultChecks:
         tolerance: Allowed loss of quality beyond the interval, as a share of the baseline's lead over the
             trivial model. Two trainings on the same data differ by chance, which the interval does not
             cover: with very many examples and no tolerance, half of all sound models would be rejected.
-        baseline_then: Metric, the baseline's value and the trivial model's value when the baseline was
-            pushed. The baseline must then have kept a share of its skill on the new examples, since
-            damaged labels make both models look equally bad. None skips this check.
+        baseline_then: Metrics of the baseline when it was pushed, the metric first, then the loss. The
+            baseline must have kept a share of its skill on the new examples, since damaged labels make
+            both models look equally bad. None skips this check, and the doubt about the new examples.
         min_skill_kept: Share of its skill that the baseline must have kept. The skill is the share of the
             way from the trivial model to a perfect one.
+        doubts: `hold` holds a model that passes but is doubted, `warn` lets it pass.
+        known_doubts: Doubts that were found before the evaluation, one sentence each.
+        categories: Columns whose values divide the examples into slices, for the doubts.
+        numbers: Columns whose quantiles do.
+        slices_then: Excesses of the baseline in the slices of the data when it was pushed.
     """
 
     problem_type: ProblemType | None = None
     fallback: ProblemType | None = None
     confidence: float = 0.95
     tolerance: float = 0.05
-    baseline_then: tuple[str, float, float] | None = None
+    baseline_then: tuple[ValueThen, ...] | None = None
     min_skill_kept: float = 0.7
+    doubts: Literal["hold", "warn"] = "hold"
+    known_doubts: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    slices_then: tuple[SliceExcess, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("problem_type", "fallback"):
@@ -77,6 +112,8 @@ class DefaultChecks:
                 "confidence must be above 0.5 and below 1, such as 0.95. "
                 f"Received: confidence={self.confidence!r}"
             )
+        if self.doubts not in ("hold", "warn"):
+            raise ValueError(f"doubts must be 'hold' or 'warn'. Received: doubts={self.doubts!r}")
         for name in ("tolerance", "min_skill_kept"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(
@@ -94,7 +131,13 @@ class DefaultChecks:
         if not fields:
             return None
         then = fields.pop("baseline_then", None)
-        return cls(**fields, baseline_then=tuple(then) if then else None)
+        slices = excesses_from(fields.pop("slices_then", ()))
+        for key in ("known_doubts", "categories", "numbers"):
+            fields[key] = tuple(fields.get(key, ()))
+        values = tuple(
+            ValueThen(**{**one, "interval": tuple(one["interval"])}) for one in then or ()
+        )
+        return cls(**fields, baseline_then=values or None, slices_then=slices)
 
 
 @dataclass(frozen=True)
@@ -108,6 +151,8 @@ class Checked:
         intervals: Confidence intervals of the candidate's own metric and loss, by name; None for an
             infinite end.
         baseline_intervals: Confidence intervals of the baseline's metric and loss.
+        doubts: Reasons to look at the data before the model is pushed, one sentence each.
+        slices: Excesses of the candidate in the slices of the data, for a later comparison.
     """
 
     checks: tuple[Check, ...] = ()
@@ -115,6 +160,8 @@ class Checked:
     failures: tuple[str, ...] = ()
     intervals: Intervals = field(default_factory=dict)
     baseline_intervals: Intervals = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    slices: tuple[SliceExcess, ...] = ()
 
 
 def run_checks(
@@ -146,6 +193,7 @@ def run_checks(
     maker = _Maker(given, metrics, candidate, trivial_answers(tally, given), settings)
     checks = list(maker.against_trivial())
     failures: tuple[str, ...] = ()
+    doubts = list(settings.known_doubts)
     if baseline is not None and baseline in given.unusable:
         failures = (
             f"the model cannot be compared with the served one, which predicts something else: "
@@ -155,11 +203,16 @@ def run_checks(
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
         checks += maker.against_itself(baseline)
+        meaning = list(maker.doubts_about_meaning(baseline))
+        then = [one for one in settings.slices_then if not (meaning and one.slice == ALL)]
+        answers = given.answers[candidate], given.answers[baseline]
+        doubts += [*meaning, *doubts_about_slices(given, *answers, then, settings.confidence)]
     own = maker.intervals(given.answers[candidate])
     other: Intervals = {}
     if baseline is not None and baseline in given.answers:
         other = maker.intervals(given.answers[baseline])
-    return Checked(tuple(checks), (), failures, own, other)
+    slices = slice_excesses(given, given.answers[candidate])
+    return Checked(tuple(checks), (), failures, own, other, tuple(doubts), slices)
 
 
 class _Maker:
@@ -200,10 +253,11 @@ class _Maker:
     def against_itself(self, name: str) -> Iterator[Check]:
         """Yields the check that the baseline kept its skill; nothing without a known, positive skill."""
         metric, settings = self._metrics[0], self._settings
-        if settings.baseline_then is None or settings.baseline_then[0] != metric:
+        found = [one for one in settings.baseline_then or () if one.metric == metric]
+        if not found:
             return
-        _, then, trivial_then = settings.baseline_then
-        asked = settings.min_skill_kept * _skill(metric, then, trivial_then)
+        then = found[0].value
+        asked = settings.min_skill_kept * _skill(metric, then, found[0].trivial)
         answers = self._given.answers[name]
         now, trivial = self._value(metric, answers), self._value(metric, self._trivial)
         if not (asked > 0 and math.isfinite(now)):
@@ -238,6 +292,38 @@ class _Maker:
             passed,
             message,
         )
+
+    def doubts_about_meaning(self, name: str) -> Iterator[str]:
+        """Yields a doubt if the baseline has lost skill by more than chance and the tolerance allow."""
+        answers = self._given.answers[name]
+        now = self.intervals(answers)
+        lost = [
+            f"{then.metric} was {then.value:.5g} and is {self._value(then.metric, answers):.5g}"
+            for then in self._settings.baseline_then or ()
+            if then.metric in self._metrics and self._has_lost(then, answers, now[then.metric])
+        ]
+        if lost:
+            yield (
+                f"the new data differ in what they mean: of the served model, {' and its '.join(lost)}, "
+                f"which is more than chance ({len(self._given.labels)} examples). Look at the labels "
+                "before you trust either model"
+            )
+
+    def _has_lost(self, then: ValueThen, answers: Values, interval: Interval) -> bool:
+        """Returns True if a loss of skill is beyond both intervals together, and the tolerance."""
+        metric = then.metric
+        trivial = self._value(metric, self._trivial)
+        before = _skill(metric, then.value, then.trivial)
+        lost = before - _skill(metric, self._value(metric, answers), trivial)
+        at_worst = then.interval[0] if _sign(metric) > 0 else then.interval[1]
+        at_best = interval[1] if _sign(metric) > 0 else interval[0]
+        if before <= 0 or at_worst is None or at_best is None or not math.isfinite(lost):
+            return False
+        reach = math.hypot(
+            before - _skill(metric, at_worst, then.trivial),
+            before - lost - _skill(metric, at_best, trivial),
+        )
+        return lost - reach > self._settings.tolerance * before
 
     def _check(
         self,

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ from components.evaluator.gate.labelled_predictions import (
     concatenate,
     problem_type_of,
 )
+from components.evaluator.gate.slice_columns import Column
+from components.evaluator.gate.slice_doubts import excesses_from
 from components.evaluator.metrics.extraction import Batch
 
 _FILE = "default_checks.json"
@@ -52,8 +54,8 @@ class Gate:
         return (self.candidate, *(() if self.baseline is None else (self.baseline,)))
 
     def judge(self, batch: Batch) -> LabelledPredictions:
-        """Returns the answers of the models."""
-        return self._labelled(batch, self.models)
+        """Returns the answers of the models, with the columns that divide the examples."""
+        return self._labelled(batch, self.models, batch.columns)
 
     def judge_candidate(self, batch: Batch) -> LabelledPredictions:
         """Returns the answers of the candidate."""
@@ -78,10 +80,17 @@ class Gate:
         settings = self.settings
         return settings.problem_type or problem_type_of(prediction) or settings.fallback
 
-    def _labelled(self, batch: Batch, names: tuple[str, ...]) -> LabelledPredictions:
+    def _labelled(
+        self,
+        batch: Batch,
+        names: tuple[str, ...],
+        columns: Mapping[str, Column] | None = None,
+    ) -> LabelledPredictions:
         weights = self.weights(batch) if self.example_weight else None
         predictions = {name: batch.predictions[name] for name in names}
-        return LabelledPredictions.of(batch.labels, predictions, weights, self.problem_type(batch))
+        return LabelledPredictions.of(
+            batch.labels, predictions, weights, self.problem_type(batch), columns
+        )
 
 
 def write_checks(
@@ -118,14 +127,17 @@ def read_checks(evaluation_uri: str) -> Checked:
     if not fileio.exists(path):
         return Checked()
     fields = json.loads(io_utils.read_string_file(path))
+    intervals = {
+        key: {name: (low, high) for name, (low, high) in fields[key].items()}
+        for key in ("intervals", "baseline_intervals")
+    }
     return Checked(
         checks_from(fields["checks"]),
         tuple(fields["not_checked"]),
         tuple(fields["failures"]),
-        *(
-            {name: (low, high) for name, (low, high) in fields[key].items()}
-            for key in ("intervals", "baseline_intervals")
-        ),
+        **intervals,
+        doubts=tuple(fields["doubts"]),
+        slices=excesses_from(fields["slices"]),
     )
 
 

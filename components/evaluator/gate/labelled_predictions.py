@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from components.evaluator.gate.slice_columns import Column, join_columns
+
 ProblemType = Literal["binary", "multi-class", "regression"]
 Values: TypeAlias = npt.NDArray[np.float64]
 
@@ -40,6 +42,7 @@ class LabelledPredictions:
             the right class, and 1 if it has the highest one, else 0, `[n, 2]`. Regression: the
             number, `[n, 1]`.
         unusable: Reason why the answers can't be judged, by model.
+        columns: Columns that divide the examples into slices, by name.
     """
 
     problem_type: ProblemType | None
@@ -47,6 +50,7 @@ class LabelledPredictions:
     weights: Values
     answers: Mapping[str, Values]
     unusable: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -55,6 +59,7 @@ class LabelledPredictions:
         predictions: Mapping[str, npt.NDArray[Any]],
         weights: npt.NDArray[Any] | None,
         problem_type: ProblemType | None,
+        columns: Mapping[str, Column] | None = None,
     ) -> "LabelledPredictions":
         """Returns the labels and reduced predictions of a batch.
 
@@ -63,6 +68,7 @@ class LabelledPredictions:
             predictions: Predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
             weights: `[n]`; None for equal weights.
             problem_type: None if it is not known.
+            columns: Columns that divide the examples into slices. Default: none.
         """
         size = len(labels)
         weighted = (
@@ -85,10 +91,10 @@ class LabelledPredictions:
                 unusable[name] = answer
             else:
                 answers[name] = answer
-        return cls(problem_type, numbers, weighted, answers, unusable)
+        return cls(problem_type, numbers, weighted, answers, unusable, columns or {})
 
     def take(self, index: npt.NDArray[np.int64]) -> "LabelledPredictions":
-        """Returns some of the examples.
+        """Returns some of the examples, without their columns.
 
         Args:
             index: Indices of the examples.
@@ -123,6 +129,7 @@ def concatenate(parts: Iterable[LabelledPredictions]) -> LabelledPredictions:
         np.concatenate([part.weights for part in some]),
         {name: np.concatenate([part.answers[name] for part in some]) for name in names},
         unusable,
+        join_columns([part.columns for part in some]),
     )
 
 

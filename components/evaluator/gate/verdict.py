@@ -19,6 +19,7 @@ from tfx.utils import io_utils
 
 from components.evaluator.gate.check import Check, checks_from
 from components.evaluator.gate.default_checks import Checked, Intervals
+from components.evaluator.gate.slice_doubts import SliceExcess, excesses_from
 
 VERDICT_FILE = "verdict.json"
 OVERALL = "Overall"
@@ -32,7 +33,7 @@ class Verdict:
     """Result of an Evaluator.
 
     Attributes:
-        blessed: True if the model passed.
+        blessed: True if the model passed, and is not held.
         metrics: Metrics over all examples, by name; None if a metric is not a number.
         failures: Reasons why the model is not blessed, one sentence for each failed threshold or check.
         baseline_metrics: Metrics of the baseline model; empty without one.
@@ -42,6 +43,9 @@ class Verdict:
         intervals: Confidence intervals of the metrics of the default checks; None for an infinite
             end.
         baseline_intervals: Confidence intervals of the baseline's metrics.
+        doubts: Reasons to look at the data before the model is pushed, one sentence each.
+        held: True if the model passed but is not blessed because of the doubts: a person has to decide.
+        excesses: Losses of the model by slice, which the doubts of the next run are based on.
     """
 
     blessed: bool
@@ -53,6 +57,9 @@ class Verdict:
     not_checked: tuple[str, ...] = ()
     intervals: Intervals = field(default_factory=dict)
     baseline_intervals: Intervals = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    held: bool = False
+    excesses: tuple[SliceExcess, ...] = ()
 
     def write(self, evaluation_uri: str) -> None:
         """Writes `verdict.json` into a ModelEvaluation artifact."""
@@ -73,7 +80,9 @@ def load_verdict(evaluation_uri: str) -> Verdict:
         raise FileNotFoundError(f"No verdict in {evaluation_uri}: {path} is missing.")
     fields = json.loads(io_utils.read_string_file(path))
     fields["checks"] = checks_from(fields.get("checks", ()))
-    fields["not_checked"] = tuple(fields.get("not_checked", ()))
+    for key in ("not_checked", "doubts"):
+        fields[key] = tuple(fields.get(key, ()))
+    fields["excesses"] = excesses_from(fields.get("excesses", ()))
     for key in ("intervals", "baseline_intervals"):
         found = fields.get(key, {}).items()
         fields[key] = {name: (low, high) for name, (low, high) in found}
@@ -86,6 +95,7 @@ def make_verdict(
     *,
     has_baseline: bool,
     checked: Checked = NOTHING_CHECKED,
+    holds: bool = True,
 ) -> Verdict:
     """Returns the verdict on TFMA's results and the default checks.
 
@@ -95,12 +105,14 @@ def make_verdict(
             first model is not reported as one without thresholds.
         has_baseline: True if a baseline was evaluated too.
         checked: Results of the default checks.
+        holds: True if a model that is doubted is held.
     """
     candidate = _load_metrics(evaluation_uri, tfma.CANDIDATE_KEY if has_baseline else None)
     baseline = _load_metrics(evaluation_uri, tfma.BASELINE_KEY) if has_baseline else {}
     failures = list(_failures(evaluation_uri, eval_config, candidate, baseline, checked))
+    held = holds and not failures and bool(checked.doubts)
     return Verdict(
-        blessed=not failures,
+        blessed=not failures and not held,
         metrics=candidate.get(OVERALL, {}),
         failures=failures,
         baseline_metrics=baseline.get(OVERALL, {}),
@@ -109,6 +121,9 @@ def make_verdict(
         not_checked=checked.not_checked,
         intervals=checked.intervals,
         baseline_intervals=checked.baseline_intervals,
+        doubts=checked.doubts,
+        held=held,
+        excesses=checked.slices,
     )
 
 

@@ -19,6 +19,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
+from components.evaluator.gate.slice_columns import Column, column_of
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
 
@@ -49,22 +50,32 @@ class RawFeatures:
     Attributes:
         names: Names of the features.
         example_weight: Feature that weighs examples; empty without weights.
-        serialized_schema: Schema of `names`; None infers types from the data.
+        serialized_schema: Schema of `names` and of the columns; None infers types from the data.
+        categories: Columns that the gate slices by their values.
+        numbers: Columns that the gate slices by their quantiles.
     """
 
     names: tuple[str, ...] = ()
     example_weight: str = ""
     serialized_schema: bytes | None = field(default=None, repr=False)
+    categories: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @classmethod
     def from_config(
-        cls, eval_config: config_pb2.EvalConfig, schema: schema_pb2.Schema | None
+        cls,
+        eval_config: config_pb2.EvalConfig,
+        schema: schema_pb2.Schema | None,
+        categories: Sequence[str] = (),
+        numbers: Sequence[str] = (),
     ) -> "RawFeatures":
         """Returns the features that a configuration names.
 
         Args:
             eval_config: The configuration.
             schema: Schema of the raw examples, if there is one.
+            categories: Columns that the gate slices by their values; those that are no feature are left out.
+            numbers: Columns that the gate slices by their quantiles, likewise.
 
         Raises:
             ValueError: The schema has no such feature.
@@ -81,15 +92,18 @@ class RawFeatures:
         if weight:
             names.add(weight)
         if schema is None:
-            return cls(tuple(sorted(names)), weight)
+            return cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
             raise ValueError(
                 f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
-        projected = schema_pb2.Schema(feature=[features[name] for name in sorted(names)])
-        return cls(tuple(sorted(names)), weight, projected.SerializeToString())
+        known = [tuple(name for name in some if name in features) for some in (categories, numbers)]
+        projected = schema_pb2.Schema(
+            feature=[features[name] for name in sorted({*names, *known[0], *known[1]})]
+        )
+        return cls(tuple(sorted(names)), weight, projected.SerializeToString(), *known)
 
 
 @dataclass(frozen=True)
@@ -102,6 +116,7 @@ class Batch:
         features: List of each example's values by feature; None for an example without values.
         prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
         classes: Names of the first model's classes in their order; empty if it has no names.
+        columns: Columns that the gate slices by, by name.
     """
 
     labels: npt.NDArray[Any]
@@ -109,6 +124,7 @@ class Batch:
     features: Mapping[str, Sequence[Sequence[Any] | None]]
     prediction: str = ""
     classes: tuple[str, ...] = ()
+    columns: Mapping[str, Column] = field(default_factory=dict)
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
         """Returns the feature `name` as weights: `[batch_size]`.
@@ -161,8 +177,10 @@ class ReadAndEvaluate(beam.DoFn):
     def setup(self) -> None:
         """Loads the models, once for all threads of a process."""
         self._loaded = load_models(self._shared, self._models)
+        given = self._raw_features
+        asked = (*given.names, *given.categories, *given.numbers)
         # Of the labels alone, nothing but the weight is asked for.
-        if self._raw_features.example_weight if self._labels_only else self._raw_features.names:
+        if given.example_weight if self._labels_only else asked:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(
                 self._raw_features.serialized_schema
             )
@@ -204,22 +222,35 @@ class ReadAndEvaluate(beam.DoFn):
                 f"{error.message}"
             ) from error
         classes = model.classes(serialized)
+        features, columns = self._decode(serialized)
         return Batch(
             labels,
             predictions,
-            self._decode(serialized),
+            features,
             model.prediction,
             () if classes is None else tuple(map(_text, classes)),
+            columns,
         )
 
-    def _decode(self, serialized: npt.NDArray[Any]) -> dict[str, list[list[Any] | None]]:
+    def _decode(
+        self, serialized: npt.NDArray[Any]
+    ) -> tuple[dict[str, list[list[Any] | None]], dict[str, Column]]:
         if self._decoder is None:
-            return {}
+            return {}, {}
         record_batch = self._decoder.DecodeBatch(serialized.tolist())
-        return {
-            name: record_batch.column(index).to_pylist()
-            for name in self._raw_features.names
+        given = self._raw_features
+        arrays = {
+            name: record_batch.column(index)
+            for name in (*given.names, *given.categories, *given.numbers)
             if (index := record_batch.schema.get_field_index(name)) >= 0
+        }
+        features = {name: arrays[name].to_pylist() for name in given.names if name in arrays}
+        if self._labels_only:
+            return features, {}
+        return features, {
+            name: column_of(arrays[name], is_category=name in given.categories)
+            for name in (*given.categories, *given.numbers)
+            if name in arrays
         }
 
 

@@ -52,6 +52,7 @@ class KeptFindings:
         checks: Any = (),
         not_checked: Any = (),
         intervals: Any = None,
+        doubts: Any = (),
     ) -> None:
         """Keeps the verdict on a model."""
         self._keep(
@@ -62,6 +63,7 @@ class KeptFindings:
             checks=checks,
             not_checked=not_checked,
             intervals=intervals,
+            doubts=doubts,
         )
 
     def write_details(self, root: Root, run_id: str) -> None:

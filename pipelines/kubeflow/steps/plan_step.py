@@ -15,6 +15,7 @@ from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
+from pipelines.root.held_models import held_ids
 from pipelines.run.execution import component_graph, note_plan, stage_data
 from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
@@ -44,7 +45,7 @@ def plan_on_kubeflow(root: Root, config: PipelineConfig, kubeflow_run: str) -> d
     for _ in range(_MAX_TRIES):
         plan = plan_run(RunRequest(root=root, config=config, runner=runner), display)
         with locked_for_step(root, PLAN, kubeflow_run):
-            root.schema.adopt()
+            root.schema.adopt(*held_ids(root))
             if plan.schema is not None or root.schema.read() == plan.root_schema:
                 return _begin(plan, folder, display)
         display.line(f"! the schema of {root} was changed while the data were read: once more")

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from components.pusher.held import is_held, may_be_pushed
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.component_plan import ComponentPlan
@@ -15,6 +16,7 @@ from pipelines.kubeflow.steps.component_step import execute_component, kept_of, 
 from pipelines.kubeflow.steps.served_baseline import forget_unserved, keep, keep_statistics
 from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
 from pipelines.root import Root
+from pipelines.root.held_models import held_ids
 from pipelines.run.push_outcome import push_outcome
 
 
@@ -41,16 +43,17 @@ def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[s
     ):
         _check_same_baseline(call.root, plan.component, run_id, push.get("baseline_version"))
         inputs = read_inputs(call, plan, Path(scratch))
-        if _is_blessed(inputs):
+        if _may_be_pushed(inputs):
             _keep_for_next_run(call, inputs, run_id)
             if push.get("schema_keeping"):
                 SchemaKeeping.from_json(push["schema_keeping"]).prepare(
                     call.inputs["schema"], call.root, run_id
                 )
         outputs = execute_component(call, plan, inputs, Path(scratch), run_id)
-        call.root.schema.adopt()
         outcome = push_outcome(outputs["pushed_model"][0], call.inputs["evaluation"], call.root)
-        if outcome.status != "pushed":
+        held = [run_id] if outcome.status == "held" else []
+        call.root.schema.adopt(*held_ids(call.root), *held)
+        if outcome.status not in ("pushed", "held"):
             _forget(call.root, run_id)
         forget_unserved(call.root)
     return output_metadata(call.executor_input, outputs), json.dumps(asdict(outcome))
@@ -67,20 +70,28 @@ def _check_same_baseline(root: Root, component: str, run_id: str, planned: str |
         )
 
 
-def _is_blessed(inputs: Artifacts) -> bool:
-    return all(
+def _may_be_pushed(inputs: Artifacts) -> bool:
+    """Returns True if the model is pushed now, or held and pushed once it is approved."""
+    return may_be_pushed(inputs.get("model_blessing", [])) and all(
         artifact.get_int_custom_property("blessed") == 1
-        for key in ("model_blessing", "infra_blessing")
-        for artifact in inputs.get(key, [])
+        for artifact in inputs.get("infra_blessing", [])
     )
 
 
 def _keep_for_next_run(call: StepCall, inputs: Artifacts, run_id: str) -> None:
-    """Copies the model and its statistics into the root; the copy of the model is pushed."""
+    """Copies the model and its statistics into the root; the copy of the model is pushed.
+
+    A model that is held may be pushed when Kubeflow's artifacts are out of reach: its warm-up requests, from
+    the ServingCheck, are copied, too.
+    """
     (model,) = inputs["model"]
     folder = keep(call.root, run_id, "model", Path(model.uri), kept_of(model))
     model.uri = str(folder)
     keep_statistics(call, run_id)
+    is_waiting = any(map(is_held, inputs.get("model_blessing", [])))
+    for blessing in inputs.get("infra_blessing", []) if is_waiting else ():
+        copy = keep(call.root, run_id, "serving_check", Path(blessing.uri), kept_of(blessing))
+        blessing.uri = str(copy)
 
 
 def _forget(root: Root, run_id: str) -> None:

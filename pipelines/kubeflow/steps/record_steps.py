@@ -4,6 +4,8 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from pydantic import TypeAdapter
+
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
@@ -45,7 +47,8 @@ def record_run(
         _record_steps(recorder, folder, findings)
         for calls in found:
             report_json(calls, recorder)
-        recorder.end(RunOutcome(**json.loads(outcome)), tidy=_retention_of(root, recorder.record))
+        ended = TypeAdapter(RunOutcome).validate_json(outcome)
+        recorder.end(ended, tidy=_retention_of(root, recorder.record))
     return recorder.record
 
 

@@ -59,7 +59,9 @@ def forget_unserved(root: Root) -> list[str]:
     """
     needed = {origin.pipeline_run_id for _, origin in root.versions.origins()}
     records = root.records.read_all()
-    needed |= {record.run_id for record in records if record.status == "running"}
+    needed |= {
+        record.run_id for record in records if record.status == "running" or record.awaits_decision
+    }
     needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
     schema = root.schema.read()
     if schema is not None and schema.origin is not None:

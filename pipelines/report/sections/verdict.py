@@ -15,9 +15,10 @@ def describe(context: Context) -> dict[str, Any]:
     """Returns the verdict, the headline metrics and every check."""
     record = context.record
     return {
-        "state": words.state(record.status),
+        "state": words.state(record.shown_status),
         "sentence": verdict_sentence(record),
-        "reason": record.reason,
+        "reason": None if record.doubts else record.reason,
+        "doubts": list(record.doubts),
         "facts": _facts(context),
         "cards": _cards(record),
         "checks": [_check(check) for check in record.checks],
@@ -32,7 +33,8 @@ def verdict_sentence(record: RunRecord) -> str:
     failed = [check for check in record.checks if not check["passed"]]
     count = f"{len(record.checks)} check{'s' if len(record.checks) != 1 else ''}"
     if record.status == "pushed":
-        what = f"The model passed {count} and was pushed as version {record.version}."
+        approved = " after it was approved" if record.decision else ""
+        what = f"The model passed {count} and was pushed as version {record.version}{approved}."
         if record.baseline_version is None:
             return what + " It is the first: there was no version to compare it with."
         return what + f" It was compared with version {record.baseline_version}."
@@ -41,12 +43,14 @@ def verdict_sentence(record: RunRecord) -> str:
             "The model had been pushed before, so nothing was pushed; version "
             f"{record.serving_version} serves."
         )
+    serving = (
+        f"Version {record.serving_version} still serves."
+        if record.serving_version
+        else "No version serves."
+    )
+    if record.status == "held":
+        return _held_sentence(record, count, serving)
     if record.status == "not_blessed":
-        serving = (
-            f"Version {record.serving_version} still serves."
-            if record.serving_version
-            else "No version serves."
-        )
         if failed:
             lost = f"{len(failed)} of {count} failed"
         elif record.checks and (record.reason or "").startswith("the ServingCheck"):
@@ -60,6 +64,17 @@ def verdict_sentence(record: RunRecord) -> str:
     how = "was interrupted" if record.status == "interrupted" else "failed"
     place = f" in {where}" if where else ""
     return f"The run {how}{place}; nothing was pushed."
+
+
+def _held_sentence(record: RunRecord, count: str, serving: str) -> str:
+    passed = f"The model passed {count}, but there are doubts about the data"
+    if record.decision and record.decision.kind != "approved":
+        return f"{passed}. It was held, and {record.decision}."
+    run_id = record.same_as or record.run_id
+    return (
+        f"{passed}, so nothing was pushed: a person has to decide. `approve {run_id} --because REASON` "
+        f"pushes this model, `--reject` drops it. {serving}"
+    )
 
 
 def _facts(context: Context) -> list[tuple[str, str]]:
@@ -79,6 +94,8 @@ def _facts(context: Context) -> list[tuple[str, str]]:
         facts.append(("Version", f"{record.version} ({state} when this page was made)"))
     if record.baseline_version:
         facts.append(("Compared with", f"version {record.baseline_version}"))
+    if record.decision:
+        facts.append(("Decision", f"{record.decision} ({words.moment(record.decision.time)})"))
     if record.serving_version:
         facts.append(("Served at the end", f"version {record.serving_version}"))
     return facts

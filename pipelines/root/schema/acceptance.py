@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.held_models import held_ids
 from pipelines.root.history import mark_killed
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.inference import schema_to_keep
@@ -46,7 +47,7 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         raise BadInputError(f"There are no runs in {root}.")
     with root.lock.exclusively("schema accept"):
         mark_killed(root)
-        root.schema.adopt(*_unfinished(root))
+        root.schema.adopt(*_unfinished(root), *held_ids(root))
         record = _choose(root, run_id)
         before = root.schema.read()
         if _is_accepted(root, record, before):

@@ -155,11 +155,12 @@ class SchemaFolder:
         folder.mkdir(exist_ok=True)
         _write(folder, schema, run_id, columns, None)
 
-    def adopt(self, run_id: str = "") -> None:
+    def adopt(self, *kept: str) -> None:
         """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
 
         Args:
-          run_id: Id of a run that is resumed: its prepared schema is kept. Default: none is resumed.
+          kept: Ids of runs whose prepared schemas are kept: one that is resumed, and those whose models are
+            held.
         """
         for folder, prepared_by in list(self._pending()):
             if self._has_pushed(prepared_by):
@@ -169,7 +170,7 @@ class SchemaFolder:
                         if (folder / name).exists():
                             (folder / name).replace(self._folder / name)
                 shutil.rmtree(folder)
-            elif prepared_by != run_id:
+            elif prepared_by not in kept:
                 shutil.rmtree(folder)
 
     def replace(self, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]) -> None:

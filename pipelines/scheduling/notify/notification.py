@@ -79,7 +79,11 @@ def of_outcome(root: Root, tick: Tick, time: str, output: Path | None) -> list[N
     record = root.records.read(tick.run_id) if tick.run_id else None
     if tick.status is None:
         raise ValueError(f"A tick that is done has a status. Received: tick={tick}")
-    notifications = [_of_run(root, tick, time, record, tick.status, _sentence(tick), output)]
+    notifications = []
+    if not (tick.status == "held" and record is not None and record.same_as):  # told before
+        notifications.append(
+            _of_run(root, tick, time, record, tick.status, _sentence(tick), output)
+        )
     if tick.drifted:
         notes = _anomalies(record)
         text = f"the data have changed: {notes[0] if notes else 'see the report'}"
@@ -172,7 +176,11 @@ def _sentence(tick: Tick) -> str:
     subject = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
     if tick.status == "pushed":
         return f"{subject} pushed version {tick.version}"
-    words = {"unchanged": "pushed nothing new", "not_blessed": "was not blessed"}
+    words = {
+        "unchanged": "pushed nothing new",
+        "held": "holds its model until `approve` decides",
+        "not_blessed": "was not blessed",
+    }
     text = f"{subject} {words.get(str(tick.status), 'failed')}"
     return f"{text}: {tick.reason}" if tick.reason else text
 

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -261,3 +262,36 @@ def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(
     for artifact, run_id in zip(pushed, ("run-1", "run-2", "run-1"), strict=True):
         run(tmp_path / "serving", {"model": [model]}, artifact, run_id=run_id)
     assert pushed[2].get_string_custom_property("pushed_version") == "1002"
+
+
+@pytest.mark.parametrize("infra_blessed", [1, 0])
+def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path, infra_blessed: int
+) -> None:
+    held = make_artifact(
+        standard_artifacts.ModelBlessing, blessed=0, held=1, blessing_message="the labels"
+    )
+    infra = make_artifact(
+        standard_artifacts.InfraBlessing, blessed=infra_blessed, blessing_message="too slow"
+    )
+    warmup = Path(infra.uri) / "assets.extra" / "tf_serving_warmup_requests"
+    warmup.parent.mkdir()
+    warmup.write_text("requests")
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    inputs = {"model": [model], "model_blessing": [held], "infra_blessing": [infra]}
+    run(tmp_path / "serving", inputs, pushed, {"model_fingerprint": "f"})
+    assert not (tmp_path / "serving").exists()
+    assert pushed.get_int_custom_property("pushed") == 0
+    reason = pushed.get_string_custom_property("not_pushed_reason")
+    found = pushed.get_string_custom_property("held_model")
+    if not infra_blessed:
+        assert reason == "the ServingCheck did not bless the model: too slow"
+        assert found == ""
+        return
+    assert reason == "the Evaluator holds the model: the labels"
+    assert json.loads(found) == {
+        "model_uri": model.uri,
+        "saved_model": f"{model.uri}/Format-Serving",
+        "warmup": str(warmup),
+        "fingerprint": "f",
+    }

@@ -122,10 +122,10 @@ def check(
     """Returns a function that executes the ServingCheck: the result, and the blessing."""
 
     def run(
-        model: Artifact, blessed: int = 1, **settings: Any
+        model: Artifact, blessed: int = 1, held: int = 0, **settings: Any
     ) -> tuple[ServingCheckResult, Artifact]:
         blessing = make_artifact(standard_artifacts.InfraBlessing)
-        judged = make_artifact(standard_artifacts.ModelBlessing, blessed=blessed)
+        judged = make_artifact(standard_artifacts.ModelBlessing, blessed=blessed, held=held)
         executor.Executor().Do(
             {"model": [model], "examples": [make_examples(rows())], "model_blessing": [judged]},
             {"blessing": [blessing]},

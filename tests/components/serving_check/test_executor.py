@@ -240,6 +240,14 @@ def test_a_model_that_was_not_blessed_is_not_asked(make_artifact: Make, check: C
     assert blessing.get_int_custom_property("blessed") == 0
 
 
+def test_a_model_that_is_held_is_asked(make_artifact: Make, check: Check) -> None:
+    from tfx.types import standard_artifacts
+
+    no_model = make_artifact(standard_artifacts.Model)
+    with pytest.raises(FileNotFoundError):
+        check(no_model, blessed=0, held=1)
+
+
 def test_a_check_that_is_off_blesses(make_artifact: Make, check: Check) -> None:
     from tfx.types import standard_artifacts
 

@@ -9,7 +9,7 @@ from pipelines.cache.unchanged_run import find_unchanged, run_identity, unchange
 from pipelines.config.load import load_config
 from pipelines.plan.inputs import RunRequest, read_inputs
 from pipelines.root import Root
-from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.root.records import ComponentRecord, Decision, HeldModel, RunRecord
 from pipelines.root.schema.root_schema import SchemaOrigin
 from pipelines.run.run import record_unchanged
 from pipelines.terminal.progress import Progress
@@ -192,3 +192,41 @@ def test_it_is_recorded_with_a_report_and_its_lines(module, display, shown):
         "= Trainer  unchanged, reused: same data, code and settings as run 20260101-000000"
         in shown.getvalue()
     )
+
+
+@pytest.mark.parametrize("kind", [None, "rejected", "superseded"])
+def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
+    decision = kind and Decision(kind, "ann", "2026-01-02T00:00:00+00:00", "wrong labels")
+    held = replace(
+        module.former,
+        run_id="20260102-000000",
+        status="held",
+        version=None,
+        serving_version="5",
+        reason="a doubt",
+        doubts=("a doubt",),
+        held=HeldModel("m", "m/s"),
+        decision=decision,
+        identity=run_identity(module.config("trainer.train_steps=7"), "f", (), "", ""),
+    )
+    module.root.records.write(held)
+    record, identity = module.find("trainer.train_steps=7")
+    again = unchanged_record(module.root, "20260103-000000", record, identity)
+    assert (again.held, again.decision, again.same_as) == (None, None, held.run_id)
+    assert not again.awaits_decision
+    if kind == "rejected":
+        assert again.status == "not_blessed"
+        assert again.reason.endswith("run 20260102-000000, rejected by ann: wrong labels")
+    else:
+        assert again.status == "held"
+        assert "waits for `approve 20260102-000000`: a doubt" in again.reason
+
+
+def test_a_run_that_repeats_an_approved_one_has_no_decision_of_its_own(module):
+    decision = Decision("approved", "ann", "2026-01-02T00:00:00+00:00", "it is right")
+    approved = replace(
+        module.former, doubts=("a doubt",), held=HeldModel("m", "m/s"), decision=decision
+    )
+    module.root.records.write(approved)
+    again = unchanged_record(module.root, "20260103-000000", *module.find())
+    assert (again.status, again.held, again.decision, again.doubts) == ("unchanged", None, None, ())

@@ -12,6 +12,7 @@ READS_A_ROOT = (
     "report",
     "report --index",
     "rollback",
+    "approve 1 --because x",
     "lineage",
     "prune --runs 1",
     "schema show",

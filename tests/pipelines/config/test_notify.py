@@ -20,6 +20,7 @@ def test_the_section_names_channels_and_events(load):
     assert notify.tells
     assert load('webhook = "https://example.com/x"').notify.on == (
         "failed",
+        "held",
         "not_blessed",
         "drifted",
         "missed",

@@ -1,5 +1,7 @@
 import json
 
+from pipelines.root.records import Decision, HeldModel
+
 
 def test_a_record_goes_when_no_rule_keeps_it(root):
     runs = [root.add_run(age, status="not_blessed") for age in (400, 300, 200, 100, 5)]
@@ -56,3 +58,14 @@ def test_a_record_that_cannot_be_read_keeps_what_it_may_need(root, caplog):
     assert root.has(runs[0]) == root.ALL
     assert root.has(runs[1]) == set()
     assert (root.path / "logs" / f"{runs[0]}.log").exists()
+
+
+def test_a_held_model_stays_until_it_is_decided(root):
+    model = HeldModel("m", "m/s")
+    decided = Decision("rejected", "ann", "2026-01-01T00:00:00+00:00", "wrong")
+    waiting = root.add_run(90, status="held", held=model)
+    rejected = root.add_run(80, status="held", held=model, decision=decided)
+    newest = root.add_run(70, status="not_blessed")
+    root.prune(runs=1, artifacts=1)
+    assert root.records == [waiting, newest]
+    assert [root.has(run) for run in (waiting, rejected)] == [root.ALL, set()]

@@ -1,5 +1,6 @@
 import pytest
 
+from components.evaluator.gate.default_checks import ValueThen
 from components.pusher.provenance import Provenance
 from pipelines.root import Root
 from pipelines.root.changed_data import baseline_when_pushed, changed_data_note
@@ -48,7 +49,13 @@ def test_what_the_served_version_reached_when_it_was_pushed(killed, tmp_path):
         {"metric": "binary_crossentropy", "against": "trivial", "value": 0.3, "reference": 0.6},
     )
     for version, run_id, made in ((1, "20260101-000001", checks), (2, "20260101-000002", ())):
-        Root(root).records.write(killed.changed(run_id=run_id, status="pushed", checks=made))
+        Root(root).records.write(
+            killed.changed(run_id=run_id, status="pushed", checks=made, intervals=INTERVALS)
+        )
         base = root / "serving"
         write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
-        assert baseline_when_pushed(Root(root)) == (("auc", 0.9, 0.5) if version == 1 else None)
+        then = (
+            ValueThen("auc", 0.9, 0.5, (0.88, 0.92)),
+            ValueThen("binary_crossentropy", 0.3, 0.6, (0.25, 0.35)),
+        )
+        assert baseline_when_pushed(Root(root)) == (then if version == 1 else None)

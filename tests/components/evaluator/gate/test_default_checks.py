@@ -11,7 +11,12 @@ import pytest
 from sklearn import metrics
 
 from components.evaluator.gate.check import Check, checks_from
-from components.evaluator.gate.default_checks import Checked, DefaultChecks, run_checks
+from components.evaluator.gate.default_checks import (
+    Checked,
+    DefaultChecks,
+    ValueThen,
+    run_checks,
+)
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, LabelTally
 
 NO_TALLY = LabelTally()
@@ -167,7 +172,8 @@ def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_w
     learned = 0.4 * truth + 0.6 * labels.mean()  # predictions of a model trained on such labels
     assert not failed(check("binary", damaged, learned, truth))
     then = metrics.roc_auc_score(labels, truth)
-    checked = check("binary", damaged, learned, truth, baseline_then=("auc", then, 0.5))
+    known = (ValueThen("auc", then, 0.5),)
+    checked = check("binary", damaged, learned, truth, baseline_then=known)
     assert failed(checked) == {("auc", "baseline when pushed")}
     *_, last = checked.checks
     # The skill was (AUC - 0.5) / 0.5, of which 70 % are asked.
@@ -175,11 +181,63 @@ def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_w
     assert (last.value, last.reference) == (pytest.approx(0.66, abs=0.03), then)
     assert last.low < last.value < last.high < last.bound
     assert "has lost too much of its auc" in last.message
-    settings = {"baseline_then": ("auc", then, 0.5), "min_skill_kept": 0.0}
+    settings = {"baseline_then": known, "min_skill_kept": 0.0}
     assert not failed(check("binary", damaged, learned, truth, **settings))
     # On a few examples the same fall may be chance.
-    few = check("binary", damaged[:30], learned[:30], truth[:30], baseline_then=("auc", then, 0.5))
+    few = check("binary", damaged[:30], learned[:30], truth[:30], baseline_then=known)
     assert ("auc", "baseline when pushed") not in failed(few)
+
+
+@pytest.mark.parametrize(
+    ("then", "interval", "size", "is_doubted"),
+    [
+        # The skill was 0.8, and is 0.7 on all examples: less by 12 %, of which the tolerance is 5 %.
+        (0.90, (0.895, 0.905), 20_000, True),
+        (0.90, (0.895, 0.905), 200, False),  # may be chance now
+        (0.90, (0.80, 0.95), 20_000, False),  # may have been chance then
+        (0.90, (None, None), 20_000, False),  # not known
+        (0.86, (0.859, 0.861), 20_000, False),  # within the tolerance
+        (0.80, (0.795, 0.805), 20_000, False),  # it is better now
+    ],
+)
+def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
+    then: float, interval: tuple[float | None, float | None], size: int, is_doubted: bool
+) -> None:
+    labels, truth = binary(30, size, signal=1.9)
+    now = metrics.roc_auc_score(labels, truth)
+    assert size < 1_000 or now == pytest.approx(0.85, abs=0.006)
+    known = (ValueThen("auc", then, 0.5, interval),)
+    checked = check("binary", labels, truth, truth, baseline_then=known)
+    assert not failed(checked)
+    assert bool(checked.doubts) == is_doubted
+    if is_doubted:
+        assert (
+            f"of the served model, auc was 0.9 and is {now:.5g}, which is more" in checked.doubts[0]
+        )
+
+
+def test_honest_new_data_are_doubted_less_often_than_the_interval_says() -> None:
+    doubted = 0
+    for seed in range(200):
+        labels, truth = binary(100 + seed, 1_500)
+        other_labels, other = binary(400 + seed, 1_500)
+        before = check("binary", other_labels, other)
+        known = tuple(
+            ValueThen(one.metric, one.value, one.reference, before.intervals[one.metric])
+            for one in before.checks
+        )
+        doubted += bool(check("binary", labels, truth, truth, baseline_then=known).doubts)
+    assert doubted <= 4  # 2 %
+
+
+def test_what_is_known_before_is_a_doubt_of_the_first_model_too() -> None:
+    labels, truth = binary(31, 400)
+    assert check("binary", labels, truth, known_doubts=("a leak",)).doubts == ("a leak",)
+
+
+def test_doubts_are_held_or_warned_of() -> None:
+    with pytest.raises(ValueError, match=r"'hold' or 'warn'\. Received: doubts='drop'"):
+        DefaultChecks(doubts="drop")
 
 
 def test_the_skill_of_a_regression_is_relative_to_the_spread_of_its_labels() -> None:
@@ -187,14 +245,14 @@ def test_the_skill_of_a_regression_is_relative_to_the_spread_of_its_labels() -> 
     signal = draw.normal(size=2000)
     # Ten times the spread, and ten times the error: the same skill. An error of the mean is 0.
     labels, said = 50 * signal, 50 * signal + 20 * draw.normal(size=2000)
-    then = ("root_mean_squared_error", 2.0, 5.0)
+    then = (ValueThen("root_mean_squared_error", 2.0, 5.0),)
     assert not failed(check("regression", labels, said, said, baseline_then=then))
     worse = 50 * signal + 45 * draw.normal(size=2000)
     found = check("regression", labels, said, worse, baseline_then=then)
     # The skill was 1 - 2 / 5; 70 % of it is an error of 0.58 times that of the mean.
     assert failed(found) == {("root_mean_squared_error", "baseline when pushed")}
     assert found.checks[-1].bound == pytest.approx(0.58 * np.std(labels))
-    other = check("regression", labels, said, worse, baseline_then=("auc", 0.9, 0.5))
+    other = check("regression", labels, said, worse, baseline_then=(ValueThen("auc", 0.9, 0.5),))
     assert len(other.checks) == 4  # it was a model of another kind
 
 
@@ -305,7 +363,8 @@ def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -
 
 
 def test_settings_and_checks_travel_as_json() -> None:
-    settings = DefaultChecks("binary", "regression", 0.9, 0.1, ("auc", 0.9, 0.5), 0.4)
+    then = (ValueThen("auc", 0.9, 0.5, (0.8, None)),)
+    settings = DefaultChecks("binary", "regression", 0.9, 0.1, then, 0.4, "warn", ("a leak",))
     assert DefaultChecks.from_json(settings.to_json()) == settings
     assert DefaultChecks.from_json(None) is None
     (made, *_) = check("binary", *binary(1, 40)).checks

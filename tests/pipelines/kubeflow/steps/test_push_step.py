@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from pydantic import TypeAdapter
 from tfx.types.standard_artifacts import ExampleStatistics, ModelBlessing
 
 from components.evaluator.gate.verdict import Verdict
@@ -10,10 +11,16 @@ from pipelines.errors import RunFailedError
 from pipelines.kubeflow.steps.artifacts import metadata_of
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.push_step import run_pusher
-from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_baseline_statistics
+from pipelines.kubeflow.steps.served_baseline import (
+    find_baseline_model,
+    find_baseline_statistics,
+    forget_unserved,
+)
 from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
+from pipelines.root.records import RunOutcome
+from pipelines.run.approval import approve
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }
@@ -36,8 +43,11 @@ def push(data, tmp_path, display):
     statistics = ExampleStatistics()
     statistics.split_names = '["train"]'
 
-    def make(run_id, blessed=True, baseline_version=None, fingerprint="1"):
-        Verdict(blessed, {}, [] if blessed else ["too bad"]).write(str(copies / "evaluation"))
+    def make(run_id, blessed=True, baseline_version=None, fingerprint="1", doubts=()):
+        blessed, held = blessed and not doubts, bool(doubts)
+        failures = [] if blessed or held else ["too bad"]
+        verdict = Verdict(blessed, {}, failures, doubts=doubts, held=held)
+        verdict.write(str(copies / "evaluation"))
         plan = plan_run(
             RunRequest(
                 root=Root(root),
@@ -51,6 +61,7 @@ def push(data, tmp_path, display):
         found = component_plans(plan, pipeline, run_id, baseline_version)["pusher"]
         blessing = ModelBlessing()
         blessing.set_int_custom_property("blessed", int(blessed))
+        blessing.set_int_custom_property("held", int(held))
         metadata = {
             "model_blessing": metadata_of(blessing),
             "statistics": metadata_of(statistics),
@@ -100,6 +111,28 @@ def test_a_model_that_is_not_blessed_leaves_nothing(push):
     assert not list(push.root.kept.glob("*"))
     assert not push.root.schema.file.exists()
     assert not list(push.root.path.glob(".schema-*"))
+
+
+def test_a_held_model_stays_in_the_root_until_it_is_decided(push, killed):
+    push.root.records.write(killed.changed(run_id="run-a", kubeflow_run="kf"))
+    outcome = push("run-a", doubts=("the labels",))
+    assert (outcome["status"], outcome["reason"]) == ("held", "the labels")
+    held = TypeAdapter(RunOutcome).validate_python(outcome).held
+    assert held.model_uri == "kept/run-a/model"
+    model = push.root.path / held.saved_model / "saved_model.pb"
+    assert model.read_bytes() == b"a model"
+    assert push.root.versions.served() == []
+    assert not push.root.schema.file.exists()
+    record = killed.changed(run_id="run-a", status="held", reason="the labels", held=held)
+    push.root.records.write(record)
+    for number in range(4):  # more than `schema accept` may need
+        push.root.records.write(killed.changed(run_id=f"run-a{number}", status="failed"))
+    forget_unserved(push.root)
+    approved = approve(push.root, "run-a", "it is right", "ann")
+    assert (push.root.serving / approved.version / "saved_model.pb").read_bytes() == b"a model"
+    assert find_baseline_model(push.root, required=True) == model.parent.parent
+    assert find_baseline_statistics(push.root).is_dir()
+    assert push.root.schema.file.is_file()
 
 
 def test_the_same_model_is_not_pushed_again(push):

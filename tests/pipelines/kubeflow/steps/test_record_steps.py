@@ -8,7 +8,7 @@ from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.kubeflow.steps.record_steps import end_run, record_run
 from pipelines.root import Root
-from pipelines.root.records import RunOutcome
+from pipelines.root.records import HeldModel, RunOutcome
 from tests.pushed_versions import write_version
 
 
@@ -47,6 +47,30 @@ def test_the_record_has_all_that_the_steps_have_found(begun):
     ]
     assert Root(root).records.read(record.run_id) == record
     assert "too bad" in (root / "runs" / f"{record.run_id}.html").read_text()
+
+
+def test_a_held_model_is_recorded_with_its_doubts_and_superseded_by_the_next_push(begun, killed):
+    root, _ = begun
+    findings = KeptFindings()
+    findings.add_verdict({"auc": 0.8}, {}, {}, doubts=("the labels",))
+    held = HeldModel("kept/a/model", "kept/a/model/Format-Serving")
+    record = record_run(
+        Root(root),
+        "run-1",
+        {"Evaluator": findings.write(Root(root))},
+        json.dumps(asdict(RunOutcome("held", "the labels", held=held))),
+    )
+    assert (record.status, record.held, record.doubts) == ("held", held, ("the labels",))
+    assert end_run(Root(root), "run-1") == record
+    later = killed.changed(run_id="20260103-000000", kubeflow_run="run-2")
+    Root(root).records.write(later)
+    RunFolder(Root(root), "run-2").write_run(later.run_id)
+    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
+    for _ in range(2):  # the step may be tried again
+        pushed = record_run(Root(root), "run-2", {}, outcome)
+        assert pushed.notes == (f"the held model of run {record.run_id} is superseded by this one",)
+        Root(root).records.write(pushed.changed(notes=()))
+    assert Root(root).records.read(record.run_id).decision.by == later.run_id
 
 
 def test_a_run_that_was_recorded_stays_as_it_is(begun):

@@ -1,6 +1,7 @@
 import dataclasses
 
 from pipelines.report.sections.verdict import describe, verdict_sentence
+from pipelines.root.records import Decision
 
 
 def test_the_verdict_in_words(full, failed):
@@ -19,6 +20,31 @@ def test_the_verdict_in_words(full, failed):
     ):
         assert part in verdict_sentence(dataclasses.replace(record, **changes)), changes
     assert "failed in CsvExampleGen" in verdict_sentence(failed.record)
+
+
+def test_a_held_model_and_its_decision_in_words(full):
+    held = dataclasses.replace(
+        full.record, status="held", reason="one; two", doubts=("one", "two"), version=None
+    )
+    sentence = verdict_sentence(held)
+    assert sentence.startswith(
+        "The model passed 2 checks, but there are doubts about the data, so "
+    )
+    assert f"`approve {held.run_id} --because REASON` pushes this model" in sentence
+    decision = Decision("rejected", "ann", "2026-01-31T12:00:00+00:00", "wrong labels")
+    rejected = dataclasses.replace(held, decision=decision)
+    assert verdict_sentence(rejected).endswith("It was held, and rejected by ann: wrong labels.")
+    found = describe(dataclasses.replace(full, record=rejected))
+    assert (found["state"]["word"], found["doubts"], found["reason"]) == (
+        "rejected", ["one", "two"], None,
+    )  # fmt: skip
+    assert dict(found["facts"])["Decision"] == (
+        "rejected by ann: wrong labels (2026-01-31 12:00:00 UTC)"
+    )
+    approved = dataclasses.replace(
+        full.record, decision=dataclasses.replace(decision, kind="approved")
+    )
+    assert "as version 1770000000 after it was approved." in verdict_sentence(approved)
 
 
 def test_every_bound_value_and_interval(full):

@@ -63,3 +63,13 @@ def test_missed_runs_are_reported_in_one_notification(root):
         f"trips: a run was due at {TICK.due} and had not started by {NOW}"
     )
     assert told.id == "trips-20260131T100000Z-missed"
+
+
+def test_a_held_model_is_told_once(root, record):
+    tick = TICK.changed(status="held", reason="the labels")
+    record("run-1", status="held")
+    (told,) = of_outcome(Root(root), tick, NOW, None)
+    assert (told.event, told.status) == ("held", "held")
+    assert told.text == ("trips: run run-1 holds its model until `approve` decides: the labels")
+    record("run-2", status="held", same_as="run-1")
+    assert of_outcome(Root(root), tick.changed(run_id="run-2"), NOW, None) == []

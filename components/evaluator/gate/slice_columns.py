@@ -1,0 +1,87 @@
+"""Columns by which the gate divides the examples, as compact arrays: numbers, and categories as codes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_VALUES = 20
+"""Number of values of a category, beyond which it makes no slices."""
+
+Numbers: TypeAlias = npt.NDArray[np.float32]
+"""Values of a column, NaN where missing: `[n]`."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A category.
+
+    Attributes:
+        codes: Index of each example's value in `names`, -1 where missing: `[n]`.
+        names: The values, as text; None if there are more than `MAX_VALUES`.
+    """
+
+    codes: npt.NDArray[np.int8]
+    names: tuple[str, ...] | None
+
+
+Column: TypeAlias = Numbers | Codes
+
+
+def column_of(values: Any, is_category: bool) -> Column:
+    """Returns a column of a batch.
+
+    Args:
+        values: Arrow array of lists; the first value of each example counts.
+        is_category: True for a category, although it may consist of numbers. Text always is one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    size = len(values)
+    if pa.types.is_null(values.type):
+        return np.full(size, np.nan, np.float32)
+    lengths = np.diff(values.offsets.to_numpy())
+    has_value = lengths > 0
+    firsts = values.offsets.to_numpy()[:-1][has_value]
+    known = values.values.take(pa.array(firsts))
+    if not is_category and not (pa.types.is_binary(known.type) or pa.types.is_string(known.type)):
+        numbers: Numbers = np.full(size, np.nan, np.float32)
+        numbers[has_value] = known.to_numpy(zero_copy_only=False)
+        return numbers
+    encoded = pc.dictionary_encode(known)
+    codes: npt.NDArray[np.int8] = np.full(size, -1, np.int8)
+    if len(encoded.dictionary) > MAX_VALUES:
+        return Codes(codes, None)
+    codes[has_value] = encoded.indices.to_numpy(zero_copy_only=False)
+    return Codes(codes, tuple(_text(one) for one in encoded.dictionary.to_pylist()))
+
+
+def join_columns(parts: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
+    """Joins the columns of batches; one that is not the same kind in all of them is left out."""
+    joined = {}
+    for name in parts[0] if parts else ():
+        columns = [part.get(name) for part in parts]
+        if all(isinstance(one, np.ndarray) for one in columns):
+            joined[name] = np.concatenate(columns)
+        elif all(isinstance(one, Codes) for one in columns):
+            joined[name] = _join_codes(columns)
+    return joined
+
+
+def _join_codes(parts: Sequence[Any]) -> Codes:
+    names = sorted({name for part in parts for name in part.names or ()})
+    size = sum(len(part.codes) for part in parts)
+    if len(names) > MAX_VALUES or any(part.names is None for part in parts):
+        return Codes(np.full(size, -1, np.int8), None)
+    index = {name: number for number, name in enumerate(names)}
+    codes = [
+        np.array([*(index[name] for name in part.names), -1], np.int8)[part.codes] for part in parts
+    ]
+    return Codes(np.concatenate(codes), tuple(names))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,37 @@
+"""`approve`: the decision about a model that the gate holds."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
+
+
+def approve_command(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run whose model is held.")],
+    because: Annotated[
+        str, typer.Option("--because", metavar="TEXT", help="Reason, for the report.")
+    ],
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Drop the model in place of pushing it.")
+    ] = False,
+    by: Annotated[
+        str, typer.Option("--by", metavar="NAME", help="Who decides. Default: the user.")
+    ] = "",
+    root: RootOption = DEFAULT_ROOT,
+) -> None:
+    """Push the model of a run that is held, as it is, and print its version; or drop it."""
+    from pipelines.run import approval
+
+    def say(text: str) -> None:
+        print(f"! {text}", file=sys.stderr)
+
+    existing(root)
+    if reject:
+        record = approval.reject(root, run_id, because, by, say)
+        print(f"run {record.run_id}: {record.decision}", file=sys.stderr)
+        return
+    record = approval.approve(root, run_id, because, by, say)
+    print(f"pushed version {record.version}: {record.decision}", file=sys.stderr)
+    print(record.version)

@@ -1,0 +1,52 @@
+"""Settings of the gate that come from the run that pushed the served version."""
+
+from dataclasses import replace
+from typing import Any
+
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.gate.slice_columns import MAX_VALUES
+from components.evaluator.gate.slice_doubts import excesses_from
+from pipelines.definitions.run_plan import RunPlan
+from pipelines.root.changed_data import baseline_when_pushed
+from pipelines.root.served_run import serving_run
+
+MAX_CATEGORIES, MAX_NUMBERS = 20, 10
+"""Numbers of columns that divide the examples for the gate's doubts: a number takes 4 bytes an example."""
+
+
+def gate_settings(plan: RunPlan) -> DefaultChecks | None:
+    """Returns the settings of the default checks and the doubts; None if they are switched off."""
+    if plan.code.default_checks is None:
+        return None
+    served = serving_run(plan.root)
+    details: dict[str, Any] = {}
+    if served is not None:
+        details = plan.root.details(served.same_as or served.run_id).read("evaluation") or {}
+    then = excesses_from(details.get("excesses", ()))
+    categories, numbers = _columns(plan)
+    important = [one["feature"] for one in (details.get("importance") or {}).get("features", ())]
+    first = dict.fromkeys((*(one.slice.column for one in then), *important, *numbers))
+    return replace(
+        plan.code.default_checks,
+        baseline_then=baseline_when_pushed(plan.root),
+        doubts=plan.config.gate.doubts,
+        known_doubts=plan.doubts,
+        categories=tuple(categories[:MAX_CATEGORIES]),
+        numbers=tuple([name for name in first if name in numbers][:MAX_NUMBERS]),
+        slices_then=then,
+    )
+
+
+def _columns(plan: RunPlan) -> tuple[list[str], list[str]]:
+    """Returns the columns with few values, and those of numbers."""
+    read = plan.code.plan.columns if plan.code.plan else tuple(plan.profile.columns)
+    categories, numbers = [], []
+    for name in read:
+        column = plan.profile.columns.get(name)
+        if column is None or name == plan.config.data.label or name in plan.moving_columns:
+            continue
+        if column.num_distinct is not None and column.num_distinct <= MAX_VALUES:
+            categories.append(name)
+        elif column.is_numeric:
+            numbers.append(name)
+    return categories, numbers

@@ -1,0 +1,92 @@
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from components.evaluator.gate.default_checks import ValueThen
+from components.evaluator.gate.slice_doubts import ALL, Slice, SliceExcess
+from components.pusher.provenance import Provenance
+from pipelines.definitions import gate_settings as settings_of
+from pipelines.definitions.gate_settings import gate_settings
+from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root import Root
+from tests.pushed_versions import write_version
+
+EXCESSES = (SliceExcess(ALL, 900, -0.4, 0.01), SliceExcess(Slice("n2", low=3.0), 90, -0.2, 0.05))
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV with four numbers, a category, a column that is nearly the label, and the label."""
+    rows = ["n1,n2,n3,n4,kind,told,y"]
+    for i in range(3_000):
+        y = (i * 7919) % 13 < 6
+        told = (y if i % 400 else not y) * 500 + i % 450
+        rows.append(f"{i * 0.5},{i * 0.25},{i * 1.5},{i * 2.5},{'abc'[i % 3]},{told},{int(y)}")
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+def plan(table, tmp_path, display, *settings):
+    request = RunRequest(
+        root=Root(tmp_path / "root"), data=str(table), label="y", settings=settings
+    )
+    return plan_run(request, display)
+
+
+def serve(tmp_path, killed, **fields):
+    root = Root(tmp_path / "root")
+    checks = ({"metric": "auc", "against": "trivial", "value": 0.9, "reference": 0.5},)
+    config = {**killed.config, "name": "table"}
+    root.records.write(
+        killed.changed(status="pushed", version="7", checks=checks, config=config, **fields)
+    )
+    base = root.serving
+    write_version(Provenance(killed.run_id, "m"), str(base / "7"), str(base))
+    return root.details(killed.run_id)
+
+
+def test_a_first_model_has_nothing_to_be_compared_with(table, tmp_path, display):
+    found = gate_settings(plan(table, tmp_path, display))
+    assert (found.baseline_then, found.slices_then, found.doubts) == (None, (), "hold")
+    assert found.categories == ("kind",)
+    assert {"n1", "n2", "n3", "n4"} <= set(found.numbers)
+    found = gate_settings(plan(table, tmp_path, display, "gate.doubts=warn"))
+    assert found.doubts == "warn"
+    left_out = plan(table, tmp_path, display)
+    without = replace(left_out, code=replace(left_out.code, default_checks=None))
+    assert gate_settings(without) is None
+
+
+def test_numbers_that_were_sliced_or_are_important_come_first(
+    table, tmp_path, display, killed, monkeypatch
+):
+    monkeypatch.setattr(settings_of, "MAX_NUMBERS", 3)
+    serve(tmp_path, killed).write(
+        "evaluation",
+        {
+            "excesses": [asdict(one) for one in EXCESSES],
+            "importance": {
+                "features": [{"feature": "kind"}, {"feature": "n4"}, {"feature": "gone"}]
+            },
+        },
+    )
+    found = gate_settings(plan(table, tmp_path, display))
+    assert found.slices_then == EXCESSES
+    assert found.numbers == ("n2", "n4", "n1")
+    assert found.baseline_then == (ValueThen("auc", 0.9, 0.5),)
+    assert json.loads(found.to_json())["numbers"] == ["n2", "n4", "n1"]
+
+
+def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(
+    table, tmp_path, display, killed
+):
+    (doubt,) = gate_settings(plan(table, tmp_path, display)).known_doubts
+    assert doubt.startswith("column 'told' alone predicts 'y' right in 99.")
+    named = plan(table, tmp_path, display, "columns.told=number")
+    assert gate_settings(named).known_doubts == ()
+    serve(
+        tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' right in 98 % of 90 rows",)
+    )
+    assert gate_settings(plan(table, tmp_path, display)).known_doubts == ()
