@@ -19,8 +19,8 @@ _FORMATS = (
         "is compressed with gzip. Unpack it (`gunzip FILE`), or let its name end in .csv.gz.",
     ),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd. Unpack it, or let its name end in .csv.zst."),
-    (b"BZh", "is compressed with bzip2. Unpack it, or let its name end in .csv.bz2."),
-    (b"PAR1", "is a Parquet file. Let its name end in .parquet."),
+    (b"BZh91", "is compressed with bzip2. Unpack it, or let its name end in .csv.bz2."),
+    (b"PAR1\x15", "is a Parquet file. Let its name end in .parquet."),
     (b"PK\x03\x04", "is a ZIP archive or a spreadsheet. Give the CSV file (unpacked or exported)."),
     (b"\xff\xfe", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
     (b"\xfe\xff", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
@@ -54,7 +54,7 @@ def check_format(file: Path) -> None:
       BadInputError: It is compressed, or UTF-16.
     """
     with open_bytes(file) as stream:
-        start = stream.read(4)
+        start = stream.read(5)
     for mark, what in _FORMATS:
         if start.startswith(mark):
             raise BadInputError(f"{file}, line 1: the file {what}")
