@@ -60,7 +60,6 @@ class Validation:
 
     Attributes:
         best: Number of iterations with the lowest loss so far.
-        loss: Loss after the newest iteration.
     """
 
     def __init__(self, data: TrainingData, loss: Callable[[Any], Any], patience: int):
@@ -72,7 +71,6 @@ class Validation:
         self._iterations = self._judged_from = 0
         self._best_loss = np.inf
         self.best = 0
-        self.loss = np.float32(0)
 
     @property
     def last(self) -> int:
@@ -111,10 +109,10 @@ class Validation:
         self._iterations += 1
         if self._iterations <= self._judged_from:
             return
-        self.loss = self._loss_of(self._scores.astype(np.float32))
+        loss = float(self._loss_of(self._scores.astype(np.float32)))
         is_first = self.best == self._judged_from
-        if is_first or self.loss < self._best_loss or np.isnan(self._best_loss):
-            self.best, self._best_loss = self._iterations, self.loss
+        if is_first or loss < self._best_loss or np.isnan(self._best_loss):
+            self.best, self._best_loss = self._iterations, loss
         elif self._iterations == self.last:
             logger.info(
                 "The loss on the held-out rows is lowest after %d iterations: %g.",

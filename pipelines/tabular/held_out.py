@@ -38,6 +38,7 @@ def only(
     if part is Part.ALL:
         return dataset
 
+    @tf.autograph.experimental.do_not_convert  # it would take long, for nothing
     def selected(index: Any, rows: Any) -> Any:
         groups = None if groups_of is None else groups_of(rows)
         mask = is_held_out(index * _ROWS + tf.range(tf.size(rows, tf.int64)), one_in, groups)

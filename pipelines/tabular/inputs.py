@@ -22,6 +22,9 @@ HELD_OUT_KEY = "is_held_out"
 _SHUFFLE_BUFFER = 20_000
 _CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
 
+# AutoGraph would take a second to convert functions that have nothing to convert.
+_unconverted = tf.autograph.experimental.do_not_convert
+
 
 def read(
     transform: tft.TFTransformOutput,
@@ -47,6 +50,7 @@ def read(
     spec = transform.transformed_feature_spec()
     group_spec = spec.pop(GROUP_KEY, None)
 
+    @_unconverted
     def groups_of(rows: Any) -> Any:
         return tf.io.parse_example(rows, {GROUP_KEY: group_spec})[GROUP_KEY]
 
@@ -56,6 +60,7 @@ def read(
             dataset = dataset.cache()
         dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=shuffle_seed).repeat()
 
+    @_unconverted
     def parse(serialized: Any) -> tuple[dict[str, Any], Any]:
         features = tf.io.parse_example(serialized, spec)
         return features, features.pop(LABEL_KEY)
@@ -79,6 +84,7 @@ def read_marked(
     """
     spec = transform.transformed_feature_spec()
 
+    @_unconverted
     def parse(index: Any, serialized: Any) -> tuple[dict[str, Any], Any]:
         features = tf.io.parse_example(serialized, spec)
         numbers = index * batch_size + tf.range(tf.size(serialized, tf.int64))
@@ -106,7 +112,7 @@ def serving_input_receiver_fn(
         spec = _raw_feature_spec(schema)
         spec.pop(label_column)
         raw = build_rows_serving_input_receiver_fn(spec)()
-        features = dict(transform.transform_raw_features(raw.features))
+        features = _transformed(transform, raw.features)
         features.pop(LABEL_KEY, None)
         return raw.with_features(features)
 
@@ -120,10 +126,15 @@ def eval_input_receiver_fn(
 
     def receive() -> EvalInputReceiver:
         raw = build_parsing_serving_input_receiver_fn(_raw_feature_spec(schema))()
-        features = dict(transform.transform_raw_features(raw.features))
+        features = _transformed(transform, raw.features)
         return EvalInputReceiver(features, raw.receiver_tensors, features.pop(LABEL_KEY))
 
     return receive
+
+
+@_unconverted
+def _transformed(transform: tft.TFTransformOutput, features: Any) -> dict[str, Any]:
+    return dict(transform.transform_raw_features(features))
 
 
 def _raw_feature_spec(schema: Any) -> dict[str, Any]:

@@ -192,16 +192,17 @@ def _train(model: ModelName, training: Training, to_beat: float) -> Candidate:
     estimator, spec = training.estimator, training.train_spec
     keep_best = BestCheckpointExporter(_FOLDER, None)
     every = estimator.config.save_checkpoints_steps
+    max_steps = spec.max_steps or 0
     hooks = [*spec.hooks]
     is_dropped = False
 
     def is_behind() -> bool:
         nonlocal is_dropped
         losses = BestCheckpoint(estimator.model_dir).losses
-        is_dropped = not can_win(losses, spec.max_steps, to_beat)
+        is_dropped = not can_win(losses, max_steps, to_beat)
         return is_dropped
 
-    if every and math.isfinite(to_beat):
+    if every and max_steps and math.isfinite(to_beat):
         hooks.append(
             estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every)
         )

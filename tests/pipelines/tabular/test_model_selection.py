@@ -118,7 +118,7 @@ def test_a_model_that_is_too_far_behind_is_dropped(tmp_path):
     assert linear.is_chosen
     assert "; dropped" in deep.describe()
     assert "; dropped" not in linear.describe()
-    assert trainings.evaluated["wide_deep"] == 4
+    assert trainings.evaluated["wide_deep"] <= 5
     assert trainings.evaluated["linear"] >= 8
 
 
