@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from estimator_core.boosted_trees.early_stopping import Validation
 from estimator_core.boosted_trees.forest import Forest, concatenated, constant_trees
 from estimator_core.boosted_trees.library import lightgbm
 from estimator_core.boosted_trees.model_text import forest_from_text, text_from_forest
@@ -53,6 +54,7 @@ class Boosting:
             shape; called for `BY_GRADIENTS`.
         state: State to continue from.
         num_threads: Number of threads of the library; None lets it choose.
+        validation: Held-out rows that end the training early; None grows all trees.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Boosting:
         gradients: Callable[[Any], tuple[Any, Any]],
         state: BoostingState,
         num_threads: int | None = None,
+        validation: Validation | None = None,
     ):
         self._settings = settings
         self._objective = objective
@@ -74,12 +77,16 @@ class Boosting:
         self._bias = state.bias
         self._dimension = len(state.bias)
         self._warm_started = state.warm_started
-        self._num_threads = num_threads
+        self._parameters = self._library_parameters(num_threads)
         self._finished = state.finished
         self._steps_in_tree = state.steps_in_tree
         self._first = state.finished  # iterations before the booster's
         self._parts = [state.forest.trees(0, state.finished * self._dimension)]
         self._in_parts = state.finished
+        self._validation = validation
+        if validation:
+            threads = self._parameters["num_threads"]
+            validation.start(self._bias, self._warm_started, threads)
         self._scores = self._starting_scores(self._parts[0])
         self._largest_score = np.abs(self._scores).max()
         self._booster = self._new_booster()
@@ -89,7 +96,10 @@ class Boosting:
     @property
     def steps_left(self) -> int:
         """Training steps until all trees are finished."""
-        trees = self._warm_started + self._settings.n_trees - self._finished
+        last = self._warm_started + self._settings.n_trees
+        if self._validation:
+            last = min(last, self._validation.last)
+        trees = last - self._finished
         return max(0, trees * self._settings.steps_per_tree - self._steps_in_tree)
 
     @property
@@ -121,11 +131,14 @@ class Boosting:
         self._steps_in_tree += steps
         while self._steps_in_tree >= self._settings.steps_per_tree:
             self._grow_to(self._finished + 1)
+            if self._validation:
+                index = self._finished - self._first
+                self._validation.add(self._booster, index if index < self._split else None)
             self._finished += 1
             self._steps_in_tree -= self._settings.steps_per_tree
 
     def state(self) -> BoostingState:
-        """Returns the forest after the steps made so far."""
+        """Returns the forest after the steps made so far; at the end, the best one of the validation."""
         layers = self._steps_in_tree // self._settings.n_batches_per_layer
         if layers:
             self._grow_to(self._finished + 1)
@@ -133,9 +146,11 @@ class Boosting:
         parts = [*self._parts]
         if layers:
             parts.append(self._trees(self._finished, self._finished + 1).cut_to(layers))
-        return BoostingState(
-            concatenated(parts), self._bias, self._finished, self._steps_in_tree, self._warm_started
-        )
+        forest, finished = concatenated(parts), self._finished
+        if self._validation and self.steps_left == 0:
+            finished = self._validation.best
+            forest = forest.trees(0, finished * self._dimension)
+        return BoostingState(forest, self._bias, finished, self._steps_in_tree, self._warm_started)
 
     def logits(self) -> Any:
         """Returns the training data's logits by the finished trees, float64 `[rows, logits_dimension]`.
@@ -197,7 +212,7 @@ class Boosting:
             parts.append(constant_trees(missing * self._dimension))
         return concatenated(parts)
 
-    def _new_booster(self) -> Any:
+    def _library_parameters(self, num_threads: int | None) -> dict[str, Any]:
         data = self._data
         parameters = {
             **self._settings.parameters(
@@ -205,8 +220,12 @@ class Boosting:
             ),
             **self._objective.parameters,
         }
-        if self._num_threads:
-            parameters["num_threads"] = self._num_threads
+        if num_threads:
+            parameters["num_threads"] = num_threads
+        return parameters
+
+    def _new_booster(self) -> Any:
+        data, parameters = self._data, self._parameters
         library = lightgbm()
         dataset = library.Dataset(
             data.matrix,
@@ -218,7 +237,10 @@ class Boosting:
         return library.Booster(parameters, dataset)
 
     def _starting_scores(self, forest: Forest) -> Any:
-        """Returns the scores of bias and trees, added in boosting's order for bitwise equality."""
+        """Returns the scores of bias and trees, added in boosting's order for bitwise equality.
+
+        The validation gets the trees, too.
+        """
         data, dimension = self._data, self._dimension
         scores = np.tile(self._bias, (data.num_rows, 1))
         if not forest.num_trees:
@@ -228,9 +250,17 @@ class Boosting:
         step = max(1, _TREES_AT_A_TIME // dimension)
         ends: Any = np.append(forest.root, forest.num_nodes)
         is_leaf = forest.is_leaf
-        for begin in range(0, forest.num_trees // dimension, step):
+        iterations = forest.num_trees // dimension
+        if self._validation:
+            for index in range(iterations):
+                self._validation.add(booster, index)
+        for begin in range(0, iterations, step):
             leaves = booster.predict(
-                data.matrix, pred_leaf=True, start_iteration=begin, num_iteration=step
+                data.matrix,
+                pred_leaf=True,
+                start_iteration=begin,
+                num_iteration=step,
+                num_threads=self._parameters["num_threads"],
             ).reshape(data.num_rows, -1)
             for offset in range(leaves.shape[1]):
                 tree = begin * dimension + offset

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.boosted_trees.boosting import Boosting, BoostingState
+from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping, Validation
 from estimator_core.boosted_trees.forest_variables import ForestAssignment, ForestVariables
 from estimator_core.boosted_trees.head_loss import HeadLoss
 from estimator_core.boosted_trees.training_data import TrainingData, read_training_data
@@ -27,10 +28,12 @@ class BoostingHook(InitializationHook):
     Args:
         variables: Variables of the forest.
         loss: The head's loss.
-        batch: Tensors (matrix, weights or None, loss data) of a batch.
+        batch: Tensors (matrix, weights or None, loss data, mask of held-out rows or None) of a batch.
         num_batches: Number of batches in the data set.
-        start: Function of (data, state, gradients) that returns the `Boosting`; `gradients` is the
-            argument of `Boosting`.
+        start: Function of (data, state, gradients, validation) that returns the `Boosting`; `gradients`
+            and `validation` are the arguments of `Boosting`.
+        steps_per_tree: Number of training steps for a tree.
+        early_stopping: Settings of the validation; None grows all trees.
 
     Attributes:
         loss: Scalar variable: loss of the finished trees over the training data, before a step.
@@ -44,7 +47,9 @@ class BoostingHook(InitializationHook):
         loss: HeadLoss,
         batch: Any,
         num_batches: int,
-        start: Callable[[TrainingData, BoostingState, Any], Boosting],
+        start: Callable[[TrainingData, BoostingState, Any, Validation | None], Boosting],
+        steps_per_tree: int,
+        early_stopping: TreesEarlyStopping | None = None,
     ):
         self._variables = variables
         self._assignment = ForestAssignment(variables)
@@ -52,6 +57,8 @@ class BoostingHook(InitializationHook):
         self._batch = batch
         self._num_batches = num_batches
         self._start = start
+        self._steps_per_tree = steps_per_tree
+        self._early_stopping = early_stopping
         self._global_step = tf1.train.get_global_step()
         self.makes_steps = False
         self._steps = tf1.placeholder(tf.int64, [])
@@ -75,6 +82,15 @@ class BoostingHook(InitializationHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Reads the data, and continues from the session's forest."""
         self._boosting, self._loss_iteration = None, None
+        state = self._variables.read(session)
+        step = int(session.run(self._global_step))
+        if step == 0 and state.finished:
+            state = state._replace(warm_started=state.finished)
+        grown = (state.finished - state.warm_started) * self._steps_per_tree + state.steps_in_tree
+        if self._early_stopping and step > grown:
+            logger.info("Training has ended early, with %d iterations of trees.", state.finished)
+            coord.request_stop()
+            return
         flat = tf.nest.flatten(self._batch)  # None has no tensor
 
         def next_batch() -> Any:
@@ -82,21 +98,35 @@ class BoostingHook(InitializationHook):
             found = [None if tensor is None else next(values) for tensor in flat]
             return tf.nest.pack_sequence_as(self._batch, found)
 
-        self._data = read_training_data(next_batch, self._num_batches)
+        self._data, held_out = read_training_data(next_batch, self._num_batches)
         if self._data is None:
             coord.request_stop()
             return
-        state = self._variables.read(session)
-        is_new = int(session.run(self._global_step)) == 0
-        if is_new and state.finished:
-            state = state._replace(warm_started=state.finished)
         self._boosting = self._start(
-            self._data, state, lambda logits: self._gradients(session, logits)
+            self._data,
+            state,
+            lambda logits: self._gradients(session, logits),
+            self._validation(session, held_out),
         )
         if self._boosting.steps_left == 0:
             logger.info("All trees are finished already: %d.", self._boosting.finished)
             coord.request_stop()
         self._assignment.run(session, self._boosting.state())
+
+    def _validation(self, session: Any, held_out: TrainingData | None) -> Validation | None:
+        if self._early_stopping is None:
+            return None
+        if held_out is None:
+            raise ValueError(
+                "Early stopping needs held-out rows, and the training data have none: mark some by a number "
+                "that is not 0. "
+                f"Received: validation_column={self._early_stopping.validation_column!r}"
+            )
+        return Validation(
+            held_out,
+            lambda logits: self._head_loss.value(session, held_out.loss_data, logits),
+            self._early_stopping.patience,
+        )
 
     def steps_until_due(self, global_step: int) -> int | None:
         """Returns the steps until the last tree is finished; 1 if `advance` does not make the steps."""

@@ -12,6 +12,8 @@ from estimator_core.execution.single_device import SingleDevice
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
+_SESSION_CALL_SECS = 1.0  # a signal ends the training between two calls
+
 
 def select_for_trees(config: RunConfig, mode: str, max_steps_per_call: int) -> Execution:
     """Returns the execution of `mode`.
@@ -57,6 +59,7 @@ class LayerSteps(SingleDevice):
     def __init__(self, session_config: Any, master: str, max_steps_per_call: int):
         super().__init__(session_config, master)
         self.steps_per_session_run = max_steps_per_call
+        self.session_call_secs = _SESSION_CALL_SECS
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step that `step_fn` builds, with the hook's `advance` for many steps at once."""

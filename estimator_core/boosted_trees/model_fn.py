@@ -13,6 +13,7 @@ from estimator_core.boosted_trees.boosting import Boosting, BoostingState
 from estimator_core.boosted_trees.boosting_hook import BoostingHook
 from estimator_core.boosted_trees.centering import center
 from estimator_core.boosted_trees.columns import column_matrix
+from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping, Validation
 from estimator_core.boosted_trees.forest_variables import ForestVariables
 from estimator_core.boosted_trees.head_loss import HeadLoss
 from estimator_core.boosted_trees.layer_steps import check_one_process
@@ -35,7 +36,11 @@ MATRIX = "column_matrix"
 
 
 def boosted_trees_model_fn(
-    head: Head, columns: list[Any], settings: BoostingSettings, predicts_matrix: bool = False
+    head: Head,
+    columns: list[Any],
+    settings: BoostingSettings,
+    predicts_matrix: bool = False,
+    early_stopping: TreesEarlyStopping | None = None,
 ) -> ModelFn:
     """Returns the `model_fn` of a forest over feature columns, with a head on top.
 
@@ -44,6 +49,7 @@ def boosted_trees_model_fn(
         columns: Feature columns, from `checked_columns`.
         settings: Settings of the trees.
         predicts_matrix: Adds the input matrix to the predictions, as "column_matrix", if true.
+        early_stopping: Held-out rows that end the training early; None grows all trees.
     """
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
@@ -62,9 +68,11 @@ def boosted_trees_model_fn(
         hook = BoostingHook(
             variables,
             loss,
-            (matrix, _weights(head, features), loss.batch),
+            (matrix, _weights(head, features), loss.batch, _mask(early_stopping, features)),
             settings.n_batches_per_layer,
             _start(head, settings, _num_threads(config)),
+            settings.steps_per_tree,
+            early_stopping,
         )
         loss_value = tf.identity(hook.loss, name="loss")
         write_loss_summaries(loss_value, tag_of=head.summary_tag)
@@ -83,6 +91,23 @@ def _weights(head: Head, features: Any) -> tf.Tensor | None:
     return tf.reshape(weights, [-1]) if tf.is_tensor(weights) else None
 
 
+def _mask(early_stopping: TreesEarlyStopping | None, features: Any) -> tf.Tensor | None:
+    """Returns the mask of the held-out rows, bool `[batch_size]`; None without early stopping.
+
+    Raises:
+        ValueError: The feature is missing.
+    """
+    if early_stopping is None:
+        return None
+    name = early_stopping.validation_column
+    if name not in features:
+        raise ValueError(
+            "The feature that marks the held-out rows is missing. "
+            f"Received: validation_column={name!r}, features {sorted(features)}"
+        )
+    return tf.reshape(tf.cast(features[name], tf.bool), [-1])
+
+
 def _num_threads(config: RunConfig) -> int | None:
     """Returns the number of threads by the session's configuration; None is one for each core."""
     return getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
@@ -90,8 +115,10 @@ def _num_threads(config: RunConfig) -> int | None:
 
 def _start(
     head: Head, settings: BoostingSettings, num_threads: int | None
-) -> Callable[[TrainingData, BoostingState, Any], Boosting]:
-    def start(data: TrainingData, state: BoostingState, gradients: Any) -> Boosting:
+) -> Callable[[TrainingData, BoostingState, Any, Validation | None], Boosting]:
+    def start(
+        data: TrainingData, state: BoostingState, gradients: Any, validation: Validation | None
+    ) -> Boosting:
         labels, _ = data.loss_data
         has_objective = may_have_objective(head)
         objective = objective_of(head, labels if has_objective else None)
@@ -100,6 +127,8 @@ def _start(
         if settings.center_bias and is_new:
             bias = center(objective, column, data, gradients, head.logits_dimension)
             state = state._replace(bias=np.asarray(bias, np.float64))
-        return Boosting(settings, objective, data, column, gradients, state, num_threads)
+        return Boosting(
+            settings, objective, data, column, gradients, state, num_threads, validation
+        )
 
     return start

@@ -11,7 +11,7 @@ PRUNING_MODES = ("none", "pre", "post")
 _MAX_LEAVES = 131072  # LightGBM's maximum
 _HISTOGRAM_MEGABYTES = 1024
 _MIN_HESSIAN = 1e-6  # with 0, rounding errors make empty leaves, and LightGBM fails
-_CELLS_FOR_THREADS = 100_000
+_CELLS_FOR_THREADS = 5_000_000
 
 
 @dataclasses.dataclass(frozen=True)

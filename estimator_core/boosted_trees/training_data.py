@@ -33,29 +33,49 @@ class TrainingData(NamedTuple):
         return int(self.matrix.shape[0])
 
 
-def read_training_data(next_batch: Callable[[], Any], num_batches: int) -> TrainingData | None:
-    """Reads batches of (matrix, weights or None, loss data), and concatenates them; None without any row.
+def read_training_data(
+    next_batch: Callable[[], Any], num_batches: int
+) -> tuple[TrainingData | None, TrainingData | None]:
+    """Reads batches, and returns the rows to learn from and the held-out rows; None without any row.
 
     Args:
-        next_batch: Function that returns the values of the next batch, and raises `OutOfRangeError` at
-            the end.
+        next_batch: Function that returns the next batch, and raises `OutOfRangeError` at the end. A batch is
+            (matrix, weights or None, loss data, mask of the held-out rows or None).
         num_batches: Number of batches in the data set; the input may end before.
     """
-    matrices, others = [], []
-    for matrix, weights, loss_data in _batches(next_batch, num_batches):
-        matrices.append(_compressed(matrix))
-        others.append((weights, loss_data))
-    if not sum(matrix.shape[0] for matrix in matrices):
-        return None
-    weights, loss_data = tf.nest.map_structure(lambda *parts: _rows(parts), *others)
-    data = TrainingData(_stacked(matrices), weights, loss_data)
-    logger.info(
-        "Read the training data: %d rows of %d columns in %d batches, n_batches_per_layer=%d.",
-        *data.matrix.shape,
-        len(matrices),
-        num_batches,
+    learned: list[TrainingData] = []
+    held_out: list[TrainingData] = []
+    for matrix, weights, loss_data, mask in _batches(next_batch, num_batches):
+        batch = TrainingData(_compressed(matrix), weights, loss_data)
+        learned.append(batch if mask is None else _selected(batch, ~mask))
+        if mask is not None:
+            held_out.append(_selected(batch, mask))
+    data, validation = _concatenated(learned), _concatenated(held_out)
+    if data is not None:
+        logger.info(
+            "Read the training data: %d rows of %d columns in %d batches, n_batches_per_layer=%d.",
+            *data.matrix.shape,
+            len(learned),
+            num_batches,
+        )
+    return data, validation
+
+
+def _selected(data: TrainingData, mask: Any) -> TrainingData:
+    """Returns the rows of a mask."""
+    others = tf.nest.map_structure(
+        lambda value: None if value is None else value[mask], (data.weights, data.loss_data)
     )
-    return data
+    return TrainingData(data.matrix[mask], *others)
+
+
+def _concatenated(parts: list[TrainingData]) -> TrainingData | None:
+    """Returns the rows of all parts; None without any row."""
+    if not sum(part.num_rows for part in parts):
+        return None
+    others = [(part.weights, part.loss_data) for part in parts]
+    weights, loss_data = tf.nest.map_structure(lambda *values: _rows(values), *others)
+    return TrainingData(_stacked([part.matrix for part in parts]), weights, loss_data)
 
 
 def _batches(next_batch: Callable[[], Any], num_batches: int) -> Iterator[Any]:

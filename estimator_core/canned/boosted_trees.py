@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core.boosted_trees.columns import checked_columns, column_ranges
+from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping
 from estimator_core.boosted_trees.explanations import Explainer, feature_importances, sigmoid
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
 from estimator_core.boosted_trees.layer_steps import select_for_trees
@@ -21,8 +22,6 @@ from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_hea
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.arguments import selected_predictions
 from estimator_core.spec.types import Hook, InputFn
-
-_TREES_PER_CALL = 10  # in one call of the execution, between two calls of hooks
 
 
 class BoostedTreesEstimator(Estimator):
@@ -67,6 +66,8 @@ class BoostedTreesEstimator(Estimator):
             is in memory.
         warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` of boosted trees; `n_trees` are
             grown on top of theirs.
+        early_stopping: `TreesEarlyStopping` ends the training when the loss on held-out rows stops falling;
+            None grows all trees.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -95,6 +96,7 @@ class BoostedTreesEstimator(Estimator):
         quantile_sketch_epsilon: float = 0.01,
         train_in_memory: bool = False,
         warm_start_from: Any = None,
+        early_stopping: TreesEarlyStopping | None = None,
     ):
         _check_weight_column(weight_column, head)
         if train_in_memory and n_batches_per_layer != 1:
@@ -118,7 +120,9 @@ class BoostedTreesEstimator(Estimator):
         )
         self._head = head
         self._columns = checked_columns(feature_columns)
-        model_fn = boosted_trees_model_fn(head, self._columns, self._settings)
+        model_fn = boosted_trees_model_fn(
+            head, self._columns, self._settings, early_stopping=early_stopping
+        )
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
     def build_program(
@@ -133,8 +137,8 @@ class BoostedTreesEstimator(Estimator):
         Raises:
             ValueError: The config asks for several devices or a cluster.
         """
-        max_steps_per_call = self._settings.steps_per_tree * _TREES_PER_CALL
-        execution = execution or select_for_trees(self.config, mode, max_steps_per_call)
+        all_steps = self._settings.steps_per_tree * self._settings.n_trees
+        execution = execution or select_for_trees(self.config, mode, all_steps)
         return super().build_program(mode, input_fn, starts_from_checkpoint, execution)
 
     def experimental_feature_importances(self, normalize: bool = False) -> dict[str, float]:
@@ -254,6 +258,7 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         quantile_sketch_epsilon: See `BoostedTreesEstimator`.
         train_in_memory: See `BoostedTreesEstimator`.
         warm_start_from: See `BoostedTreesEstimator`.
+        early_stopping: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -282,6 +287,7 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         quantile_sketch_epsilon: float = 0.01,
         train_in_memory: bool = False,
         warm_start_from: Any = None,
+        early_stopping: TreesEarlyStopping | None = None,
     ):
         super().__init__(
             feature_columns,
@@ -301,6 +307,7 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
             quantile_sketch_epsilon=quantile_sketch_epsilon,
             train_in_memory=train_in_memory,
             warm_start_from=warm_start_from,
+            early_stopping=early_stopping,
         )
 
 
@@ -331,6 +338,7 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         quantile_sketch_epsilon: See `BoostedTreesEstimator`.
         train_in_memory: See `BoostedTreesEstimator`.
         warm_start_from: See `BoostedTreesEstimator`.
+        early_stopping: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -358,6 +366,7 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         quantile_sketch_epsilon: float = 0.01,
         train_in_memory: bool = False,
         warm_start_from: Any = None,
+        early_stopping: TreesEarlyStopping | None = None,
     ):
         super().__init__(
             feature_columns,
@@ -377,4 +386,5 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
             quantile_sketch_epsilon=quantile_sketch_epsilon,
             train_in_memory=train_in_memory,
             warm_start_from=warm_start_from,
+            early_stopping=early_stopping,
         )

@@ -1,5 +1,6 @@
 """`tf.estimator.experimental`, and the parts to build an Estimator like the canned ones."""
 
+from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.kmeans import KMeans
 from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
@@ -40,6 +41,7 @@ __all__ = [
     "RNNClassifier",
     "RNNEstimator",
     "SequentialHeadWrapper",
+    "TreesEarlyStopping",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "compose",

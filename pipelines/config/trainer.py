@@ -16,8 +16,8 @@ class TrainerConfig(Section):
     """`[trainer]`: length and settings of the training.
 
     Attributes:
-      model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains all
-        three and selects the one with the lowest loss on held-out training rows.
+      model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which compares
+        all three and selects the one with the lowest loss on held-out training rows.
       train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a `[module]`.
       eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a `[module]`.
       batch_size: Examples per step. Default: chosen by the number of rows.

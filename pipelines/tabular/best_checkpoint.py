@@ -30,10 +30,10 @@ class BestCheckpointExporter(estimator_core.Exporter):
 
     Args:
       name: Name of the folder of exports.
-      serving_input_receiver_fn: See `FinalExporter`.
+      serving_input_receiver_fn: See `FinalExporter`; None exports nothing.
     """
 
-    def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any]) -> None:
+    def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any] | None) -> None:
         self._name = name
         self._serving_input_receiver_fn = serving_input_receiver_fn
 
@@ -54,12 +54,17 @@ class BestCheckpointExporter(estimator_core.Exporter):
         best = BestCheckpoint(estimator.model_dir)
         metrics = {name: float(value) for name, value in (eval_result or {}).items()}
         loss = metrics.get(LOSS, math.nan)
+        best.losses[_step_of(checkpoint_path)] = loss
         if best.checkpoint is None or loss < best.loss or math.isnan(best.loss):
             best.keep(checkpoint_path, metrics)
+        else:
+            best.write_note()
         if not is_the_final_export:
             return None
         path = best.make_newest()
         _LOGGER.info("The best checkpoint is %s, with a loss of %g.", path, best.loss)
+        if self._serving_input_receiver_fn is None:
+            return None
         exported: bytes = estimator.export_saved_model(
             export_path, self._serving_input_receiver_fn, checkpoint_path=path
         )
@@ -75,6 +80,7 @@ class BestCheckpoint:
     Attributes:
       checkpoint: Name of the checkpoint; None if there is none yet.
       metrics: Metrics of its evaluation.
+      losses: Loss of each evaluation, by step.
     """
 
     def __init__(self, model_dir: str) -> None:
@@ -82,6 +88,7 @@ class BestCheckpoint:
         self._folder = os.path.join(model_dir, _FOLDER)
         self.checkpoint: str | None = None
         self.metrics: dict[str, float] = {}
+        self.losses: dict[int, float] = {}
         note = os.path.join(self._folder, _FILE)
         if tf.io.gfile.exists(note):
             with tf.io.gfile.GFile(note) as stream:
@@ -90,6 +97,8 @@ class BestCheckpoint:
             # An earlier version wrote only the loss.
             metrics = fields["metrics"] if "metrics" in fields else {LOSS: fields["loss"]}
             self.metrics = {name: float(value) for name, value in metrics.items()}
+            losses = fields.get("losses", {})  # an earlier version wrote none
+            self.losses = {int(step): float(loss) for step, loss in losses.items()}
 
     @property
     def loss(self) -> float:
@@ -99,7 +108,7 @@ class BestCheckpoint:
     @property
     def step(self) -> int:
         """Global step of the checkpoint; 0 without one."""
-        return int(str(self.checkpoint).rpartition("-")[2]) if self.checkpoint else 0
+        return _step_of(self.checkpoint) if self.checkpoint else 0
 
     def keep(self, checkpoint_path: str, metrics: Mapping[str, float]) -> None:
         """Copies a checkpoint; if the process is killed meanwhile, the former copy stays."""
@@ -109,15 +118,21 @@ class BestCheckpoint:
         for file in tf.io.gfile.glob(f"{checkpoint_path}.*"):
             target = os.path.join(self._folder, os.path.basename(file))
             tf.io.gfile.copy(file, target, overwrite=True)
-        note = os.path.join(self._folder, _FILE)
-        with tf.io.gfile.GFile(f"{note}.partial", "w") as stream:
-            texts = {key: str(value) for key, value in metrics.items()}  # JSON has no NaN
-            json.dump({"checkpoint": name, "metrics": texts}, stream)
-        tf.io.gfile.rename(f"{note}.partial", note, overwrite=True)
         self.checkpoint, self.metrics = name, dict(metrics)
+        self.write_note()
         if former not in (None, name):
             for file in tf.io.gfile.glob(os.path.join(self._folder, f"{former}.*")):
                 tf.io.gfile.remove(file)
+
+    def write_note(self) -> None:
+        """Writes the attributes next to the copy."""
+        note = os.path.join(self._folder, _FILE)
+        fields: dict[str, Any] = {"checkpoint": self.checkpoint}
+        for name, values in (("metrics", self.metrics), ("losses", self.losses)):
+            fields[name] = {key: str(value) for key, value in values.items()}  # JSON has no NaN
+        with tf.io.gfile.GFile(f"{note}.partial", "w") as stream:
+            json.dump(fields, stream)
+        tf.io.gfile.rename(f"{note}.partial", note, overwrite=True)
 
     def make_newest(self) -> str:
         """Makes the copy the newest checkpoint of the model_dir, and returns its path."""
@@ -135,3 +150,7 @@ class BestCheckpoint:
             self._model_dir, str(self.checkpoint), [*kept, str(self.checkpoint)]
         )
         return path
+
+
+def _step_of(checkpoint: str) -> int:
+    return int(checkpoint.rpartition("-")[2])

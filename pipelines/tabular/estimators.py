@@ -9,9 +9,12 @@ import tensorflow_transform as tft
 
 import estimator_core
 from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
+from pipelines.tabular.inputs import HELD_OUT_KEY
 from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.rescaled import rescaled
 
+_PATIENCE = 3  # times the trees between two summaries
+_SECS_BETWEEN_CHECKPOINTS_OF_TREES = 120
 _COMBINER = "sqrtn"  # so that long texts do not outweigh short ones
 
 
@@ -21,6 +24,7 @@ def build_estimator(
     transform: tft.TFTransformOutput,
     model_dir: str,
     means: npt.NDArray[np.float32] | None = None,
+    holds_out: bool = False,
 ) -> Any:
     """Returns an untrained Estimator.
 
@@ -30,15 +34,20 @@ def build_estimator(
       transform: Output of Transform, with its features.
       model_dir: Directory of the Estimator.
       means: See `tree_columns`.
+      holds_out: True if trees learn from rows of `read_marked`.
     """
     config = estimator_core.RunConfig(
         model_dir=model_dir,
         tf_random_seed=plan.training.seed,
-        save_checkpoints_steps=_save_checkpoints_steps(model, plan),
         keep_checkpoint_max=2,
+        **_intervals(model, plan),
     )
     settings: dict[str, Any] = {"model_dir": model_dir, "config": config}
     if model == "boosted_trees":
+        if holds_out:
+            settings["early_stopping"] = estimator_core.experimental.TreesEarlyStopping(
+                HELD_OUT_KEY, patience=_PATIENCE * _trees_between_summaries(plan)
+            )
         return _boosted_trees(plan, tree_columns(plan, transform, means), settings)
     is_deep = model == "wide_deep"
     settings |= _wide_deep(plan, transform) if is_deep else _linear(plan, transform)
@@ -53,14 +62,23 @@ def build_estimator(
     return classifier(**settings, **_classes(plan))
 
 
-def _save_checkpoints_steps(model: ModelName, plan: TabularPlan) -> int:
-    """Returns the steps between checkpoints; with early stopping, each checkpoint is evaluated."""
+def _intervals(model: ModelName, plan: TabularPlan) -> dict[str, Any]:
+    """Returns the intervals of checkpoints and summaries; with early stopping, a checkpoint is evaluated."""
     training = plan.training
     if model == "boosted_trees":
-        return training.trees.steps_per_tree * max(10, training.trees.n_trees // 16)
+        steps = training.trees.steps_per_tree * _trees_between_summaries(plan)
+        return {
+            "save_checkpoints_secs": _SECS_BETWEEN_CHECKPOINTS_OF_TREES,
+            "save_summary_steps": steps,
+            "log_step_count_steps": steps,
+        }
     if training.early_stopping:
-        return max(50, min(1_000, training.train_steps // 32))
-    return max(100, min(1_000, training.train_steps // 5))
+        return {"save_checkpoints_steps": max(50, min(1_000, training.train_steps // 32))}
+    return {"save_checkpoints_steps": max(100, min(1_000, training.train_steps // 5))}
+
+
+def _trees_between_summaries(plan: TabularPlan) -> int:
+    return max(10, plan.training.trees.n_trees // 16)
 
 
 def _classes(plan: TabularPlan) -> dict[str, Any]:

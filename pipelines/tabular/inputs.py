@@ -13,11 +13,17 @@ from estimator_core.export import (
     build_parsing_serving_input_receiver_fn,
     build_rows_serving_input_receiver_fn,
 )
-from pipelines.tabular.held_out import Part, only
+from pipelines.tabular.held_out import Part, is_held_out, only
 from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY
+
+HELD_OUT_KEY = "is_held_out"
+"""Name of the feature that marks held-out rows."""
 
 _SHUFFLE_BUFFER = 20_000
 _CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
+
+# AutoGraph would take a second to convert functions that have nothing to convert.
+_unconverted = tf.autograph.experimental.do_not_convert
 
 
 def read(
@@ -44,26 +50,54 @@ def read(
     spec = transform.transformed_feature_spec()
     group_spec = spec.pop(GROUP_KEY, None)
 
-    def group_of(row: Any) -> Any:
-        return tf.io.parse_single_example(row, {GROUP_KEY: group_spec})[GROUP_KEY]
+    @_unconverted
+    def groups_of(rows: Any) -> Any:
+        return tf.io.parse_example(rows, {GROUP_KEY: group_spec})[GROUP_KEY]
 
-    dataset = only(
-        part,
-        tf.data.TFRecordDataset(paths, compression_type="GZIP"),
-        one_held_out_in,
-        group_of if group_spec else None,
-    )
+    dataset = only(part, _rows(paths), one_held_out_in, groups_of if group_spec else None)
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()
         dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=shuffle_seed).repeat()
 
+    @_unconverted
     def parse(serialized: Any) -> tuple[dict[str, Any], Any]:
         features = tf.io.parse_example(serialized, spec)
         return features, features.pop(LABEL_KEY)
 
     batches = dataset.batch(batch_size).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def read_marked(
+    transform: tft.TFTransformOutput, files: Any, one_held_out_in: int, batch_size: int
+) -> Any:
+    """Returns a dataset of (features, label) batches of all rows, once and in order.
+
+    The feature `HELD_OUT_KEY` marks the rows of `Part.VALIDATION`.
+
+    Args:
+      transform: See `read`.
+      files: File patterns.
+      one_held_out_in: See `read`.
+      batch_size: Examples per batch.
+    """
+    spec = transform.transformed_feature_spec()
+
+    @_unconverted
+    def parse(index: Any, serialized: Any) -> tuple[dict[str, Any], Any]:
+        features = tf.io.parse_example(serialized, spec)
+        numbers = index * batch_size + tf.range(tf.size(serialized, tf.int64))
+        groups = features.pop(GROUP_KEY, None)
+        features[HELD_OUT_KEY] = is_held_out(numbers, one_held_out_in, groups)
+        return features, features.pop(LABEL_KEY)
+
+    batches = _rows(sorted(tf.io.gfile.glob(files))).batch(batch_size).enumerate()
+    return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def _rows(paths: list[str]) -> Any:
+    return tf.data.TFRecordDataset(paths, compression_type="GZIP")
 
 
 def serving_input_receiver_fn(
@@ -78,7 +112,7 @@ def serving_input_receiver_fn(
         spec = _raw_feature_spec(schema)
         spec.pop(label_column)
         raw = build_rows_serving_input_receiver_fn(spec)()
-        features = dict(transform.transform_raw_features(raw.features))
+        features = _transformed(transform, raw.features)
         features.pop(LABEL_KEY, None)
         return raw.with_features(features)
 
@@ -92,10 +126,15 @@ def eval_input_receiver_fn(
 
     def receive() -> EvalInputReceiver:
         raw = build_parsing_serving_input_receiver_fn(_raw_feature_spec(schema))()
-        features = dict(transform.transform_raw_features(raw.features))
+        features = _transformed(transform, raw.features)
         return EvalInputReceiver(features, raw.receiver_tensors, features.pop(LABEL_KEY))
 
     return receive
+
+
+@_unconverted
+def _transformed(transform: tft.TFTransformOutput, features: Any) -> dict[str, Any]:
+    return dict(transform.transform_raw_features(features))
 
 
 def _raw_feature_spec(schema: Any) -> dict[str, Any]:

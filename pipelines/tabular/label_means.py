@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.tabular.inputs import HELD_OUT_KEY
 from pipelines.tabular.plan import LabelPlan
 
 MIN_ROWS = 20
@@ -36,8 +37,8 @@ def label_means(
     """Returns the mean of the label by id, shrunk towards the mean of all rows.
 
     Args:
-      batches: Pairs of (features, label) of the rows to learn from. Features are ids, int64, shape
-        [batch_size]; labels are numbers or class names, shape [batch_size].
+      batches: Pairs of (features, label). Features are ids, int64, shape [batch_size]; labels are numbers or
+        class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do not count.
       label: Plan of the label; its second class counts as 1, the first one as 0.
       keys: Features whose ids are counted. They share only the last id, of unknown values.
       num_ids: Number of ids.
@@ -48,14 +49,15 @@ def label_means(
     sums, counts = np.zeros(num_ids), np.zeros(num_ids)
     total, num_rows = 0.0, 0
     for features, labels in batches:
-        values = labels.numpy()
+        mask = ~features[HELD_OUT_KEY].numpy() if HELD_OUT_KEY in features else slice(None)
+        values = labels.numpy()[mask]
         if label.problem_type == "regression":
             values = values.astype(np.float64)
         else:
             values = (values == label.classes[1].encode()).astype(np.float64)
         total, num_rows = total + values.sum(), num_rows + len(values)
         for key in keys:
-            ids = features[key].numpy()
+            ids = features[key].numpy()[mask]
             sums += np.bincount(ids, values, num_ids)
             counts += np.bincount(ids, minlength=num_ids)
     mean = total / max(num_rows, 1)

@@ -6,14 +6,14 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import tensorflow as tf
 
 import estimator_core
 from components.trainer.interruptible import train_and_evaluate
-from pipelines.tabular.best_checkpoint import BestCheckpoint
+from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
 from pipelines.tabular.plan import ModelName
 
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
@@ -23,15 +23,25 @@ _LOGGER = logging.getLogger(__name__)
 _SHOWN = ("average_loss", "auc", "accuracy")
 _FILE = "model_selection.json"
 _FOLDER = "candidates"
+_EVALUATIONS_BEFORE_DROPPED = 4
 
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """An Estimator with the specs of its training, evaluation and export."""
+    """An Estimator with the specs of its training, evaluation and export.
+
+    Attributes:
+      estimator: The Estimator.
+      train_spec: Its `TrainSpec`.
+      eval_spec: Its `EvalSpec`.
+      best_step: Function that returns the best number of steps after the training; None takes that of the
+        checkpoint with the lowest loss.
+    """
 
     estimator: Any
     train_spec: estimator_core.TrainSpec
     eval_spec: estimator_core.EvalSpec
+    best_step: Callable[[], int] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,9 +52,10 @@ class Candidate:
       model: Name of the model.
       loss: Lowest loss on the held-out rows; NaN if the training failed.
       metrics: Metrics of the checkpoint with that loss.
-      step: Global step of that checkpoint.
+      step: Global step of that checkpoint; of trees, the step at which they were best.
       seconds: Duration of the training since its last interruption.
       failure: Reason why there is no loss.
+      is_dropped: True if the training ended early because the loss would not have become the lowest.
       is_chosen: True if its loss is the lowest of all.
     """
 
@@ -54,6 +65,7 @@ class Candidate:
     step: int = 0
     seconds: float = 0.0
     failure: str = ""
+    is_dropped: bool = False
     is_chosen: bool = False
 
     def as_record(self) -> dict[str, Any]:
@@ -65,7 +77,10 @@ class Candidate:
         if self.failure:
             return f"{self.model}: failed, {self.failure}"
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
-        return f"{self.model}: {', '.join(named)} at step {self.step} ({self.seconds:.1f} s)"
+        dropped = "; dropped, as it was too far behind" if self.is_dropped else ""
+        return (
+            f"{self.model}: {', '.join(named)} at step {self.step} ({self.seconds:.1f} s{dropped})"
+        )
 
 
 def select_model(
@@ -75,6 +90,8 @@ def select_model(
     models: tuple[ModelName, ...] = MODELS,
 ) -> Training:
     """Trains each model, and returns the training of the best one.
+
+    The training of a model ends early when its loss is too high to become the lowest, see `can_win`.
 
     Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
     For the other models, the best checkpoint is used, which another training might miss.
@@ -98,7 +115,8 @@ def select_model(
         tf.io.gfile.rmtree(model_dir)
     for model in models:
         if model not in found:
-            candidate = _train(model, prepare(model, os.path.join(folder, model)))
+            to_beat = min((_rank(one.loss) for one in found.values()), default=math.inf)
+            candidate = _train(model, prepare(model, os.path.join(folder, model)), to_beat)
             found[model] = candidate
             _LOGGER.info("Trained %s", candidate.describe())
             _write(work_dir, found.values())
@@ -144,19 +162,67 @@ def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
     return tuple(Candidate(**{**row, "loss": _number(row["loss"])}) for row in rows)
 
 
-def _train(model: ModelName, training: Training) -> Candidate:
+def can_win(losses: Mapping[int, float], max_steps: int, to_beat: float) -> bool:
+    """Returns False if a training is very unlikely to reach a loss.
+
+    A loss falls less and less. So it is assumed that each doubling of the steps lowers it as much as the last
+    one did.
+
+    Args:
+      losses: Loss of each evaluation, by step.
+      max_steps: Step at which the training ends.
+      to_beat: Loss to reach.
+    """
+    if len(losses) < _EVALUATIONS_BEFORE_DROPPED:
+        return True
+    step, lowest = max(losses), min(losses.values())
+    before = [loss for at, loss in losses.items() if at <= step / 2]
+    gain = min(before, default=math.inf) - lowest
+    return not lowest - gain * math.log2(max_steps / step) > to_beat
+
+
+def _train(model: ModelName, training: Training, to_beat: float) -> Candidate:
+    """Trains a model, without exports.
+
+    Args:
+      model: Name of the model.
+      training: Its training.
+      to_beat: Lowest loss of the models before it.
+    """
+    estimator, spec = training.estimator, training.train_spec
+    keep_best = BestCheckpointExporter(_FOLDER, None)
+    every = estimator.config.save_checkpoints_steps
+    max_steps = spec.max_steps or 0
+    hooks = [*spec.hooks]
+    is_dropped = False
+
+    def is_behind() -> bool:
+        nonlocal is_dropped
+        losses = BestCheckpoint(estimator.model_dir).losses
+        is_dropped = not can_win(losses, max_steps, to_beat)
+        return is_dropped
+
+    if every and max_steps and math.isfinite(to_beat):
+        hooks.append(
+            estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every)
+        )
     _LOGGER.info("Training %s: %d steps at most.", model, training.train_spec.max_steps)
     begin = time.monotonic()
     try:
-        train_and_evaluate(training.estimator, training.train_spec, training.eval_spec)
+        train_and_evaluate(
+            estimator,
+            spec._replace(hooks=tuple(hooks)),
+            training.eval_spec._replace(exporters=(keep_best,)),
+        )
     except estimator_core.NanLossDuringTrainingError as error:
         return Candidate(model, math.nan, failure=str(error), seconds=time.monotonic() - begin)
-    best = BestCheckpoint(training.estimator.model_dir)
+    best = BestCheckpoint(estimator.model_dir)
     failure = ""
     if not math.isfinite(best.loss):
         failure = f"its loss is {best.loss}, as of a label too large for squares in float32"
     seconds = time.monotonic() - begin
-    return Candidate(model, best.loss, best.metrics, best.step, seconds, failure)
+    step = training.best_step() if training.best_step else best.step
+    return Candidate(model, best.loss, best.metrics, step, seconds, failure, is_dropped)
 
 
 def _number(loss: float | None) -> float:

@@ -9,7 +9,12 @@ from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
-from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
+from pipelines.tabular.inputs import (
+    eval_input_receiver_fn,
+    read,
+    read_marked,
+    serving_input_receiver_fn,
+)
 from pipelines.tabular.label_means import has_label_means, label_means
 from pipelines.tabular.model_selection import MODELS, Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan
@@ -70,23 +75,28 @@ def _training(
 ) -> Training:
     settings = plan.training
     one_in = settings.one_held_out_in
-    if model == "boosted_trees":  # trees read all rows once
-        batch_size, seed = settings.trees.batch_size, None
-    else:
-        batch_size, seed = settings.batch_size, settings.seed
     holds_out = settings.early_stopping and steps is None
-    train_part = Part.TRAIN if holds_out else Part.ALL
+    is_trees = model == "boosted_trees"
 
-    def read_train(shuffle_seed: int | None = None) -> Any:
-        return read(transform, args.train_files, train_part, one_in, batch_size, shuffle_seed)
+    def read_train() -> Any:
+        if is_trees and holds_out:
+            return read_marked(transform, args.train_files, one_in, settings.trees.batch_size)
+        if is_trees:  # they read all rows once
+            return read(transform, args.train_files, Part.ALL, one_in, settings.trees.batch_size)
+        part = Part.TRAIN if holds_out else Part.ALL
+        # In a cluster, each worker reads the data in its own order.
+        seed = settings.seed + (estimator.config.global_id_in_cluster or 0)
+        return read(transform, args.train_files, part, one_in, settings.batch_size, seed)
 
-    means = _label_means(plan, transform, read_train) if model == "boosted_trees" else None
-    estimator = build_estimator(model, plan, transform, model_dir, means)
+    means = _label_means(plan, transform, read_train) if is_trees else None
+    estimator = build_estimator(model, plan, transform, model_dir, means, holds_out)
     receive_serving = serving_input_receiver_fn(plan.label.column, transform, schema)
     hooks: list[Any] = []
-    exporter: estimator_core.Exporter
+    exporter: estimator_core.Exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
+    eval_part, eval_files = Part.ALL, args.eval_files
     if holds_out:
         eval_part, eval_files = Part.VALIDATION, args.train_files
+    if holds_out and not is_trees:
         exporter = BestCheckpointExporter(EXPORTER_NAME, receive_serving)
         every = estimator.config.save_checkpoints_steps
         hooks.append(
@@ -99,15 +109,10 @@ def _training(
                 run_every_steps=every,
             )
         )
-    else:
-        eval_part, eval_files = Part.ALL, args.eval_files
-        exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
-    if seed is not None:  # in a cluster, each worker reads the data in its own order
-        seed += estimator.config.global_id_in_cluster or 0
     return Training(
         estimator=estimator,
         train_spec=estimator_core.TrainSpec(
-            input_fn=lambda: read_train(seed),
+            input_fn=read_train,
             max_steps=steps
             or (settings.model != "auto" and args.train_steps)
             or settings.max_steps(model),
@@ -119,9 +124,17 @@ def _training(
             exporters=[exporter],
             name=EXPORTER_NAME,
             start_delay_secs=0,
-            throttle_secs=0 if holds_out else 60,
+            throttle_secs=0 if holds_out and not is_trees else 60,
         ),
+        best_step=(lambda: settings.trees.steps_per_tree * _num_trees(estimator))
+        if is_trees
+        else None,
     )
+
+
+def _num_trees(estimator: Any) -> int:
+    """Returns the number of iterations of trees in the newest checkpoint."""
+    return int(estimator.get_variable_value("boosted_trees/finished"))
 
 
 def _label_means(plan: TabularPlan, transform: tft.TFTransformOutput, read_rows: Any) -> Any:

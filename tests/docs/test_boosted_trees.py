@@ -15,8 +15,8 @@ TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "boosted-trees.md").read_te
 def names():
     """The variables of the page's code after it has run."""
     found: dict = {}
-    (program,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
-    exec(program, found)
+    for program in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
+        exec(program, found)
     return found
 
 
@@ -24,6 +24,10 @@ def test_the_program_learns(names):
     assert names["metrics"]["accuracy"] > 0.9
     assert set(names["importances"]) == {"size", "kind"}
     assert len(names["explained"]) == 500
+
+
+def test_early_stopping_keeps_few_trees(names):
+    assert 1 <= names["trees"] < 500
 
 
 @pytest.mark.parametrize(

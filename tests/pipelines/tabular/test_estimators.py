@@ -25,13 +25,17 @@ def build(model, tmp_path, label=BINARY, **changes):
         ("wide_deep", {}, 100),
         ("linear", {"train_steps": 40_000, "early_stopping": True}, 1_000),
         ("linear", {"train_steps": 3_200, "early_stopping": True}, 100),  # a 32nd
-        # A sixteenth of 400 trees, of 5 layers that count for 2 steps each.
-        ("boosted_trees", {"trees": {"max_depth": 5, "num_batches": 2}}, 250),
-        ("boosted_trees", {"trees": {"n_trees": 30}}, 60),
     ],
 )
 def test_checkpoints_come_so_often(tmp_path, model, changes, steps):
     assert build(model, tmp_path, **changes).config.save_checkpoints_steps == steps
+
+
+def test_summaries_of_trees_are_a_sixteenth_of_the_trees_apart(tmp_path):
+    config = build("boosted_trees", tmp_path, trees={"max_depth": 5, "num_batches": 2}).config
+    assert config.save_summary_steps == config.log_step_count_steps == 25 * 5 * 2  # of 400 trees
+    assert config.save_checkpoints_steps is None
+    assert build("boosted_trees", tmp_path, trees={"n_trees": 30}).config.save_summary_steps == 60
 
 
 def test_the_seed_and_the_settings_are_the_plans(tmp_path):

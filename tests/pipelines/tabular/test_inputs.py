@@ -2,7 +2,13 @@ import pytest
 import tensorflow as tf
 
 from pipelines.tabular.held_out import Part
-from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
+from pipelines.tabular.inputs import (
+    HELD_OUT_KEY,
+    eval_input_receiver_fn,
+    read,
+    read_marked,
+    serving_input_receiver_fn,
+)
 from tests.pipelines.tabular.one_number_one_city import FakeTransform, serialize
 
 ROWS = 60
@@ -50,6 +56,16 @@ def test_the_share_of_rows_that_are_held_out(files, one_in, low, high):
     ]
     assert sorted(parts[0] + parts[1]) == list(range(ROWS))
     assert low <= len(parts[1]) <= high
+
+
+def test_marked_rows_are_those_of_the_validation(files):
+    marked = [
+        int(x)
+        for features, _ in read_marked(FakeTransform(tf.string), files, 6, 25)
+        for x in features["numeric"].numpy()[features[HELD_OUT_KEY].numpy()].ravel()
+    ]
+    assert marked == numbers(read(FakeTransform(tf.string), files, Part.VALIDATION, 6, 8))
+    assert 3 < len(marked) < 20
 
 
 def test_serving_needs_no_label_and_evaluation_does():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.tabular.inputs import HELD_OUT_KEY
 from pipelines.tabular.label_means import (
     MAX_CONSTANTS,
     MIN_ROWS,
@@ -34,6 +35,16 @@ def test_means_of_numbers_are_shrunk_towards_the_mean_of_all():
     )
     assert np.isnan(found[2])  # 19 rows
     assert np.isnan(found[3])  # the last id is that of unknown values
+
+
+def test_held_out_rows_do_not_count():
+    features = {
+        "city": tf.constant([0] * 40 + [0] * 30, tf.int64),
+        HELD_OUT_KEY: tf.constant([False] * 40 + [True] * 30),
+    }
+    labels = tf.constant([1.0] * 40 + [9.0] * 30)
+    found = label_means([(features, labels)], REGRESSION, ("city",), 2)
+    assert found[0] == 1.0
 
 
 def test_the_second_class_counts_as_one():

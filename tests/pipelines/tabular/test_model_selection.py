@@ -1,5 +1,6 @@
 """The choice among several models."""
 
+import collections
 import json
 import math
 
@@ -9,7 +10,7 @@ import tensorflow as tf
 import estimator_core
 from estimator_core import tf1
 from pipelines.tabular.best_checkpoint import BestCheckpointExporter
-from pipelines.tabular.model_selection import Training, read_candidates, select_model
+from pipelines.tabular.model_selection import Training, can_win, read_candidates, select_model
 
 MODELS = ("boosted_trees", "wide_deep", "linear")
 
@@ -20,6 +21,8 @@ class Trainings:
     def __init__(self, **losses):
         self.losses = losses
         self.trained = []
+        self.steps = 2.5
+        self.evaluated = collections.Counter()
 
     def __call__(self, model, model_dir, steps=None):
         def model_fn(features, labels, mode):
@@ -45,6 +48,10 @@ class Trainings:
                 self.trained.append(model)
             return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
 
+        def eval_input_fn():
+            self.evaluated[model] += 1
+            return input_fn()
+
         def receive():
             x = tf1.placeholder(tf.float32, [None])
             return estimator_core.export.ServingInputReceiver({"x": x}, {"x": x})
@@ -52,9 +59,11 @@ class Trainings:
         config = estimator_core.RunConfig(model_dir=model_dir, save_checkpoints_steps=3)
         return Training(
             estimator_core.Estimator(model_fn, config=config),
-            estimator_core.TrainSpec(lambda: input_fn().repeat(), max_steps=2 * (steps or 2.5)),
+            estimator_core.TrainSpec(
+                lambda: input_fn().repeat(), max_steps=2 * (steps or self.steps)
+            ),
             estimator_core.EvalSpec(
-                input_fn, exporters=[BestCheckpointExporter("e", receive)], throttle_secs=0
+                eval_input_fn, exporters=[BestCheckpointExporter("e", receive)], throttle_secs=0
             ),
         )
 
@@ -67,7 +76,7 @@ def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
     training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
     assert training.estimator.model_dir == str(tmp_path / "Format-Serving")
     assert training.train_spec.max_steps == 3  # the loss is always the same: the first one is kept
-    assert (tmp_path / "Format-Serving" / "export" / "e").is_dir()
+    assert not (tmp_path / "Format-Serving" / "export").exists()  # the Trainer exports at the end
     assert not (tmp_path / "candidates").exists()
     found = read_candidates(str(tmp_path))
     assert [one.model for one in found] == list(MODELS)
@@ -97,6 +106,36 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):
     third = Trainings(**losses)
     select(third, tmp_path)
     assert third.trained == []
+
+
+def test_a_model_that_is_too_far_behind_is_dropped(tmp_path):
+    """Each model would train for 24 steps, and be evaluated every 3 steps with the same loss."""
+    trainings = Trainings(boosted_trees=0.2, wide_deep=0.3, linear=0.1)
+    trainings.steps = 12
+    select(trainings, tmp_path)
+    trees, deep, linear = read_candidates(str(tmp_path))
+    assert [one.is_dropped for one in (trees, deep, linear)] == [False, True, False]
+    assert linear.is_chosen
+    assert "; dropped" in deep.describe()
+    assert "; dropped" not in linear.describe()
+    assert trainings.evaluated["wide_deep"] <= 5
+    assert trainings.evaluated["linear"] >= 8
+
+
+@pytest.mark.parametrize(
+    ("losses", "to_beat", "expected"),
+    [
+        # From step 200 to 400, the loss fell by 0.1. There is one more doubling to 800 steps.
+        ([0.9, 0.7, 0.65, 0.6], 0.49, False),
+        ([0.9, 0.7, 0.65, 0.6], 0.51, True),
+        ([0.9, 0.7, 0.7, 0.7], 0.69, False),
+        ([0.9, 0.7, 0.6], 0.1, True),  # too early
+        ([0.9, 0.7, 0.3, 0.4], 0.35, True),  # it is in front
+    ],
+)
+def test_a_model_can_win_if_another_doubling_helps_as_much_as_the_last(losses, to_beat, expected):
+    steps = dict(zip((100, 200, 300, 400), losses, strict=False))
+    assert can_win(steps, 800, to_beat) is expected
 
 
 def test_the_best_trees_are_grown_anew_and_go_on_where_they_were_interrupted(tmp_path):
@@ -151,4 +190,4 @@ def test_what_a_training_without_a_comparison_has_left_gives_way(tmp_path):
     (old / "checkpoint").write_text("of another model")
     training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
     assert training.estimator.latest_checkpoint().endswith("model.ckpt-3")
-    assert (old / "export" / "e").is_dir()
+    assert (old / "best").is_dir()

@@ -1,0 +1,121 @@
+"""Early stopping of boosted trees by rows of the training data that no tree is grown from."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from estimator_core.boosted_trees.training_data import TrainingData
+from estimator_core.logs import logger
+
+
+@dataclasses.dataclass(frozen=True)
+class TreesEarlyStopping:
+    """Ends the training of boosted trees when the loss on held-out rows stops falling.
+
+    The loss is computed after each iteration, in memory. At the end, the trees after the iteration with the
+    lowest loss are removed, and the variable
+    `boosted_trees/finished` is the number of iterations that are left.
+    A training that `max_steps` ends earlier keeps all of its trees.
+
+    Example:
+        >>> early_stopping = TreesEarlyStopping("is_held_out", patience=20)
+        >>> estimator = BoostedTreesRegressor(
+        ...     columns, 1, n_trees=500, early_stopping=early_stopping
+        ... )  # doctest: +SKIP
+
+    Args:
+        validation_column: Name of the feature that marks the held-out rows: numbers or bools of shape
+            `[batch_size]`, 0 for the rows to learn from.
+        patience: Iterations without a lower loss that end the training.
+
+    Raises:
+        ValueError: `patience` is not a whole number above 0.
+    """
+
+    validation_column: str
+    patience: int = 50
+
+    def __post_init__(self) -> None:
+        """Checks `patience`."""
+        is_whole = isinstance(self.patience, numbers.Integral) and self.patience > 0
+        if not is_whole or isinstance(self.patience, bool):
+            raise ValueError(
+                "patience is a number of iterations, a whole number above 0. "
+                f"Received: patience={self.patience!r}"
+            )
+
+
+class Validation:
+    """The loss on held-out rows, iteration by iteration.
+
+    Args:
+        data: The held-out rows.
+        loss: Function from logits, float32 `[rows, logits_dimension]`, to the loss.
+        patience: See `TreesEarlyStopping`.
+
+    Attributes:
+        best: Number of iterations with the lowest loss so far.
+    """
+
+    def __init__(self, data: TrainingData, loss: Callable[[Any], Any], patience: int):
+        self._data = data
+        self._loss_of = loss
+        self._patience = patience
+        self._scores: Any = None
+        self._num_threads = 0
+        self._iterations = self._judged_from = 0
+        self._best_loss = np.inf
+        self.best = 0
+
+    @property
+    def last(self) -> int:
+        """Number of iterations that ends the training unless one of them has a lower loss."""
+        return self.best + self._patience
+
+    def start(self, bias: Any, warm_started: int, num_threads: int) -> None:
+        """Begins without a tree.
+
+        Args:
+            bias: Logits before the first tree, `[logits_dimension]`.
+            warm_started: Number of iterations that are not judged.
+            num_threads: Threads of the library; a call with another number would change that of growing.
+        """
+        self._scores = np.tile(bias, (self._data.num_rows, 1))
+        self._iterations, self.best, self._best_loss = 0, warm_started, np.inf
+        self._judged_from = warm_started
+        self._num_threads = num_threads
+
+    def add(self, booster: Any, index: int | None) -> None:
+        """Adds the trees of an iteration.
+
+        Args:
+            booster: Booster with the trees.
+            index: Index of the iteration in the booster; None for trees that add nothing.
+        """
+        if index is not None:
+            values = booster.predict(
+                self._data.matrix,
+                raw_score=True,
+                start_iteration=index,
+                num_iteration=1,
+                num_threads=self._num_threads,
+            )
+            self._scores += values.reshape(self._scores.shape)
+        self._iterations += 1
+        if self._iterations <= self._judged_from:
+            return
+        loss = float(self._loss_of(self._scores.astype(np.float32)))
+        is_first = self.best == self._judged_from
+        if is_first or loss < self._best_loss or np.isnan(self._best_loss):
+            self.best, self._best_loss = self._iterations, loss
+        elif self._iterations == self.last:
+            logger.info(
+                "The loss on the held-out rows is lowest after %d iterations: %g.",
+                self.best,
+                self._best_loss,
+            )

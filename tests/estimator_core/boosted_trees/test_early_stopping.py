@@ -1,0 +1,123 @@
+"""Early stopping of trees by held-out rows, compared with LightGBM's own."""
+
+import lightgbm
+import numpy as np
+import pytest
+
+import estimator_core as est
+from estimator_core.boosted_trees.forest_variables import read_checkpoint
+from estimator_core.boosted_trees.model_text import forest_from_text
+from estimator_core.experimental import TreesEarlyStopping
+from tests.estimator_core.tree_programs import Table, columns, config, parameters
+
+TABLE = Table()
+HELD_OUT = np.arange(400) % 4 == 1
+N_TREES = 300
+
+
+def classifier(model_dir, patience=20, n_trees=N_TREES, **settings):
+    return est.BoostedTreesClassifier(
+        columns(),
+        2,
+        n_trees=n_trees,
+        max_depth=3,
+        config=config(model_dir, **settings),
+        early_stopping=TreesEarlyStopping("is_held_out", patience),
+    )
+
+
+def input_fn(mask=HELD_OUT):
+    return TABLE.input_fn(
+        features={**TABLE.features, "is_held_out": mask.astype(np.float32)}, batch_size=200
+    )
+
+
+def library_model(patience):
+    matrix, labels = TABLE.matrix, TABLE.labels
+    settings = parameters(metric="binary_logloss")
+    data = lightgbm.Dataset(matrix[~HELD_OUT], labels[~HELD_OUT], params=settings)
+    held_out = data.create_valid(matrix[HELD_OUT], labels[HELD_OUT])
+    callback = lightgbm.early_stopping(patience, verbose=False)
+    return lightgbm.train(settings, data, N_TREES, [held_out], callbacks=[callback])
+
+
+def test_the_trees_are_those_of_the_library_up_to_the_lowest_loss(tmp_path):
+    model = classifier(tmp_path).train(input_fn())
+    expected = library_model(patience=20)
+    assert 10 < expected.best_iteration < N_TREES - 20
+    state = read_checkpoint(model.latest_checkpoint())
+    assert state.finished == expected.best_iteration
+    assert model.get_variable_value("boosted_trees/finished") == expected.best_iteration
+    text = expected.model_to_string(num_iteration=expected.best_iteration)
+    for name, value in vars(forest_from_text(text)).items():
+        np.testing.assert_array_equal(getattr(state.forest, name), value, err_msg=name)
+    # Six steps for each tree until the loss was not lower for twenty trees.
+    assert model.get_variable_value("global_step") == 6 * (expected.best_iteration + 20)
+    held_out = TABLE.input_fn(
+        TABLE.labels[HELD_OUT], {key: value[HELD_OUT] for key, value in TABLE.features.items()}
+    )
+    loss = model.evaluate(held_out)["average_loss"]
+    assert loss == pytest.approx(expected.best_score["valid_0"]["binary_logloss"], rel=1e-6)
+
+
+def test_a_training_that_has_ended_stays_so(tmp_path):
+    model = classifier(tmp_path).train(input_fn())
+    path = model.latest_checkpoint()
+    classifier(tmp_path).train(input_fn())
+    assert model.latest_checkpoint() == path
+
+
+@pytest.mark.parametrize("trees", [3, 60])
+def test_a_training_in_parts_ends_with_the_same_trees(tmp_path, trees):
+    """The second part begins before the lowest loss, or after it."""
+    whole = classifier(tmp_path / "whole", patience=60).train(input_fn())
+    parts = classifier(tmp_path / "parts", patience=60).train(input_fn(), steps=6 * trees + 2)
+    assert read_checkpoint(parts.latest_checkpoint()).finished == trees  # nothing is removed
+    classifier(tmp_path / "parts", patience=60).train(input_fn())
+    for name in whole.get_variable_names():
+        np.testing.assert_array_equal(
+            parts.get_variable_value(name), whole.get_variable_value(name), err_msg=name
+        )
+
+
+def test_the_last_tree_ends_the_training_too(tmp_path):
+    best = library_model(patience=20).best_iteration
+    model = classifier(tmp_path, n_trees=best + 5).train(input_fn())
+    assert model.get_variable_value("global_step") == 6 * (best + 5)
+    assert model.get_variable_value("boosted_trees/finished") == best
+
+
+def test_trees_of_a_warm_start_stay(tmp_path):
+    first = est.BoostedTreesClassifier(
+        columns(), 2, n_trees=4, max_depth=3, model_dir=tmp_path / "a"
+    )
+    first.train(input_fn())
+    warm = est.BoostedTreesClassifier(
+        columns(),
+        2,
+        n_trees=200,
+        max_depth=3,
+        model_dir=str(tmp_path / "b"),
+        warm_start_from=str(tmp_path / "a"),
+        early_stopping=TreesEarlyStopping("is_held_out", 5),
+    ).train(input_fn())
+    finished = warm.get_variable_value("boosted_trees/finished")
+    assert finished > 4
+    assert warm.get_variable_value("global_step") == 6 * (finished + 5 - 4)
+
+
+def test_without_rows_to_validate_on(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"held-out rows, and the training data have none.*is_held"
+    ):
+        classifier(tmp_path).train(input_fn(np.zeros(400)))
+    with pytest.raises(
+        ValueError, match=r"is missing.*'is_held_out', features \['a', 'b', 'word'\]"
+    ):
+        classifier(tmp_path).train(TABLE.input_fn())
+
+
+@pytest.mark.parametrize("patience", [0, 2.5, True])
+def test_patience_is_a_number_of_iterations(patience):
+    with pytest.raises(ValueError, match="Received: patience="):
+        TreesEarlyStopping("is_held_out", patience)
