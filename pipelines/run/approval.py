@@ -46,9 +46,8 @@ def approve(
         decision = record.decision or Decision(
             "approved", by or _user(), utc_now(), _given(because)
         )
-        record = decide(
-            root, record, decision
-        )  # before the push, which is then never without a reason
+        # Before the push, which is then never without a reason.
+        record = decide(root, record, decision)
         version = str(_push(root, record, held))
         record = record.changed(
             status="pushed", reason=None, version=version, serving_version=version
