@@ -18,7 +18,7 @@ SHORT = {"warm_up_steps": 3, "steps": 7}
         (dnn.WORK, ("keras", "floor")),
         pytest.param(dnn.KERAS_MODEL, ("keras",), marks=pytest.mark.slow),
         (hooked.WORK, ()),
-        (sparse_linear.WORK, ()),
+        pytest.param(sparse_linear.WORK, (), marks=pytest.mark.slow),
         pytest.param(cnn.WORK, ("floor",), marks=pytest.mark.slow),
         pytest.param(rnn.WORK, ("keras", "floor"), marks=pytest.mark.slow),
         (vector.work(32, 5), ("keras", "floor")),

@@ -41,6 +41,7 @@ SLOW = {
     "v1_combined_classifier",
     "v1_combined_regressor_partitioned",
     "v1_dnn_classifier_batch_norm",
+    "v1_slots_of_several_parts",
 }
 
 

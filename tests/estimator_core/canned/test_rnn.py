@@ -65,7 +65,14 @@ def test_constructors_have_the_arguments_of_tf_estimator(rnn):
     "arguments",
     [
         {"units": [8], "cell_type": "lstm", "optimizer": "Adam"},
-        {"units": [8, 4], "cell_type": "gru", "optimizer": lambda: tf.keras.optimizers.Adam(0.05)},
+        pytest.param(
+            {
+                "units": [8, 4],
+                "cell_type": "gru",
+                "optimizer": lambda: tf.keras.optimizers.Adam(0.05),
+            },
+            marks=pytest.mark.slow,
+        ),
         {
             "rnn_cell_fn": lambda: tf.keras.layers.GRUCell(8, dropout=0.1, seed=3),
             "optimizer": tf.compat.v1.train.AdamOptimizer(0.05),

@@ -264,8 +264,8 @@ def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(250)))
     fields = {"metrics": {"auc": 0.75}, "step": 30, "seconds": 2.0, "failure": ""}
     models = [
-        {"model": "linear", "loss": 0.5, "is_chosen": False, **fields},
-        {"model": "wide_deep", "loss": 0.25, "is_chosen": True, **fields},
+        {"model": "linear", "loss": 0.5, "is_chosen": False, "is_dropped": True, **fields},
+        {"model": "wide_deep", "loss": 0.25, "is_chosen": True, "is_dropped": False, **fields},
     ]
     (tmp_path / "model_selection.json").write_text(json.dumps(models))
     start, recorder, _ = run()
@@ -273,7 +273,7 @@ def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     assert recorder.record.models == tuple(models)
     assert (
         "model: wide_deep: auc 0.75 at step 30 (2.0 s) is better than "
-        "linear: auc 0.75 at step 30 (2.0 s)"
+        "linear: auc 0.75 at step 30 (2.0 s; dropped, as it was too far behind)"
     ) in recorder.record.notes
 
 

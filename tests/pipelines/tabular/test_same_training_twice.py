@@ -18,6 +18,7 @@ from pipelines.tabular.plan import (
     TrainingPlan,
 )
 from pipelines.tabular.preprocessing import BUCKET_KEY, IS_MISSING_KEY, NUMERIC_KEY
+from tests.slow_params import with_slow
 
 NUM_ROWS = 900
 NUM_WORDS = 50
@@ -151,7 +152,7 @@ def differing(one, other):
     return [name for name in one if one[name].tobytes() != other[name].tobytes()]
 
 
-@pytest.mark.parametrize("problem", LABELS)
+@pytest.mark.parametrize("problem", with_slow(LABELS, ["regression"]))
 def test_every_variable_is_the_same_however_the_rows_are_serialized(variables, problem):
     first = variables(problem, "first")
     assert len(first) > 20

@@ -35,7 +35,7 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
     findings.add_models(({"name": "linear"},))
     findings.add_verdict(
         {"auc": 0.5}, {"auc": None}, {"a:1": {"auc": 0.6}}, ({"metric": "auc"},), ("why",),
-        {"auc": (0.4, None)},
+        {"auc": (0.4, None)}, ("odd labels",),
     )  # fmt: skip
     findings.add_label_comparison({"label": "y"})
     findings.add_details("training", {"curves": []})
@@ -55,6 +55,7 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
                 "checks": ({"metric": "auc"},),
                 "not_checked": ("why",),
                 "intervals": {"auc": (0.4, None)},
+                "doubts": ["odd labels"],
             },
         ),
         ("label", {"label": "y"}),
