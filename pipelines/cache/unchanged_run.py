@@ -101,9 +101,19 @@ def find_unchanged(
         same = record.identity == identity or (
             made_the_schema and record.identity == before_first_push
         )
-        if same and record.status in ("pushed", "unchanged", "held", "not_blessed"):
+        ended = record.status in ("pushed", "unchanged", "held", "not_blessed")
+        if same and ended and not _is_over(root, record):
             return record, identity
     return None
+
+
+def _is_over(root: Root, record: RunRecord) -> bool:
+    """Returns True if a held model was superseded, or pushed, since: a new run judges it again."""
+    if record.status != "held":
+        return False
+    source = root.records.read(record.same_as or record.run_id) or record
+    decision = source.decision
+    return decision is not None and decision.kind != "rejected" and not source.awaits_decision
 
 
 def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) -> RunRecord:

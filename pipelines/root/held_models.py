@@ -43,8 +43,14 @@ def supersede_held(root: Root, pushed: RunRecord) -> list[str]:
     ids = root.records.ids()
     older = set(ids[: ids.index(pushed.run_id)])
     for record in held_runs(root):
-        if record.run_id in older:
+        if record.run_id not in older:
+            continue
+        version = root.versions.pushed_by(record.run_id)
+        if version is None:
             decide(root, record, Decision("superseded", pushed.run_id, utc_now()))
+        else:  # its approval was killed after the push
+            done = {"status": "pushed", "reason": None, "version": str(version)}
+            root.records.write(record.changed(**done, serving_version=str(version)))
     return [
         record.run_id
         for record in root.records.read_all()

@@ -123,11 +123,15 @@ def _awaiting(root: Root, run_id: str) -> RunRecord:
 
 
 def _newer_push(root: Root, record: RunRecord) -> RunRecord | None:
-    """Returns a later run that has pushed, but was killed before it could supersede the model."""
+    """Returns a later run that has pushed, but has not superseded the model yet, with its version."""
     records = root.records.read_all()
     ids = [one.run_id for one in records]
     later = records[ids.index(record.run_id) + 1 :]
-    return next((one for one in reversed(later) if one.version and not one.decision), None)
+    for one in reversed(later):
+        version = one.version or root.versions.pushed_by(one.run_id)
+        if version:
+            return one.changed(version=str(version))
+    return None
 
 
 def _check_complete(root: Root, record: RunRecord, held: HeldModel) -> None:

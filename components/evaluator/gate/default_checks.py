@@ -181,11 +181,15 @@ def run_checks(
         settings: Settings of the checks.
     """
     if not len(given.weights):
-        return Checked(not_checked=("the default checks: there are no examples",))
+        return Checked(
+            not_checked=("the default checks: there are no examples",),
+            doubts=settings.known_doubts,
+        )
     if candidate in given.unusable or given.problem_type is None:
         reason = given.unusable.get(candidate, "its problem type is not known")
         return Checked(
-            not_checked=(f"the model against the trivial one and the baseline: {reason}",)
+            not_checked=(f"the model against the trivial one and the baseline: {reason}",),
+            doubts=settings.known_doubts,
         )
     if not tally.weight > 0:
         tally = LabelTally.of(given.labels, given.weights, given.problem_type)

@@ -17,7 +17,7 @@ def describe(context: Context) -> dict[str, Any]:
     return {
         "state": words.state(record.shown_status),
         "sentence": verdict_sentence(record),
-        "reason": None if record.doubts else record.reason,
+        "reason": None if record.status == "held" else record.reason,  # the doubts are its reason
         "doubts": list(record.doubts),
         "facts": _facts(context),
         "cards": _cards(record),

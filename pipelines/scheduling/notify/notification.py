@@ -79,8 +79,10 @@ def of_outcome(root: Root, tick: Tick, time: str, output: Path | None) -> list[N
     record = root.records.read(tick.run_id) if tick.run_id else None
     if tick.status is None:
         raise ValueError(f"A tick that is done has a status. Received: tick={tick}")
+    source = root.records.read(record.same_as) if record and record.same_as else None
+    is_known = source is not None and source.status == "held"  # told when it was held, or decided
     notifications = []
-    if not (tick.status == "held" and record is not None and record.same_as):  # told before
+    if not (is_known and tick.status in ("held", "not_blessed")):
         notifications.append(
             _of_run(root, tick, time, record, tick.status, _sentence(tick), output)
         )

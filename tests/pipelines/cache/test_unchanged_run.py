@@ -194,7 +194,7 @@ def test_it_is_recorded_with_a_report_and_its_lines(module, display, shown):
     )
 
 
-@pytest.mark.parametrize("kind", [None, "rejected", "superseded"])
+@pytest.mark.parametrize("kind", [None, "rejected"])
 def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
     decision = kind and Decision(kind, "ann", "2026-01-02T00:00:00+00:00", "wrong labels")
     held = replace(
@@ -220,6 +220,21 @@ def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
     else:
         assert again.status == "held"
         assert "waits for `approve 20260102-000000`: a doubt" in again.reason
+
+
+def test_a_held_model_that_was_superseded_is_judged_anew(module):
+    held = replace(
+        module.former,
+        run_id="20260102-000000",
+        status="held",
+        version=None,
+        serving_version="5",
+        held=HeldModel("m", "m/s"),
+        decision=Decision("superseded", "20260103-000000", "2026-01-03T00:00:00+00:00"),
+        identity=run_identity(module.config("trainer.train_steps=7"), "f", (), "", ""),
+    )
+    module.root.records.write(held)
+    assert module.find("trainer.train_steps=7") is None
 
 
 def test_a_run_that_repeats_an_approved_one_has_no_decision_of_its_own(module):

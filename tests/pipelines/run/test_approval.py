@@ -197,3 +197,21 @@ def test_a_run_without_a_held_model_is_refused(held, killed, tmp_path):
 def test_nothing_is_decided_while_a_run_works_in_the_root(held):
     with held.root.lock.exclusively("run x"), pytest.raises(BadInputError, match="run x"):
         held.approve()
+
+
+def test_a_newer_run_that_was_killed_after_its_push_counts(held, killed):
+    base = held.root.serving
+    write_version(Provenance(LATER, "m"), str(base / "2000"), str(base))
+    held.add(LATER, killed, status="running")
+    with pytest.raises(BadInputError, match=f"run {LATER} has pushed version 2000 since"):
+        held.approve()
+    assert held.root.versions.served() == [1000, 2000]
+
+
+def test_an_approval_that_was_killed_after_its_push_is_not_superseded(held, killed):
+    version = held.approve().version
+    held.root.records.write(held.read().changed(status="held", version=None, reason=DOUBT))
+    held.push(LATER, int(version) + 1, killed)
+    record = held.read()
+    assert (record.status, record.version, record.reason) == ("pushed", version, None)
+    assert record.decision.kind == "approved"

@@ -338,6 +338,12 @@ def test_what_cannot_be_checked_is_said() -> None:
     assert "against the trivial one and the baseline: its predictions have no known" in reason
     empty = check("binary", np.zeros(0), np.zeros(0))
     assert empty.not_checked == ("the default checks: there are no examples",)
+
+
+def test_a_doubt_that_was_found_before_stays_where_nothing_can_be_checked() -> None:
+    labels = np.array([0, 1, 1, 0])
+    unknown = check(None, labels, np.ones(4), known_doubts=("a column tells the label",))
+    assert unknown.doubts == ("a column tells the label",)
     # A baseline of another kind is no reason to push without the comparison.
     other = check("binary", labels, np.array([0.1, 0.9, 0.8, 0.2]), np.array([4.0, 5, 6, 7]))
     assert len(other.checks) == 2

@@ -73,3 +73,6 @@ def test_a_held_model_is_told_once(root, record):
     assert told.text == ("trips: run run-1 holds its model until `approve` decides: the labels")
     record("run-2", status="held", same_as="run-1")
     assert of_outcome(Root(root), tick.changed(run_id="run-2"), NOW, None) == []
+    record("run-3", status="not_blessed", same_as="run-1")  # it was rejected
+    rejected = tick.changed(status="not_blessed", run_id="run-3")
+    assert of_outcome(Root(root), rejected, NOW, None) == []
