@@ -117,11 +117,11 @@ class BoostingHook(InitializationHook):
         if self._early_stopping is None:
             return None
         if held_out is None:
-            raise ValueError(
-                "Early stopping needs held-out rows, and the training data have none: mark some by a number "
-                "that is not 0. "
-                f"Received: validation_column={self._early_stopping.validation_column!r}"
+            logger.warning(
+                "No row is held out: %r is 0 in all of them, so all trees are grown.",
+                self._early_stopping.validation_column,
             )
+            return None
         return Validation(
             held_out,
             lambda logits: self._head_loss.value(session, held_out.loss_data, logits),

@@ -140,10 +140,19 @@ def _rows(file: Path, dialect: Dialect) -> Iterator[tuple[int, list[str], tuple[
                     f"{len(lines)} lines, up to the end of the file, would be one cell. Close the quote, or "
                     "remove it."
                 )
+            if fault is not None and 2 * _num_whole_rows(lines[1:-1], header, dialect) > len(lines):
+                raise BadInputError(
+                    f"{file}, line {start}: a stray quote, as it seems, makes one row of {len(lines)} lines, "
+                    "most of which would be rows by themselves. Remove the quote, or write it twice."
+                )
             yield start, list(lines), fault
             is_header = is_header and not row
             lines.clear()
             start = reader.line_num + 1
+
+
+def _num_whole_rows(lines: list[str], header: list[str], dialect: Dialect) -> int:
+    return sum(len(next(dialect.reader([line]), [])) == len(header) for line in lines)
 
 
 def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:

@@ -60,7 +60,7 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
         found = encoding or next(
             (name for name in map(detect_encoding, originals) if name != "utf-8"), "utf-8"
         )
-        if found in _UTF_8_NAMES:
+        if found in _UTF_8_NAMES or all(map(is_parquet, originals)):
             return Utf8Files(originals, originals, "utf-8")
         folder = Path(tempfile.mkdtemp(prefix="pipelines-utf8-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from components.example_gen.file_names import is_parquet
 from components.example_gen.line_ends import WholeLineEnds
 from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
@@ -244,8 +245,10 @@ def _profile(
                     raise BadInputError(
                         faults.describe_fault(file, headers[first], "a long field", dialect)
                     )
-        if next(iter(columns.values())).num_rows == rows_before:
+        if next(iter(columns.values())).num_rows == rows_before and not is_parquet(file):
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
+    if not next(iter(columns.values())).num_rows:
+        raise BadInputError(f"{first}: there is no row.")
     return CsvProfile(
         files=files,
         columns={name: scan.profile() for name, scan in columns.items()},

@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -149,7 +149,7 @@ def _copy(
             if splits.by == "files":
                 place = "eval" if source in splits.eval_files else "train"
             with _started(folder / place / name, header) as stream:
-                csv.writer(stream, lineterminator="\n").writerows(kept)
+                _write_rows(stream, kept)
 
 
 def _write_parts(
@@ -163,11 +163,22 @@ def _write_parts(
         _started(folder / "train" / name, header) as early_stream,
         _started(folder / "eval" / name, header) as late_stream,
     ):
-        early = csv.writer(early_stream, lineterminator="\n")
-        late = csv.writer(late_stream, lineterminator="\n")
         while part := list(itertools.islice(rows, _ROWS_AT_A_TIME)):
-            for row, is_late in zip(part, are_late(part), strict=True):
-                (late if is_late else early).writerow(row)
+            late = are_late(part)
+            _write_rows(
+                early_stream, (row for row, is_late in zip(part, late, strict=True) if not is_late)
+            )
+            _write_rows(
+                late_stream, (row for row, is_late in zip(part, late, strict=True) if is_late)
+            )
+
+
+def _write_rows(stream: TextIO, rows: Iterable[Row]) -> None:
+    """Writes rows; Python before 3.13 would leave a carriage return outside of quotes."""
+    plain = csv.writer(stream, lineterminator="\n")
+    quoted = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in rows:
+        (quoted if any("\r" in cell for cell in row) else plain).writerow(row)
 
 
 def _lateness(header: list[str], splits: Splits) -> Callable[[list[Row]], list[bool]]:

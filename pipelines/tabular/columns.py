@@ -72,7 +72,7 @@ def tree_columns(
     words = _vocabulary(plan, transform)
     ids_by_prefix: dict[bytes, list[int]] = {}
     for number, word in enumerate(words):
-        ids_by_prefix.setdefault(word[: word.index(b"=") + 1], []).append(number)
+        ids_by_prefix.setdefault(word.partition(b"=")[0] + b"=", []).append(number)
     for index, part in enumerate(plan.categorical):
         key = category_key(index)
         prefix = f"{index}=".encode()

@@ -106,11 +106,14 @@ def test_trees_of_a_warm_start_stay(tmp_path):
     assert warm.get_variable_value("global_step") == 6 * (finished + 5 - 4)
 
 
-def test_without_rows_to_validate_on(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"held-out rows, and the training data have none.*is_held"
-    ):
-        classifier(tmp_path).train(input_fn(np.zeros(400)))
+def test_without_rows_to_validate_on_all_trees_are_grown(tmp_path, caplog):
+    estimator = classifier(tmp_path, n_trees=7)
+    estimator.train(input_fn(np.zeros(400)))
+    assert "No row is held out: 'is_held_out' is 0 in all of them" in caplog.text
+    assert estimator.get_variable_value("boosted_trees/finished") == 7
+
+
+def test_a_validation_column_that_is_missing_is_named(tmp_path):
     with pytest.raises(
         ValueError, match=r"is missing.*'is_held_out', features \['a', 'b', 'word'\]"
     ):

@@ -100,3 +100,12 @@ def test_a_quote_that_is_not_closed_is_refused(tmp_path):
     file = write(tmp_path, b"1,b,x\n" * 50 + b'1,"b,x\n' + b"1,b,x\n" * 2)
     with pytest.raises(BadInputError, match=r"a\.csv, line 52: a quoted field .* does not end"):
         split(file)
+
+
+def test_a_quote_that_swallows_whole_rows_is_refused(tmp_path):
+    rows = b"1,b,x\n" * 50 + b'1,b,"x\n' + b"1,b,x\n" * 9 + b'1,"b",x\n' + b"1,b,x\n" * 400
+    file = write(tmp_path, rows)
+    with pytest.raises(
+        BadInputError, match=r"a\.csv, line 52: a stray quote, .* one row of 11 lines"
+    ):
+        split(file)

@@ -1,3 +1,5 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.data.encoding import as_utf8, detect_encoding
@@ -43,3 +45,9 @@ def test_a_given_encoding_goes_first_and_has_to_fit(tmp_path):
         as_utf8([file], "cp1252")
     with pytest.raises(BadInputError, match="cannot be read"):
         as_utf8([tmp_path / "none.csv"])
+
+
+def test_a_parquet_file_has_no_encoding_to_read_it_by(tmp_path):
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"city": ["Zürich"]}), file)
+    assert as_utf8([file], "cp1252").files == [file]

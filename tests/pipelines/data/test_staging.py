@@ -2,6 +2,7 @@ import gzip
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from pipelines.config.data import SplitConfig
 from pipelines.data.dialect import Dialect
@@ -9,6 +10,7 @@ from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
 from pipelines.data.splits import Splits, plan_splits
 from pipelines.data.staging import stage
+from pipelines.errors import BadInputError
 
 
 def test_good_files_are_read_where_they_are(tmp_path):
@@ -148,3 +150,19 @@ def test_parquet_and_compressed_files_are_read_where_they_are(tmp_path):
     staged = stage(profile_csv(parquet), "y", tmp_path / "copies")
     assert staged.reasons == ("2 rows without a value in 'y' are left out",)
     assert (staged.folder / "data-00001.csv").read_text() == "x,y\n01,1\n"
+
+
+def test_a_carriage_return_in_a_cell_stays_in_quotes(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_bytes(b'a,y\n"x\ry",1\nz,NA\nu,2\n')
+    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+    assert (staged.folder / "data-00000.csv").read_bytes() == b'a,y\n"x\ry","1"\nu,2\n'
+
+
+def test_a_parquet_file_may_have_no_rows_if_another_has_some(tmp_path):
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for file, values in zip(files, ([], ["u", "v"]), strict=True):
+        pq.write_table(pa.table({"x": pa.array(values, pa.string())}), file)
+    assert profile_csv(files).num_rows == 2
+    with pytest.raises(BadInputError, match=r"a\.parquet: there is no row"):
+        profile_csv(files[:1])
