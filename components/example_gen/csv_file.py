@@ -206,9 +206,7 @@ def _opened(path: str) -> Iterator[tuple[HashedReader, io.BufferedReader]]:
     """Opens a file; yields its bytes as they are, and its text, which reads from them."""
     with contextlib.ExitStack() as streams:
         content = HashedReader(streams.enter_context(_stream(path)))
-        if is_parquet(
-            path
-        ):  # it is not read from the beginning to the end, so it is hashed by itself
+        if is_parquet(path):  # not read from its beginning to its end, so it is hashed by itself
             yield content, as_csv(path, streams.enter_context(_stream(path)))
         else:
             yield content, as_csv(path, io.BufferedReader(content))

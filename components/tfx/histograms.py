@@ -2,8 +2,7 @@
 
 TFDV makes the histogram of a column from 10,000 quantiles (100 for each of the 100 that the statistics
 have), in Python, one message and one comparison after the other: 30 ms a column, most of StatisticsGen's
-time in a table with many columns. The functions here return the same histograms, in float64; TFDV's counts
-of float32 columns are rounded to float32 with NumPy 2.
+time in a table with many columns. The functions here return the same histograms.
 """
 
 import itertools

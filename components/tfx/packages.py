@@ -13,7 +13,7 @@ import importlib.util
 import sys
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 _PACKAGES: dict[str, tuple[str, ...]] = {
@@ -74,8 +74,17 @@ class _DeferredLoader(importlib.abc.Loader):
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
-class _DeferringFinder(importlib.abc.MetaPathFinder):
-    """Finds these packages as usual, but defers their `__init__.py`."""
+class WrappingFinder(importlib.abc.MetaPathFinder):
+    """Finds modules as usual, but has another loader load some of them.
+
+    Args:
+      names: Names of these modules.
+      wrap: Function from a module's own loader to the other one.
+    """
+
+    def __init__(self, names: Collection[str], wrap: Callable[[Any], importlib.abc.Loader]):
+        self.names = names
+        self._wrap = wrap
 
     def find_spec(
         self,
@@ -83,16 +92,21 @@ class _DeferringFinder(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of a deferred package, None for any other module."""
-        if fullname not in _PACKAGES:
+        """Returns the spec of one of the modules, None for any other."""
+        if fullname not in self.names:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _DeferredLoader(spec.loader)
+            spec.loader = self._wrap(spec.loader)
         return spec
+
+    def install(self) -> None:
+        """Puts it ahead of all other finders, unless one for the same modules is there."""
+        found = (one for one in sys.meta_path if isinstance(one, WrappingFinder))
+        if all(one.names is not self.names for one in found):
+            sys.meta_path.insert(0, self)
 
 
 def install() -> None:
     """Defers the packages, ahead of all other finders. Idempotent; imported packages are not affected."""
-    if not any(isinstance(finder, _DeferringFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _DeferringFinder())
+    WrappingFinder(_PACKAGES, _DeferredLoader).install()

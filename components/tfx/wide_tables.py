@@ -1,22 +1,22 @@
 """Makes TFDV and TFT fit for tables with thousands of columns.
 
-What their functions compute stays the same; what took time with the square of the columns, or many operations
-for each, no longer does. The functions are replaced when their modules are imported, also in Beam workers of
-other processes, which import `components.tfx.compat`.
+Some of their functions take time with the square of the columns, or many operations for each column.
+Functions with the same results replace them when their modules are imported, also in Beam workers of other
+processes, which import `components.tfx.compat`.
 """
 
 import importlib.abc
 import importlib.machinery
-import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+
+from components.tfx.packages import WrappingFinder
 
 
 def install() -> None:
     """Replaces the functions when their modules are imported. Idempotent."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    WrappingFinder(_MENDED, _Loader).install()
 
 
 def mend_quantiles_util(quantiles_util: Any) -> None:
@@ -101,24 +101,6 @@ _MENDED: dict[str, Callable[[Any], None]] = {
     "tensorflow_transform.graph_tools": mend_graph_tools,
     "tensorflow_transform.tf2_utils": mend_tf2_utils,
 }
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds these modules as usual, but has functions in them replaced."""
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
-    ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of one of the modules, None for any other."""
-        if fullname not in _MENDED:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
 
 
 class _Loader(importlib.abc.Loader):

@@ -18,9 +18,9 @@ class TreesEarlyStopping:
     """Ends the training of boosted trees when the loss on held-out rows stops falling.
 
     The loss is computed after each iteration, in memory. At the end, the trees after the iteration with the
-    lowest loss are removed, and the variable
-    `boosted_trees/finished` is the number of iterations that are left.
-    A training that `max_steps` ends earlier keeps all of its trees.
+    lowest loss are removed, and the variable `boosted_trees/finished` is the number of iterations that are
+    left. A training that `max_steps` ends earlier keeps all of its trees. Without held-out rows, all trees
+    are grown, with a warning.
 
     Example:
         >>> early_stopping = TreesEarlyStopping("is_held_out", patience=20)

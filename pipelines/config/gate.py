@@ -1,4 +1,4 @@
-"""`[gate]`: what becomes of a model whose data are doubted."""
+"""`[gate]`: treatment of a model whose data are doubted."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from pipelines.config.data import Section
 
 
 class GateConfig(Section):
-    """`[gate]`: what becomes of a model whose data are doubted.
+    """`[gate]`: treatment of a model whose data are doubted.
 
     The doubts: the new data differ in what they mean, a column predicts the label by itself, or the model is
     worse than the one in production in a part of the data. They are made with the default checks.

@@ -9,7 +9,6 @@ from pipelines.data.byte_checks import readable
 from pipelines.data.spans import name_spans
 from pipelines.plan.config_file import render_plan_file
 from pipelines.plan.data_plan import DataPlan, plan_data, read_data
-from pipelines.plan.duration import preparation_note
 from pipelines.tabular.column_table import table_lines
 
 
@@ -26,7 +25,6 @@ def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
     plan = plan_data(config, data, stops_at_copies=False)
     of_model = plan.code.plan.notes()[:1] if plan.code.plan else []
     number = data.profile.num_rows
-    long = preparation_note(number, len(data.profile.columns))
     lines = [
         *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),
         f"{number} rows in {len(data.profile.files)} file{'s' if len(data.profile.files) > 1 else ''}; "
@@ -36,7 +34,6 @@ def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
         "",
         f"split by {config.split.by}{f' ({config.split.column})' if config.split.column else ''}",
         *of_model,
-        *([long] if long else []),
         *(f"! {finding}" for finding in (*plan.findings, *data.profile.notes())),
     ]
     copies = [leak.column for leak in plan.leaks if leak.is_copy]

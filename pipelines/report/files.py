@@ -34,9 +34,9 @@ def write_pages(root: Root, record: RunRecord, target: Path) -> None:
     if record.status == "pushed" and record.baseline_version:
         _refresh_report(root, records, record.baseline_version)
     for other in records:
-        target = root.report(other.run_id)
-        if other.decision and other.decision.by == record.run_id and target.exists():
-            _write_report(root, records, other, target, report_state(root, records, other))
+        page = root.report(other.run_id)
+        if other.decision and other.decision.by == record.run_id and page.exists():
+            _write_report(root, records, other, page, report_state(root, records, other))
     _write_index(root, records, root.index, index_state(root, records))
 
 

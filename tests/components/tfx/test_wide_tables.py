@@ -1,10 +1,12 @@
 import importlib.util
+import sys
 
 import pytest
 import tensorflow as tf
 from tensorflow_transform import graph_tools, tf2_utils
 
 from components.tfx import wide_tables
+from components.tfx.packages import WrappingFinder
 
 
 def load_stock(module):
@@ -102,7 +104,9 @@ def test_a_further_missing_input_costs_three_operations():
 def test_modules_are_replaced_once():
     wide_tables.install()
     wide_tables.install()
-    import sys
-
-    finders = [finder for finder in sys.meta_path if isinstance(finder, wide_tables._Finder)]
+    finders = [
+        finder
+        for finder in sys.meta_path
+        if isinstance(finder, WrappingFinder) and finder.names is wide_tables._MENDED
+    ]
     assert len(finders) == 1
