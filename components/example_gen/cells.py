@@ -81,8 +81,14 @@ def convert(cells: Any, column_type: ColumnType) -> Any:
     Args:
       cells: pyarrow string array; `column_type` holds all of them.
       column_type: INTEGER becomes int64, FLOAT float32 and TEXT binary. EMPTY becomes an array of nulls.
+
+    Raises:
+      ValueError: The type does not hold a cell.
+      OverflowError: An integer is beyond int64.
     """
     if column_type is ColumnType.EMPTY:
+        if pc.max(pc.binary_length(cells)).as_py():
+            raise ValueError("a cell is not empty")
         return pa.nulls(len(cells))
     is_empty = pc.equal(pc.binary_length(cells), 0)
     if column_type is ColumnType.TEXT:

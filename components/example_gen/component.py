@@ -32,6 +32,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
         zero. Default: none; a column of integers is int64, one of other numbers float32.
       float_columns: Columns that are float32 even if all their cells are integers, for example because
         other data of the same pipeline have fractions. Default: none.
+      column_types: Type of each column by its cells, as who has read the files knows it: `empty`, `integer`,
+        `float` or `text`. It has to hold all cells. Default: the files are read once more for it.
       files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
         are read, with this content, or the component fails. Default: the files that its driver finds.
 
@@ -51,11 +53,15 @@ class CsvExampleGen(component.FileBasedExampleGen):
         text_columns: Sequence[str] = (),
         float_columns: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
+        column_types: Mapping[str, str] | None = None,
     ):
         custom_config = None
         given = {
             executor.TEXT_COLUMNS_KEY: list(text_columns),
             executor.FLOAT_COLUMNS_KEY: list(float_columns),
+            executor.COLUMN_TYPES_KEY: [
+                f"{name}={column_type}" for name, column_type in (column_types or {}).items()
+            ],
         }
         if any(given.values()):
             settings = struct_pb2.Struct()

@@ -73,7 +73,10 @@ def _unpacked(path: str, stream: Any, codec: str) -> Iterator[bytes]:
             while chunk := unpacked.read(1 << 20):
                 yield chunk
     except OSError as error:
-        raise SettingError(f"{path} cannot be unpacked with {codec}: {error}.") from error
+        raise SettingError(
+            f"{path} cannot be unpacked with {codec}: {error}. It is damaged, not complete, or not what its "
+            "name says: get it again, or rename it."
+        ) from error
 
 
 def _parquet_lines(path: str, stream: IO[bytes]) -> Iterator[bytes]:
@@ -102,7 +105,14 @@ def _parquet_lines(path: str, stream: IO[bytes]) -> Iterator[bytes]:
             pyarrow.csv.write_csv(pa.RecordBatch.from_arrays(columns, names), text, settings)
             yield text.getvalue().to_pybytes()
     except OSError as error:
-        raise SettingError(f"{path} cannot be read as Parquet: {error}.") from error
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: str, error: Exception) -> SettingError:
+    return SettingError(
+        f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. It is damaged, not complete, or not "
+        "what its name says: get it again, or rename it."
+    )
 
 
 def _parquet(path: str, stream: IO[bytes]) -> Any:
@@ -111,7 +121,7 @@ def _parquet(path: str, stream: IO[bytes]) -> Any:
     try:
         return pyarrow.parquet.ParquetFile(stream)
     except (pa.ArrowInvalid, OSError) as error:
-        raise SettingError(f"{path} cannot be read as Parquet: {error}.") from error
+        raise _damaged(path, error) from error
 
 
 def _type_of(path: str, name: str, arrow_type: Any) -> ColumnType:

@@ -27,6 +27,9 @@ TEXT_COLUMNS_KEY = "text_columns"
 FLOAT_COLUMNS_KEY = "float_columns"
 """Key of the columns that are float32 even if their cells are integers."""
 
+COLUMN_TYPES_KEY = "column_types"
+"""Key of the types of the columns by their cells, as texts such as `n=float`."""
+
 CSV_BYTES_PER_FILE = 16 << 20
 """Bytes of CSV for each file of a split. One worker holds the rows of one file in memory."""
 
@@ -104,6 +107,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             _columns(exec_properties, TEXT_COLUMNS_KEY),
             _columns(exec_properties, FLOAT_COLUMNS_KEY),
             planned,
+            dict(_pair(item) for item in _columns(exec_properties, COLUMN_TYPES_KEY)),
         )
         config = _output(exec_properties).split_config
         for name, part in parts.items():
@@ -140,6 +144,11 @@ def _output(exec_properties: dict[str, Any]) -> example_gen_pb2.Output:
     output = example_gen_pb2.Output()
     proto_utils.json_to_proto(exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY], output)
     return output
+
+
+def _pair(item: str) -> tuple[str, str]:
+    name, _, column_type = item.rpartition("=")
+    return name, column_type
 
 
 def _columns(exec_properties: dict[str, Any], key: str) -> list[str]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from components.beam.spread import Spread
+from components.errors import SettingError
 from components.example_gen.cells import ColumnType, convert, infer_type
 from components.example_gen.csv_file import CsvFile, ahead, csv_bytes, read_names
 from components.example_gen.files import PlannedFiles, find_files
@@ -29,10 +30,12 @@ def read_batches(
     text_columns: Sequence[str] = (),
     float_columns: Sequence[str] = (),
     planned: PlannedFiles | None = None,
+    column_types: Mapping[str, str] | None = None,
 ) -> dict[str, beam.PCollection]:
     """Returns the rows of each input split, as record batches of int64, float32, binary and null columns.
 
-    The files are read twice: for the types, and for the values. An empty cell is a null.
+    The files are read for the types, unless they are given, and once more for the values. An empty cell is a
+    null.
 
     Source: TFX's CsvExampleGen, with the same values. In TFX each split has its own types, so a column
     can be int64 in one split and float32 in another, which nothing can read.
@@ -44,6 +47,8 @@ def read_batches(
       text_columns: Columns that are text.
       float_columns: Columns that are float32 even if all their cells are integers.
       planned: Files with their planned content; None for the files as they are now.
+      column_types: Type of each column by its cells: `empty`, `integer`, `float` or `text`. Default: it is
+        inferred.
 
     Raises:
       RuntimeError: A pattern matches no file, or two files have different headers.
@@ -64,6 +69,13 @@ def read_batches(
             names = found
         csv_files = [CsvFile(path, planned.digest(path), found) for path in paths]
         files[split] = pipeline | f"Files[{split}]" >> Spread(csv_files)
+    if column_types:
+        found = {name: ColumnType[column_types[name].upper()] for name in names or ()}
+        given = _adjusted(found, frozenset(text_columns), frozenset(float_columns))
+        return {
+            split: part | f"Read[{split}]" >> beam.FlatMap(_read, given)
+            for split, part in files.items()
+        }
     types = (
         tuple(files.values())
         | "AllFiles" >> beam.Flatten()
@@ -81,7 +93,6 @@ def _infer_types(
 ) -> Types:
     known = file.known_types()
     types = {name: known.get(name, ColumnType.EMPTY) for name in file.names}
-    types |= dict.fromkeys(text_columns & types.keys(), ColumnType.TEXT)
     columns = [
         place
         for place, name in enumerate(file.names)
@@ -92,10 +103,14 @@ def _infer_types(
             for place, cells in zip(columns, block.columns, strict=True):
                 name = file.names[place]
                 types[name] = infer_type(cells, types[name])
-    for name in float_columns:
-        if types.get(name) is ColumnType.INTEGER:
-            types[name] = ColumnType.FLOAT
-    return types
+    return _adjusted(types, text_columns, float_columns)
+
+
+def _adjusted(types: Types, text_columns: frozenset[str], float_columns: frozenset[str]) -> Types:
+    """Returns types, with the columns that are configured to be text or float."""
+    found = types | dict.fromkeys(text_columns & types.keys(), ColumnType.TEXT)
+    floats = (name for name in float_columns if found.get(name) is ColumnType.INTEGER)
+    return found | dict.fromkeys(floats, ColumnType.FLOAT)
 
 
 def _widest(all_types: Iterable[Types]) -> Types:
@@ -113,8 +128,16 @@ def _read(file: CsvFile, types: Types) -> Iterator[Any]:
 
 def _typed(file: CsvFile, types: Types) -> Iterator[Any]:
     for block in file.blocks():
-        arrays = [
-            convert(cells, types[name])
-            for name, cells in zip(file.names, block.columns, strict=True)
-        ]
+        columns = zip(file.names, block.columns, strict=True)
+        arrays = [_converted(file, name, cells, types[name]) for name, cells in columns]
         yield pa.RecordBatch.from_arrays(arrays, list(file.names))
+
+
+def _converted(file: CsvFile, name: str, cells: Any, column_type: ColumnType) -> Any:
+    try:
+        return convert(cells, column_type)
+    except (ValueError, OverflowError) as error:
+        raise SettingError(
+            f"{file.path}: column {name!r} is given as {column_type.name.lower()}, which does not hold all "
+            f"of its cells: {error}. Give another type in column_types, or none."
+        ) from error

@@ -15,8 +15,9 @@ from pipelines.data import faults
 from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
 from pipelines.data.dialect import Dialect
 from pipelines.data.encoding import Utf8Files
+from pipelines.data.odd_rows import why_odd
 from pipelines.data.opening import open_text
-from pipelines.data.quotes import is_open
+from pipelines.data.quotes import is_open, text_behind_quotes
 from pipelines.errors import BadInputError, shown
 
 MAX_SHARE = 0.1
@@ -50,18 +51,22 @@ class BadRows:
         return f"left out: {rows} that cannot be read ({reasons}); the first: {self.first}"
 
 
-def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | None]:
+def set_aside(
+    texts: Utf8Files, dialect: Dialect, quote_is_given: bool = False
+) -> tuple[Utf8Files, BadRows | None]:
     """Returns files without the rows that cannot be read; those that have some are copied.
 
     The copies have empty lines instead, so that messages name the lines of the user's files.
 
     A row cannot be read if it has another number of cells than the header, a byte that is not UTF-8, a NUL
-    character, a stray carriage return, or a cell that is too long. Cells that do not fit their column are
+    character, a stray carriage return, a cell that is too long, or text behind the quotes of a cell, or if
+    it is the header once more or starts with a byte order mark. Cells that do not fit their column are
     not looked at.
 
     Args:
       texts: Files, which have a header each.
       dialect: Delimiter and quote of the files.
+      quote_is_given: True if the quote is configured: then text behind quotes belongs to the cell.
 
     Returns:
       The files, and the rows that were set aside; None if there are none.
@@ -84,7 +89,7 @@ def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | 
             if not is_parquet(file):
                 copy.parent.mkdir()
                 with copy.open("w", encoding="utf-8", newline="") as kept:
-                    for line, lines, fault in _rows(file, dialect):
+                    for line, lines, fault in _rows(file, dialect, quote_is_given):
                         if line == 1:
                             line_end = "\r" if lines[0].endswith("\r") else "\n"
                         num_lines += len(lines)
@@ -113,7 +118,9 @@ def set_aside(texts: Utf8Files, dialect: Dialect) -> tuple[Utf8Files, BadRows | 
     return replace(texts, files=files), found
 
 
-def _rows(file: Path, dialect: Dialect) -> Iterator[tuple[int, list[str], tuple[str, str] | None]]:
+def _rows(
+    file: Path, dialect: Dialect, quote_is_given: bool
+) -> Iterator[tuple[int, list[str], tuple[str, str] | None]]:
     """Yields the line on which each row starts, its lines, and the kind and the text of its fault."""
     header = faults.read_header(file, dialect)
     lines: list[str] = []
@@ -131,14 +138,17 @@ def _rows(file: Path, dialect: Dialect) -> Iterator[tuple[int, list[str], tuple[
                 returns = lines[-1].endswith("\r")  # so do all lines of such a file
             is_cut = lines[-1].endswith("\r") and not returns
             fault = None if is_header or not row else _fault(row, header)
+            if not (fault or is_header or quote_is_given):
+                fault = _fault_of_quotes(lines, header, dialect)
             if is_cut or was_cut:
                 fault = "a stray carriage return", "a carriage return outside of quotes cuts it"
             was_cut = is_cut
             if fault is not None and len(lines) > 1 and is_open(lines, dialect):
+                name = header[min(len(row), len(header)) - 1]
                 raise BadInputError(
-                    f"{file}, line {start}: a quoted field that starts with {shown(row[-1])!r} does not end: "
-                    f"{len(lines)} lines, up to the end of the file, would be one cell. Close the quote, or "
-                    "remove it."
+                    f"{file}, line {start}, column {name!r}: a quoted field that starts with "
+                    f"{shown(row[-1])!r} does not end: {len(lines)} lines, up to the end of the file, "
+                    "would be one cell. Close the quote, or remove it."
                 )
             if fault is not None and 2 * _num_whole_rows(lines[1:-1], header, dialect) > len(lines):
                 raise BadInputError(
@@ -170,4 +180,14 @@ def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:
             except UnicodeEncodeError as error:
                 byte = ord(cell[error.start]) & 0xFF
                 return "bytes that are not UTF-8", f"column {name!r} holds the byte 0x{byte:02x}"
-    return None
+    return why_odd(row, header)
+
+
+def _fault_of_quotes(
+    lines: list[str], header: list[str], dialect: Dialect
+) -> tuple[str, str] | None:
+    place = text_behind_quotes(lines, dialect)
+    if place is None:
+        return None
+    name = header[min(place, len(header) - 1)]
+    return "text behind a quoted field", f"column {name!r} has text behind its quotes"

@@ -22,6 +22,23 @@ _FORMATS = (
     (b"BZh91", "is compressed with bzip2. Unpack it, or let its name end in .csv.bz2."),
     (b"PAR1\x15", "is a Parquet file. Let its name end in .parquet."),
     (b"PK\x03\x04", "is a ZIP archive or a spreadsheet. Give the CSV file (unpacked or exported)."),
+    (b"\xfd7zXZ", "is compressed with xz. Unpack it (`unxz FILE`)."),
+    (b"\xd0\xcf\x11\xe0", "is a spreadsheet (.xls). Export it as CSV."),
+    (b"%PDF", "is a PDF. Give the CSV file."),
+    (b"\x89PNG", "is a picture. Give the CSV file."),
+    (b"<!DOC", "is a web page, maybe an error instead of a download. Give the CSV file."),
+    (b"<html", "is a web page, maybe an error instead of a download. Give the CSV file."),
+    (
+        b"version https://git-lfs",
+        "is a pointer of Git LFS, not the data. Fetch them (`git lfs pull`).",
+    ),
+    (b'{"', "is JSON. Give a CSV (for example pandas.read_json(FILE, lines=True).to_csv(OUT))."),
+    (b"[{", "is JSON. Give a CSV (for example pandas.read_json(FILE).to_csv(OUT))."),
+    (
+        b"sep=",
+        "starts with a line for spreadsheets (`sep=`). Remove that line; data.delimiter sets the delimiter "
+        "if it is not detected.",
+    ),
     (b"\xff\xfe", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
     (b"\xfe\xff", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
 )
@@ -51,13 +68,18 @@ def check_format(file: Path) -> None:
     """Checks that a file does not start like another format.
 
     Raises:
-      BadInputError: It is compressed, or UTF-16.
+      BadInputError: It is compressed, UTF-16, a spreadsheet, a web page, JSON, or the like.
     """
     with open_bytes(file) as stream:
-        start = stream.read(5)
-    for mark, what in _FORMATS:
-        if start.startswith(mark):
-            raise BadInputError(f"{file}, line 1: the file {what}")
+        start = stream.read(max(len(mark) for mark, _ in _FORMATS))
+    what = other_format(start)
+    if what is not None:
+        raise BadInputError(f"{file}, line 1: the file {what}")
+
+
+def other_format(start: bytes) -> str | None:
+    """Returns what the start of a file says of its format, with advice; None for CSV text."""
+    return next((what for mark, what in _FORMATS if start.startswith(mark)), None)
 
 
 def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
@@ -86,7 +108,7 @@ def _refuse_nul(file: Path, dialect: Dialect) -> None:
         for number, line in enumerate(stream, start=1):
             if b"\0" in line:
                 before = line[: line.index(b"\0")]
-                is_wide = 3 * line.count(b"\0") > len(line)
+                is_wide = 3 * line.count(b"\0") > len(line) and bool(line.strip(b"\0\r\n"))
                 advice = f"It seems to be UTF-16. {_SAVE_AS_UTF8}" if is_wide else "Remove it."
                 between = dialect.delimiter.encode()
                 where = before.count(between) + 1

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.data.profile import MISSING_TOKENS, CsvProfile, read_batches
+from pipelines.data.missing import find_missing
+from pipelines.data.profile import CsvProfile
+from pipelines.data.reading import read_batches
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,15 @@ class ColumnCells:
                     np.fromiter(counted.values(), np.int64, len(counted)),
                 )
             return
+        if self.profile.cells is not None and self.column in self.profile.cells:
+            yield from self.profile.cells.chunks(self.column)
+            return
         header = list(self.profile.columns)
         position = header.index(self.column)
-        missing = pyarrow.array(MISSING_TOKENS)
         for file in self.profile.files:
             for batch in read_batches(file, header, self.profile.dialect, [position]):
-                trimmed = pc.utf8_trim_whitespace(batch.column(0))
-                values = trimmed.filter(pc.invert(pc.is_in(trimmed, value_set=missing)))
+                trimmed, missing = find_missing(batch.column(0))
+                values = trimmed.filter(pc.invert(missing))
                 if len(values):
                     yield values, np.ones(len(values), np.int64)
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from pipelines.data.column_cells import ColumnCells
+from pipelines.data.column_profile import ColumnProfile
 from pipelines.data.formats.arrow_reading import read_times
 from pipelines.data.formats.date_format import (
     COMPACT,
@@ -16,7 +17,6 @@ from pipelines.data.formats.date_format import (
     DateFormat,
 )
 from pipelines.data.number_kinds import Moments, moments_of
-from pipelines.data.profile import ColumnProfile
 
 _TIME_NAME = re.compile(
     r"(^|[^a-z])(date|time|timestamp|datetime|epoch|ts|at|on|created|updated|modified)($|[^a-z])"
@@ -101,6 +101,15 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
     if moments is None or moments.num_unreadable > _MAX_INVALID_SHARE * num_values:
         return None
     return DateColumn(date_format, moments, has_time)
+
+
+def first_unreadable(cells: ColumnCells, date_format: DateFormat) -> str:
+    """Returns the first cell that is not in the calendar; there must be one."""
+    for values, _ in cells.chunks():
+        is_valid = read_times(values, date_format).is_valid
+        if not is_valid.all():
+            return str(values[int(is_valid.argmin())])
+    raise LookupError(f"All cells of {cells.column!r} are in the calendar.")
 
 
 def recognise_dates(

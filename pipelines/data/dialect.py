@@ -69,7 +69,12 @@ def detect_dialect(
     if is_parquet(files[0]):
         return COMMAS
     with open_text(files[0], errors="replace") as stream:
-        sample = "".join(islice(stream, _MAX_ROWS))
+        return detect_in(stream, delimiter, quote)
+
+
+def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
+    """Returns the dialect of the lines of a file, as `detect_dialect`."""
+    sample = "".join(islice(lines, _MAX_ROWS))
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
     for mark in [quote] if quote else ['"', "'"]:
         for between in [delimiter] if delimiter else _DELIMITERS:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from components.example_gen.file_names import is_parquet, split_name
 from pipelines.data.byte_checks import readable
-from pipelines.data.opening import open_bytes, open_text
+from pipelines.data.opening import open_bytes
 from pipelines.errors import BadInputError
 
 _BLOCK_BYTES = 8 << 20
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_UTF_8_NAMES = ("utf-8", "utf-8-sig", "ascii")
+UTF_8_NAMES = ("utf-8", "utf-8-sig", "ascii")
+"""Encodings of files that are UTF-8 as they are."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
         found = encoding or next(
             (name for name in map(detect_encoding, originals) if name != "utf-8"), "utf-8"
         )
-        if found in _UTF_8_NAMES or all(map(is_parquet, originals)):
+        if found in UTF_8_NAMES or all(map(is_parquet, originals)):
             return Utf8Files(originals, originals, "utf-8")
         folder = Path(tempfile.mkdtemp(prefix="pipelines-utf8-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -101,14 +102,26 @@ def detect_encoding(file: Path) -> str:
 
 
 def _recode(source: Path, target: Path, encoding: str) -> None:
-    try:
-        with (
-            open_text(source, encoding=encoding) as reader,
-            target.open("w", encoding="utf-8", newline="") as writer,
-        ):
-            while block := reader.read(_BLOCK_BYTES):
-                writer.write(block)
-    except UnicodeError as error:
-        raise BadInputError(
-            f"{source} is not {encoding} text: {error}. Set data.encoding to the encoding of the file."
-        ) from error
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 1
+    with open_bytes(source) as reader, target.open("w", encoding="utf-8", newline="") as writer:
+        block = b"start"
+        while block:
+            block = reader.read(_BLOCK_BYTES)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeError as error:
+                line += _text_before(error).count("\n")
+                raise BadInputError(
+                    f"{source}, line {line}: the file is not {encoding} text: {error}. Save it again, or set "
+                    "data.encoding to the encoding of the file."
+                ) from error
+            line += text.count("\n")
+            writer.write(text)
+
+
+def _text_before(error: UnicodeError) -> str:
+    """Returns the text before the bytes that could not be decoded."""
+    if not isinstance(error, UnicodeDecodeError):
+        return ""
+    return codecs.decode(error.object[: error.start], error.encoding, "replace")

@@ -3,13 +3,14 @@
 import codecs
 import csv
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from pipelines.data.byte_checks import check_format
 from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.opening import open_bytes, open_text
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, shown
 
 _MARK = codecs.BOM_UTF8
 
@@ -26,7 +27,12 @@ def has_plain_header(file: Path, names: list[str], dialect: Dialect = COMMAS) ->
     Source: TFX's CsvExampleGen splits the first line at commas, regardless of quotes.
     """
     with open_text(file, newline="\n") as stream:
-        return dialect.is_plain and stream.readline().strip().split(",") == names
+        return is_plain_header(stream.readline(), names, dialect)
+
+
+def is_plain_header(line: str, names: list[str], dialect: Dialect = COMMAS) -> bool:
+    """Returns whether a line is just `names` joined by commas."""
+    return dialect.is_plain and line.strip().split(",") == names
 
 
 def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
@@ -39,11 +45,23 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
     if file.stat().st_size == 0:
         raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
     check_format(file)
+    with open_text(file, errors="surrogateescape") as stream:  # the rows are not looked at here
+        return parse_header(file, stream, dialect)
+
+
+def parse_header(file: Path, lines: Iterable[str], dialect: Dialect = COMMAS) -> list[str]:
+    """Returns the column names in the lines of a file, without white space around them.
+
+    Args:
+      file: Path of the file, for messages.
+      lines: Lines of the file, or its first ones; bytes that are no text are surrogates.
+      dialect: Dialect of the file.
+
+    Raises:
+      BadInputError: There is no header, or it has a fault, see `read_header`.
+    """
     try:
-        with open_text(file, errors="surrogateescape") as stream:  # the rows are not looked at here
-            header: list[str] = next(
-                (row for row in dialect.reader(stream, strict=True) if row), []
-            )
+        header: list[str] = next((row for row in dialect.reader(lines, strict=True) if row), [])
         "".join(header).encode()
     except UnicodeEncodeError as error:
         readable = [name.encode(errors="replace").decode() for name in header]
@@ -69,13 +87,18 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
     for position, name in enumerate(header, start=1):
         if "\0" in name:
             raise BadInputError(
-                f"{file}, line 1: the name {name!r} of column {position} holds a NUL character. "
+                f"{file}, line 1: the name {shown(name)!r} of column {position} holds a NUL character. "
                 "Rename the column; if the file is UTF-16, save it as UTF-8 "
                 "(for example `iconv -f utf-16 -t utf-8`)."
             )
+        if "\ufeff" in name:
+            raise BadInputError(
+                f"{file}, line 1: the name {shown(name)!r} of column {position} holds a byte order mark. "
+                "Remove it; at most one belongs at the beginning of a file."
+            )
         if "," in name or len(name.splitlines()) > 1:
             raise BadInputError(
-                f"{file}, line 1: the name {name!r} of column {position} holds a comma or a line "
+                f"{file}, line 1: the name {shown(name)!r} of column {position} holds a comma or a line "
                 "break, which CsvExampleGen cannot read in a name. Rename the column."
             )
     return header
@@ -125,7 +148,7 @@ def describe_fault(
                 decoder.decode(line, final=True)
             except UnicodeDecodeError as error:
                 field = line[: error.start].count(dialect.delimiter.encode())
-                column = f", column {header[field]!r}" if field < len(header) else ""
+                column = f", column {shown(header[field])!r}" if field < len(header) else ""
                 return (
                     f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."

@@ -2,13 +2,15 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.data.byte_checks import readable
 from pipelines.errors import BadInputError
 
+_SETTLING_NS = 2_000_000_000  # two changes within one tick of the file system's clock look like one
 _AGAIN = "Run again when nothing writes there; give new data a name of their own."
 
 
@@ -21,11 +23,13 @@ class FileState:
       times_ns: Times of the last change of its content, and of its inode; the latter reveals a change that
         was reverted.
       sha256: Hash of its content, in hexadecimal digits.
+      is_settled: True if the times lay behind when the file was hashed, so that a later change shows in them.
     """
 
     num_bytes: int
     times_ns: tuple[int, int]
     sha256: str
+    is_settled: bool = field(default=False, compare=False)
 
     @classmethod
     def read(cls, file: Path) -> "FileState":
@@ -35,12 +39,33 @@ class FileState:
           BadInputError: It changed, or the file cannot be read.
         """
         with readable(file), file.open("rb") as stream:
-            before = _written(os.fstat(stream.fileno()))
+            before = os.fstat(stream.fileno())
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            after = _written(file.stat())
-        if before != after:
-            raise BadInputError(f"{file} was written while it was read. {_AGAIN}")
-        return cls(*before, digest)
+            return state_of_hashed(file, before, digest)
+
+    def is_of(self, file: Path) -> bool:
+        """Returns whether a file still has this state; it is hashed only if its times cannot tell."""
+        if _written(file.stat()) != (self.num_bytes, self.times_ns):
+            return False
+        return self.is_settled or FileState.read(file) == self
+
+
+def state_of_hashed(file: Path, before: os.stat_result, sha256: str) -> FileState:
+    """Returns the state of a file that was read.
+
+    Args:
+      file: Path of the file.
+      before: Its status before it was read.
+      sha256: Hash of the content that was read.
+
+    Raises:
+      BadInputError: It has changed since then.
+    """
+    if _written(before) != _written(file.stat()):
+        raise BadInputError(f"{file} was written while it was read. {_AGAIN}")
+    num_bytes, times_ns = _written(before)
+    is_settled = time.time_ns() - max(times_ns) > _SETTLING_NS
+    return FileState(num_bytes, times_ns, sha256, is_settled)
 
 
 def read_states(files: Iterable[Path]) -> dict[Path, FileState]:
@@ -64,7 +89,7 @@ def check_unchanged(states: Mapping[Path, FileState]) -> None:
     for file, before in states.items():
         if not file.is_file():
             raise BadInputError(f"{file} is gone since it was read. {_AGAIN}")
-        if FileState.read(file) != before:
+        if not before.is_of(file):
             raise BadInputError(f"{file} was changed while the data were looked at. {_AGAIN}")
 
 

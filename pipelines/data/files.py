@@ -43,11 +43,12 @@ def _find(path: str) -> list[Path]:
                 f"The folder {path} holds {unreadable[0]}, which is compressed and would not be "
                 "read. Unpack it, or move it elsewhere; .csv.gz, .csv.zst and .csv.bz2 are read as they are."
             )
-        files = [
-            place / name
-            for name in names
-            if split_name(name)[1] and not name.startswith(".") and (place / name).is_file()
-        ]
+        files = [place / name for name in names if split_name(name)[1] and not name.startswith(".")]
+        for file in files:
+            if not file.is_file():
+                raise BadInputError(
+                    f"{file} {_describe_other(file)} Move it elsewhere, or rename it."
+                )
         if not files:
             holds = f"it holds {', '.join(names[:5])}" if names else "it is empty"
             raise NoCsvFileError(
@@ -57,15 +58,22 @@ def _find(path: str) -> list[Path]:
         _check_forms(files)
         return [file.resolve() for file in files]
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
-    if not matches and place.is_symlink():
-        raise BadInputError(
-            f"{path} is a symbolic link that leads nowhere, or back to itself. Check data.path (--data)."
-        )
+    if not matches and (place.is_symlink() or place.exists()):
+        raise BadInputError(f"{path} {_describe_other(place)} Check data.path (--data).")
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
         raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")
     _check_forms(matches)
     return [match.resolve() for match in matches]
+
+
+def _describe_other(place: Path) -> str:
+    """Returns the end of the message for something that is named like a file of rows, but is none."""
+    if place.is_dir():
+        return "is a folder that is named like a file of rows; its files would not be read."
+    if place.exists():
+        return "is a pipe or a device, not a file, of which the rows are read more than once."
+    return "is a symbolic link that leads nowhere, or back to itself."
 
 
 def _check_forms(files: Sequence[Path]) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pipelines.config.data import ColumnUse
@@ -10,8 +10,9 @@ from pipelines.data import date_kinds, number_kinds, word_kinds
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
+from pipelines.data.missing import is_missing
 from pipelines.data.number_kinds import Moments
-from pipelines.data.profile import CsvProfile, is_missing
+from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 
 KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
@@ -78,11 +79,17 @@ def recognise_columns(
             )
     of_file = decimal or number_kinds.mark_of_file(profile)
     recogniser = _Recogniser(profile, decimal, of_file, dates)
-    return {
+    kinds = {
         name: recogniser.as_given(name, given[name])
         if name in given
         else recogniser.recognise(name)
         for name in profile.columns
+    }
+    return {
+        name: replace(kind, keeps_text=True)
+        if profile.columns[name].is_stored_unlike_text
+        else kind
+        for name, kind in kinds.items()
     }
 
 
@@ -216,7 +223,9 @@ class _Recogniser:
         invalid = found.days.num_unreadable
         note = found.date_format.name.replace("-", " ")
         if invalid:
-            note += f"; {invalid} are not in the calendar and count as missing"
+            cell = date_kinds.first_unreadable(cells, found.date_format)
+            first = self._profile.find_cell(name, lambda text: text == cell)
+            note += f"; {invalid} are not in the calendar and count as missing, the first: {first}"
         return ColumnKind(
             "date",
             note,

@@ -9,7 +9,8 @@ import numpy as np
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind, date_format_of
-from pipelines.data.profile import MISSING_TOKENS, CsvProfile, read_batches
+from pipelines.data.missing import find_missing
+from pipelines.data.profile import CsvProfile
 
 MAX_ERROR_RATIO = 0.02
 """A column that leaves less than this share of the most frequent class's error is a near-copy."""
@@ -17,8 +18,6 @@ MAX_ERROR_RATIO = 0.02
 MIN_CORRELATION = 0.9995
 """Correlation of the numbers, or of their ranks, with the label of a regression."""
 
-_MAX_ROWS = 50_000
-_MAX_CELLS = 20_000_000  # sampled from a wide table: about 1 GB
 _MAX_CLASSES = 50
 _MIN_OTHER_ROWS = 20  # rows of other classes than the most frequent one
 _NUM_BINS = 200
@@ -48,7 +47,7 @@ def find_leaks(
 ) -> list[Leak]:
     """Returns the columns that are near-copies of the label.
 
-    At most 50,000 rows are used, fewer of a table with many columns, spread over the files. A rule is
+    Of a large table, the sample of the profile is used, at most 50,000 rows spread over the files. A rule is
     judged by leave-one-out: the rule for a row is made without it.
 
     Args:
@@ -81,24 +80,12 @@ def find_leaks(
 
 def _sample(profile: CsvProfile, names: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
     """Returns the cells (pyarrow) of each column, and a mask (NumPy) of the missing ones."""
-    import pyarrow
-    import pyarrow.compute as pc
-
-    stride = -(-profile.num_rows // min(_MAX_ROWS, max(1, _MAX_CELLS // len(names))))
-    header = list(profile.columns)
-    positions = [header.index(name) for name in names]
-    parts = []
-    for file in profile.files:
-        offset = 0
-        for batch in read_batches(file, header, profile.dialect, positions):
-            rows = np.arange(-offset % stride, batch.num_rows, stride)
-            parts.append(batch.take(pyarrow.array(rows)))
-            offset += batch.num_rows
-    rows = pyarrow.Table.from_batches(parts)
+    if profile.sample is None:
+        raise ValueError("The profile has no sample of the rows any more.")
+    positions = {name: position for position, name in enumerate(profile.columns)}
     sample = {}
-    for position, name in enumerate(names):
-        cells = pc.utf8_trim_whitespace(rows.column(position).combine_chunks())
-        missing = pc.is_in(cells, value_set=pyarrow.array(MISSING_TOKENS))
+    for name in names:
+        cells, missing = find_missing(profile.sample.column(positions[name]))
         sample[name] = (cells, missing.to_numpy(zero_copy_only=False))
     return sample
 

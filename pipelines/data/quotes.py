@@ -6,11 +6,14 @@ do not look like rows of this file.
 """
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
+
+import numpy as np
 
 from components.example_gen.file_names import is_parquet
 from pipelines.data.cells import any_field_size
@@ -18,6 +21,8 @@ from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, shown
 
+_BLOCK_BYTES = 8 << 20
+_LINE_FEED = 10
 _MAX_SAMPLE_LINES = 20_000
 _MIN_NUMBER_SHARE = 0.9
 _MAX_WORDS = 50
@@ -50,17 +55,27 @@ def check_quotes(
       file: File of UTF-8 text.
       header: Column names of the file.
       dialect: Delimiter and quote of the file.
-      quote_is_given: True if the quote is configured: then fields that look as if they had swallowed rows
-        are doubts, not errors.
+      quote_is_given: True if the quote is configured: then fields that look as if they had swallowed rows,
+        and those with text behind their quotes, are doubts, not errors.
 
     Raises:
-      BadInputError: A quoted field does not end, or has swallowed rows.
+      BadInputError: A quoted field does not end, has swallowed rows, or has text behind its quotes.
     """
     if is_parquet(file):
         return QuoteFindings()
+    search = QuoteSearch(dialect)
     with open_bytes(file) as raw:
-        if not any(line.count(dialect.quote.encode()) % 2 for line in raw):
-            return QuoteFindings()
+        while block := raw.read(_BLOCK_BYTES):
+            search.update(block)
+    if not search.finds_any():
+        return QuoteFindings()
+    return examine_quotes(file, header, dialect, quote_is_given)
+
+
+def examine_quotes(
+    file: Path, header: Sequence[str], dialect: Dialect, quote_is_given: bool
+) -> QuoteFindings:
+    """Checks the quotes of a file row by row; arguments and errors are those of `check_quotes`."""
     rows = _RowShape(file, len(header), dialect)
     num_quotes, lines = 0, []
 
@@ -87,9 +102,79 @@ def check_quotes(
                     raise BadInputError(field.describe_swallowed(num_fitting, dialect.quote))
                 if 2 * num_fitting >= max(len(lines), 3):
                     doubts.append(field.describe_doubt(num_fitting))
+            place = text_behind_quotes(lines, dialect)
+            if place is not None:
+                if not quote_is_given:
+                    raise BadInputError(field.describe_text_behind(place, dialect.quote))
+                irregular = True
+                doubts.append(field.describe_text_read(place))
             lines.clear()
             start = reader.line_num + 1
     return QuoteFindings(irregular, tuple(doubts))
+
+
+class QuoteSearch:
+    """Looks for quotes that need a closer look: the others are in pairs on their line, around whole fields.
+
+    Args:
+      dialect: Delimiter and quote of the text.
+    """
+
+    def __init__(self, dialect: Dialect):
+        self._quote = ord(dialect.quote)
+        self._ends = np.frombuffer(f"{dialect.delimiter}{dialect.quote}\r\n".encode(), np.uint8)
+        self._num_on_line = self._num_quotes = 0
+        self._is_closed = False  # the text so far ends in a quote that closes a field
+        self._found = False
+
+    def update(self, block: bytes) -> None:
+        """Looks at the next bytes of the text."""
+        if self._found or not block:
+            return
+        content = np.frombuffer(block, np.uint8)
+        if self._is_closed and content[0] not in self._ends:
+            self._found = True
+        marks = np.flatnonzero((content == self._quote) | (content == _LINE_FEED))
+        is_end = content[marks] == _LINE_FEED
+        quotes, ends = marks[~is_end], np.flatnonzero(is_end)
+        before = ends - np.arange(len(ends))  # quotes of this block before each end of a line
+        self._found |= bool((np.diff(before, prepend=-self._num_on_line) % 2).any())
+        self._num_on_line = (
+            len(quotes) - before[-1] if len(ends) else self._num_on_line + len(quotes)
+        )
+        closing = quotes[(self._num_quotes + 1) % 2 :: 2]
+        self._num_quotes += len(quotes)
+        self._is_closed = bool(len(closing)) and closing[-1] == len(content) - 1
+        follows = content[closing[: len(closing) - self._is_closed] + 1]
+        self._found |= not np.isin(follows, self._ends).all()
+
+    def finds_any(self) -> bool:
+        """Returns whether there are such quotes; all of the text was looked at."""
+        return self._found or self._num_on_line % 2 == 1
+
+
+def text_behind_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
+    """Returns the position of the first cell with text between its closing quote and the next delimiter.
+
+    Python's csv module and pandas join both; a quote that is escaped by a backslash looks like that.
+
+    Args:
+      lines: Lines of one row.
+      dialect: Delimiter and quote of the row.
+    """
+    if not any(dialect.quote in line for line in lines):
+        return None
+    quote, text = re.escape(dialect.quote), "".join(lines).rstrip("\r\n")
+    quoted = re.compile(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}[ \t]*")
+    position = start = 0
+    while start <= len(text):
+        field = quoted.match(text, start)
+        end = text.find(dialect.delimiter, field.end() if field else start)
+        end = len(text) if end < 0 else end
+        if field is not None and field.end() < end:
+            return position
+        position, start = position + 1, end + 1
+    return None
 
 
 class _RowShape:
@@ -215,6 +300,19 @@ class _Field:
             f"of {len(self.lines)}. Remove the quote, or write it twice in a field that is in quotes. If "
             f"the cell really has these lines, say so: [data] quote = {setting}."
         )
+
+    def describe_text_behind(self, place: int, quote: str) -> str:
+        """Returns the message for a field with text behind its closing quote."""
+        setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
+        return (
+            f"{self._where(place)} has text behind the quote that closes it. Write a quote within the field "
+            f"twice, also where a backslash is before it. If the text belongs to the field as it is, say so: "
+            f"[data] quote = {setting}."
+        )
+
+    def describe_text_read(self, place: int) -> str:
+        """Returns the note on a field with text behind its closing quote, which is read."""
+        return f"{self._where(place)} has text behind the quote that closes it, which belongs to it"
 
     def describe_doubt(self, num_fitting: int) -> str:
         """Returns the note on a field that may have swallowed rows."""

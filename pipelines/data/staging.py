@@ -13,8 +13,9 @@ from typing import TextIO
 from components.example_gen.file_names import split_name
 from pipelines.data.cells import any_field_size
 from pipelines.data.file_states import FileState
+from pipelines.data.missing import is_missing
 from pipelines.data.opening import open_text
-from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
+from pipelines.data.profile import UNNAMED, CsvProfile
 from pipelines.data.splits import ROW_BY_ROW, Splits
 
 PATTERN_MARKS = "*?["
@@ -139,9 +140,7 @@ def _copy(
         dialect = profile.dialect
         rows: Iterator[Row] = (row for row in dialect.reader(reader) if row)
         next(rows)
-        kept = (
-            row for row in rows if position is None or row[position].strip() not in MISSING_TOKENS
-        )
+        kept = (row for row in rows if position is None or not is_missing(row[position].strip()))
         if splits.by == "time":
             _write_parts(kept, header, folder, name, _lateness(header, splits))
         else:

@@ -3,7 +3,7 @@
 import re
 
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.profile import ColumnProfile
+from pipelines.data.column_profile import ColumnProfile
 
 BOOLEAN_WORDS = (
     ("true", "false"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import components
+from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
 from pipelines.definitions.evaluation import build_eval_config
@@ -146,7 +147,17 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
         text_columns=tuple(text),
         float_columns=tuple(floats),
         files=data.files,
+        column_types=None if data.reasons else _types_by_cells(plan),
     )
+
+
+def _types_by_cells(plan: RunPlan) -> dict[str, str] | None:
+    """Returns the type of each column of the user's own files; None where they say it themselves."""
+    if any(map(is_parquet, plan.profile.files)):
+        return None
+    names = {"string": "text"}
+    columns = plan.profile.columns.items()
+    return {name: names.get(column.stored_as, column.stored_as) for name, column in columns}
 
 
 def _divided_by(column: str | None) -> Any:

@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.nearest import nearest_first
+from pipelines.config.data import DataConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.data.bad_rows import BadRows, set_aside
 from pipelines.data.dialect import Dialect, detect_dialect
-from pipelines.data.encoding import Utf8Files, as_utf8
+from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
 from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
+from pipelines.data.one_pass import profile_once
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import Splits, find_split_files, plan_splits
@@ -104,19 +106,9 @@ def read_data(
     """
     data = config.data
     originals, eval_files, spans = _find_files(config, pinned_spans)
-    states = read_states(originals)
-    texts = as_utf8(originals, data.encoding)
+    texts, profile, bad_rows = _profile(originals, data)
+    dialect = profile.dialect
     try:
-        dialect = detect_dialect(texts.files, data.delimiter, data.quote)
-        bad_rows = None
-        if data.on_bad_row == "quarantine":
-            texts, bad_rows = set_aside(texts, dialect)
-        of_files = None if texts.are_copies else states
-        profile = profile_csv(texts.files, dialect, of_files, quote_is_given=data.quote is not None)
-        if texts.are_copies:
-            profile.originals = dict(zip(texts.files, texts.originals, strict=True))
-            profile.states |= states
-            profile.num_set_aside = bad_rows.num_rows if bad_rows else 0
         check_label_column(profile, data.label)
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
         overrides = find_type_overrides(profile, root_schema, given)
@@ -148,6 +140,32 @@ def read_data(
     if splits.note:
         findings.append(f"split: {splits.note}")
     return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans, bad_rows)
+
+
+def _profile(
+    originals: list[Path], data: DataConfig
+) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
+    """Returns the files as UTF-8, their profile, and the rows that were left out."""
+    if data.encoding in (None, *UTF_8_NAMES):
+        found = profile_once(originals, data.delimiter, data.quote)
+        if found is not None:
+            return Utf8Files(originals, originals, "utf-8"), found, None
+    states = read_states(originals)
+    texts = as_utf8(originals, data.encoding)
+    try:
+        dialect = detect_dialect(texts.files, data.delimiter, data.quote)
+        bad_rows, is_given = None, data.quote is not None
+        if data.on_bad_row == "quarantine":
+            texts, bad_rows = set_aside(texts, dialect, is_given)
+        of_files = None if texts.are_copies else states
+        profile = profile_csv(texts.files, dialect, of_files, is_given)
+    except BadInputError as error:
+        raise BadInputError(texts.in_words_of_user(str(error))) from error
+    if texts.are_copies:
+        profile.originals = dict(zip(texts.files, texts.originals, strict=True))
+        profile.states |= states
+        profile.num_set_aside = bad_rows.num_rows if bad_rows else 0
+    return texts, profile, bad_rows
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
@@ -243,7 +261,8 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
             for name in columns_with_leading_zeros(data.profile)
             if name not in data.type_overrides.text
         ]
-        text_columns = kept_codes(config, codes)
+        unlike = [name for name, column in columns.items() if column.is_stored_unlike_text]
+        text_columns = (*kept_codes(config, codes), *unlike)
         lost = lost_zeros_notes(config, codes)
     schema = None
     if config.schema_.path is not None:

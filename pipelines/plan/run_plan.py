@@ -58,7 +58,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
     return RunPlan(
         root=root,
         config=config,
-        profile=profile,
+        profile=profile.without_cells(),
         code=code,
         enable_cache=request.enable_cache,
         unfinished=unfinished,

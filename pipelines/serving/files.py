@@ -19,7 +19,9 @@ from pipelines.data.cells import list_rows
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import as_utf8
 from pipelines.data.files import find_csv_files
-from pipelines.data.profile import MISSING_TOKENS, UNNAMED, read_batches
+from pipelines.data.missing import find_missing
+from pipelines.data.profile import UNNAMED
+from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError
 from pipelines.serving.cells import CellError, Cells, cast, check_names, check_required
 from pipelines.serving.model import Model
@@ -166,11 +168,9 @@ def _texts(cells: Any) -> list[Any]:
 
 def _numbers(cells: Any, column: Column) -> list[Any]:
     """Returns numbers, by CsvExampleGen's rule of which cells are numbers."""
-    import pyarrow
     import pyarrow.compute as pc
 
-    trimmed = pc.utf8_trim_whitespace(cells)
-    missing = pc.is_in(trimmed, value_set=pyarrow.array(MISSING_TOKENS))
+    trimmed, missing = find_missing(cells)
     texts = pc.if_else(missing, "", trimmed)
     found = infer_type(texts)
     if found is not CellType.TEXT and (found is not CellType.FLOAT or column.type == "FLOAT"):

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from pipelines.config.data import ColumnUse
 from pipelines.config.pipeline_config import DataConfig, PipelineConfig
+from pipelines.data.column_profile import MAX_DISTINCT, ColumnProfile
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
-from pipelines.data.profile import MAX_DISTINCT, ColumnProfile, CsvProfile
+from pipelines.data.profile import CsvProfile
 from pipelines.data.splits import TRAIN_SHARE
 from pipelines.errors import BadInputError
 from pipelines.tabular.label import check_label_column, plan_label

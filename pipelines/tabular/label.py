@@ -4,9 +4,11 @@ import math
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import DataConfig, ProblemType
+from pipelines.data.column_profile import ColumnProfile, is_number
 from pipelines.data.faults import describe_separator
 from pipelines.data.kinds import ColumnKind
-from pipelines.data.profile import MISSING_TOKENS, ColumnProfile, CsvProfile, is_number
+from pipelines.data.missing import MISSING_TOKENS
+from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError, shown
 from pipelines.tabular.plan import LabelPlan
 

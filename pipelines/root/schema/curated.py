@@ -7,7 +7,8 @@ from pathlib import Path
 
 from components.nearest import nearest_first
 from pipelines.data.byte_checks import readable
-from pipelines.data.profile import ColumnType, CsvProfile
+from pipelines.data.column_profile import ColumnType
+from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 from pipelines.root.schema.text import parse_schema
 

@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipelines.config.data import ColumnUse
+from pipelines.data.column_profile import ColumnType
 from pipelines.data.formats.number_format import DecimalMark
 from pipelines.data.kinds import ColumnKind
-from pipelines.data.profile import ColumnType, CsvProfile
+from pipelines.data.profile import CsvProfile
 from pipelines.root.schema.root_schema import RootSchema
 
 _USES: dict[str, ColumnUse] = {

@@ -98,7 +98,9 @@ def test_many_bad_rows_are_a_wrong_dialect(tmp_path):
 
 def test_a_quote_that_is_not_closed_is_refused(tmp_path):
     file = write(tmp_path, b"1,b,x\n" * 50 + b'1,"b,x\n' + b"1,b,x\n" * 2)
-    with pytest.raises(BadInputError, match=r"a\.csv, line 52: a quoted field .* does not end"):
+    with pytest.raises(
+        BadInputError, match=r"a\.csv, line 52, column 'text': a quoted field .* does not end"
+    ):
         split(file)
 
 

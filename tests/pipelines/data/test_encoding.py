@@ -41,7 +41,9 @@ def test_a_given_encoding_goes_first_and_has_to_fit(tmp_path):
     file.write_bytes("Łódź\n".encode("cp1250"))
     assert as_utf8([file], "cp1250").files[0].read_text(encoding="utf-8") == "Łódź\n"
     file.write_bytes(b"a\n\x81\n")
-    with pytest.raises(BadInputError, match=r"data\.csv is not cp1252 text.*Set data\.encoding"):
+    with pytest.raises(
+        BadInputError, match=r"data\.csv, line 2: the file is not cp1252 text.*set data\.encoding"
+    ):
         as_utf8([file], "cp1252")
     with pytest.raises(BadInputError, match="cannot be read"):
         as_utf8([tmp_path / "none.csv"])

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from pipelines.data import leaks as leaks_module
+from pipelines.data import row_sample
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.leaks import find_leaks
 from pipelines.data.profile import profile_csv
@@ -54,9 +54,9 @@ def test_a_column_that_says_the_class_by_itself_is_found(tmp_path, classes):
 
 
 def test_a_sample_of_many_rows_is_enough(tmp_path, classes, monkeypatch):
-    monkeypatch.setattr(leaks_module, "_MAX_ROWS", 500)
+    monkeypatch.setattr(row_sample, "MAX_ROWS", 500)
     found = leaks_of(tmp_path, classes)
-    assert "of 400 rows" in found["copy"].evidence  # every third row
+    assert "of 300 rows" in found["copy"].evidence  # every fourth row
     assert {"copy", "only if yes"} <= set(found)
     assert not {"good", "id", "noise"} & set(found)
 

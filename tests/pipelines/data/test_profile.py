@@ -4,8 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.data.column_profile import MAX_DISTINCT
 from pipelines.data.kinds import recognise_columns
-from pipelines.data.profile import MAX_DISTINCT, profile_csv, read_batches
+from pipelines.data.profile import profile_csv
+from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError
 
 
@@ -55,7 +57,7 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path):
 
 
 def test_a_line_break_in_quotes_is_whole_where_two_blocks_meet(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.data.profile._BLOCK_BYTES", 64)
+    monkeypatch.setattr("pipelines.data.reading.BLOCK_BYTES", 64)
     file = tmp_path / "data.csv"
     cells = [f"{'x' * size}\r\ny" for size in range(50)]
     file.write_bytes(b"a\r\n" + b"".join(f'"{cell}"\r\n'.encode() for cell in cells))

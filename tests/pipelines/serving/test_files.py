@@ -70,9 +70,9 @@ def test_the_predictions_are_those_of_python(push, tmp_path):
 
 
 def test_many_blocks_of_many_files_are_written_in_order(regressor, tmp_path, monkeypatch):
-    from pipelines.data import profile
+    from pipelines.data import reading
 
-    monkeypatch.setattr(profile, "_BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1_000)
     (tmp_path / "in").mkdir()
     for part in range(2):
         rows = "".join(f"{number},a\n" for number in range(part * 900, part * 900 + 900))
@@ -130,9 +130,9 @@ def test_bad_input_is_named_by_file_line_and_column(regressor, tmp_path, text, m
 
 
 def test_a_bad_cell_of_a_later_block_is_found(regressor, tmp_path, monkeypatch):
-    from pipelines.data import profile
+    from pipelines.data import reading
 
-    monkeypatch.setattr(profile, "_BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1_000)
     write(tmp_path, "x,n\n" + "1,2\n" * 700 + "1,oops\n" + "1,2\n" * 700)
     with pytest.raises(BadInputError, match=r"new.csv, line 702, column 'n': 'oops' is not"):
         predict(regressor, tmp_path / "new.csv", tmp_path / "out.csv")

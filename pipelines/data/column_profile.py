@@ -1,0 +1,266 @@
+"""The profile of one column: its types, counts and moments, from one pass over its cells."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pipelines.data.cell_store import CellStore
+from pipelines.data.missing import find_missing
+
+MAX_DISTINCT = 20_000
+"""Distinct values are counted up to this number; a column with more has `distinct_values` None."""
+
+_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|(?i:^[-+]?(inf|infinity|nan)$)"
+_LONG_INTEGER = r"^[-+]?[0-9]{19,}$"
+_MAX_NON_NUMBERS = 1_000  # a column with more is text
+_MAX_NON_NUMBER_SHARE = 0.01
+_MIN_NUMBERS = 20
+_FLOAT32_LIMIT = 3.4028235677973366e38  # from here on, float32 rounds to infinity
+_TRUE_FALSE = frozenset(("true", "false"))
+
+ColumnType = Literal["integer", "float", "boolean", "string", "empty"]
+
+_STORED_AS: dict[str, ColumnType] = {
+    "EMPTY": "empty",
+    "INTEGER": "integer",
+    "FLOAT": "float",
+    "TEXT": "string",
+}
+
+
+@dataclass
+class ColumnProfile:
+    """Profile of one column.
+
+    Attributes:
+      name: Name in the header, without white space around it.
+      type: Narrowest type that holds all cells with a value.
+      num_values: Number of cells with a value.
+      num_missing: Number of cells without one.
+      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
+      minimum: Smallest number that float32 can hold; None for a column without numbers.
+      maximum: Largest such number.
+      mean: Mean of these numbers.
+      variance: Population variance of these numbers.
+      holds_missing_tokens: True if a cell says `NA` or the like instead of being empty.
+      num_beyond_float32: Count of numbers that are infinite, or too large for TFX, which uses float32.
+      num_non_numbers: Count of cells in a text column that are not numbers; None when there are many.
+      mixed_files: A file in which a text column holds numbers alone, and one with other text; None without
+        such two.
+      stored_as: Type by CsvExampleGen's rule, to which `NA` is a text: `integer`, `float`, `string`,
+        `empty`.
+      holds_beyond_int64: True if integers beyond int64 make it text by that rule.
+    """
+
+    name: str
+    type: ColumnType = "empty"
+    num_values: int = 0
+    num_missing: int = 0
+    distinct_values: Counter[str] | None = field(default_factory=Counter)
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float = 0.0
+    variance: float = 0.0
+    holds_missing_tokens: bool = False
+    num_beyond_float32: int = 0
+    num_non_numbers: int | None = None
+    mixed_files: tuple[Path, Path] | None = None
+    stored_as: ColumnType = "empty"
+    holds_beyond_int64: bool = False
+
+    @property
+    def num_distinct(self) -> int | None:
+        """Number of distinct values, or None when there are too many to count."""
+        return None if self.distinct_values is None else len(self.distinct_values)
+
+    @property
+    def is_numeric(self) -> bool:
+        """True if all values are numbers."""
+        return self.type in ("integer", "float")
+
+    @property
+    def is_stored_unlike_text(self) -> bool:
+        """True if it is text here, but CsvExampleGen would make numbers of it, as of `1_000`."""
+        return self.type in ("string", "boolean") and self.stored_as in ("integer", "float")
+
+    @property
+    def is_text_by_few_cells(self) -> bool:
+        """True if the column would be numeric but for a few cells, which may be mistakes."""
+        if self.type != "string" or not self.num_non_numbers:
+            return False
+        num_numbers = self.num_values - self.num_non_numbers
+        return num_numbers >= _MIN_NUMBERS and self.num_non_numbers <= max(
+            1, _MAX_NON_NUMBER_SHARE * self.num_values
+        )
+
+
+def is_number(text: str) -> bool:
+    """Returns whether TFX reads a text as a number, which `1_0` is not."""
+    return re.match(_NUMBER, text, re.ASCII) is not None
+
+
+def fits_float32(text: str) -> bool:
+    """Returns whether float32 can hold a number."""
+    return abs(float(text)) < _FLOAT32_LIMIT
+
+
+def fits_int64(text: str) -> bool:
+    """Returns whether a text is no integer, or one that int64 can hold."""
+    return not re.match(_LONG_INTEGER, text) or -(2**63) <= int(text) < 2**63
+
+
+class ColumnScan:
+    """Accumulates the profile of one column, batch by batch."""
+
+    def __init__(self, name: str, known_type: ColumnType | None, store: CellStore):
+        from components.example_gen import cells
+
+        self._rule = cells
+        self._stored_as = cells.ColumnType.EMPTY
+        self._store = store
+        self._profile = ColumnProfile(name)
+        is_text = known_type == "string"
+        self._could_be = {"integer": known_type is None, "float": not is_text}
+        self._sum = self._squares = 0.0
+        self._num_finite = 0
+        self._shift: float | None = None
+        self._num_non_numbers = 0
+        self._num_in_file = self._num_non_numbers_in_file = 0
+        self._numbers_in: Path | None = None
+        self._text_in: Path | None = None
+        self.longest = 0  # characters of a cell
+
+    @property
+    def num_rows(self) -> int:
+        """Number of cells."""
+        return self._profile.num_values + self._profile.num_missing
+
+    def update(self, cells: Any) -> None:
+        """Adds the cells (pyarrow string array) of one batch."""
+        import pyarrow
+        import pyarrow.compute as pc
+
+        profile = self._profile
+        self.longest = max(self.longest, pc.max(pc.utf8_length(cells)).as_py() or 0)
+        self._update_storage(cells)
+        trimmed, missing = find_missing(cells)
+        values = trimmed.filter(pc.invert(missing))
+        num_missing = len(cells) - len(values)
+        profile.num_missing += num_missing
+        profile.num_values += len(values)
+        if num_missing and not profile.holds_missing_tokens:
+            num_empty = pc.sum(pc.equal(pc.binary_length(cells), 0)).as_py() or 0
+            profile.holds_missing_tokens = num_empty < num_missing
+        if not len(values):
+            return
+        self._count(values)
+        if self._could_be["integer"]:
+            self._could_be["integer"] = _cast(values, pyarrow.int64()) is not None
+        self._num_in_file += len(values)
+        if self._num_non_numbers <= _MAX_NON_NUMBERS or not self._num_non_numbers_in_file:
+            is_number = pc.match_substring_regex(values, _NUMBER)
+            num_others = len(values) - (pc.sum(is_number).as_py() or 0)
+            self._num_non_numbers += num_others
+            self._num_non_numbers_in_file += num_others
+        if self._could_be["float"]:
+            numbers = _cast(values, pyarrow.float64())
+            if numbers is None:
+                self._could_be["float"] = False
+            else:
+                self._add_numbers(numbers)
+
+    def _update_storage(self, cells: Any) -> None:
+        """Adds cells to the type by CsvExampleGen's rule."""
+        import pyarrow.compute as pc
+
+        before, text = self._stored_as, self._rule.ColumnType.TEXT
+        self._stored_as = self._rule.infer_type(cells, before)
+        if before is not text and self._stored_as is text and self._could_be["float"]:
+            has_long = pc.any(pc.match_substring_regex(cells, _LONG_INTEGER)).as_py()
+            self._profile.holds_beyond_int64 = bool(has_long)
+
+    def _count(self, values: Any) -> None:
+        """Counts values, or stores them where they are too many."""
+        import pyarrow
+        import pyarrow.compute as pc
+
+        name, counted = self._profile.name, self._profile.distinct_values
+        if counted is not None:
+            found = pc.value_counts(values)
+            if len(found) <= MAX_DISTINCT:
+                pairs = (found.field(0).to_pylist(), found.field(1).to_pylist())
+                for value, count in zip(*pairs, strict=True):
+                    counted[value] += count
+                if len(counted) <= MAX_DISTINCT:
+                    return
+                values = values.slice(0, 0)  # they are among the counted ones
+            self._profile.distinct_values = None
+            if counted:
+                self._store.add(name, pyarrow.array(counted, pyarrow.string()), [*counted.values()])
+        if len(values):
+            self._store.add(name, values, np.ones(len(values), np.int64))
+
+    def end_file(self, file: Path) -> None:
+        """Ends the cells of a file."""
+        if self._num_non_numbers_in_file:
+            self._text_in = self._text_in or file
+        elif self._num_in_file:
+            self._numbers_in = self._numbers_in or file
+        self._num_in_file = self._num_non_numbers_in_file = 0
+
+    def _add_numbers(self, numbers: Any) -> None:
+        numbers = numbers.to_numpy(zero_copy_only=False)
+        finite = numbers[np.abs(numbers) < _FLOAT32_LIMIT]  # NaN is not
+        self._profile.num_beyond_float32 += numbers.size - finite.size
+        if not finite.size:
+            return
+        profile = self._profile
+        low, high = float(finite.min()), float(finite.max())
+        profile.minimum = low if profile.minimum is None else min(profile.minimum, low)
+        profile.maximum = high if profile.maximum is None else max(profile.maximum, high)
+        if self._shift is None:
+            self._shift = float(finite.mean())  # keeps the sum of squares well-conditioned
+        self._num_finite += finite.size
+        self._sum += float((finite - self._shift).sum())
+        self._squares += float(((finite - self._shift) ** 2).sum())
+
+    def profile(self) -> ColumnProfile:
+        """Returns the finished profile."""
+        profile = self._profile
+        profile.stored_as = _STORED_AS[self._stored_as.name]
+        if not profile.num_values:
+            profile.type = "empty"
+        elif self._could_be["integer"] and self._could_be["float"]:  # 0x1A is the former only
+            profile.type = "integer"
+        elif self._could_be["float"]:
+            profile.type = "float"
+        elif profile.distinct_values is not None and _TRUE_FALSE.issuperset(
+            value.lower() for value in profile.distinct_values
+        ):
+            profile.type = "boolean"
+        else:
+            profile.type = "string"
+        if profile.is_numeric and self._num_finite:
+            offset = self._sum / self._num_finite
+            profile.mean = (self._shift or 0.0) + offset
+            profile.variance = max(0.0, self._squares / self._num_finite - offset**2)
+        else:
+            profile.minimum = profile.maximum = None
+        if profile.type == "string" and self._num_non_numbers <= _MAX_NON_NUMBERS:
+            profile.num_non_numbers = self._num_non_numbers
+        if profile.type == "string" and self._numbers_in and self._text_in:
+            profile.mixed_files = self._numbers_in, self._text_in
+        return profile
+
+
+def _cast(values: Any, target: Any) -> Any:
+    import pyarrow
+
+    try:
+        return values.cast(target)
+    except pyarrow.ArrowInvalid:
+        return None

@@ -1,0 +1,74 @@
+"""Reads CSV files as record batches of strings."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.example_gen.line_ends import WholeLineEnds
+from pipelines.data import faults
+from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.opening import open_bytes
+from pipelines.errors import BadInputError
+
+BLOCK_BYTES = 8 << 20
+
+
+def read_batches(
+    file: Path, header: list[str], dialect: Dialect = COMMAS, positions: Sequence[int] | None = None
+) -> Iterator[Any]:
+    """Yields pyarrow record batches of the rows below the header, with string columns.
+
+    Args:
+      file: File of UTF-8 text.
+      header: Column names of the file.
+      dialect: Delimiter and quote of the file.
+      positions: Positions of the columns, from 0, in the order of the result; None means all.
+
+    Raises:
+      BadInputError: The file is not valid CSV; the message names line and column.
+    """
+    import pyarrow
+
+    try:
+        with open_bytes(file) as stream:
+            yield from parse(stream, len(header), dialect, positions)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
+        raise BadInputError(faults.describe_fault(file, header, str(error), dialect)) from error
+
+
+def parse(
+    stream: Any, num_columns: int, dialect: Dialect = COMMAS, positions: Sequence[int] | None = None
+) -> Iterator[Any]:
+    """Yields pyarrow record batches of the rows below the header of a text, with string columns.
+
+    Args:
+      stream: UTF-8 text; only its method `read` is called.
+      num_columns: Number of columns of the header.
+      dialect: Delimiter and quote of the text.
+      positions: Positions of the columns, as in `read_batches`.
+
+    Raises:
+      pyarrow.ArrowInvalid: The text is not valid CSV.
+    """
+    import pyarrow
+    from pyarrow import csv
+
+    names = [str(index) for index in range(num_columns)]
+    reader = csv.open_csv(
+        WholeLineEnds(stream),
+        read_options=csv.ReadOptions(
+            block_size=BLOCK_BYTES, column_names=names, skip_rows=0, use_threads=False
+        ),
+        parse_options=csv.ParseOptions(
+            delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pyarrow.string()),
+            strings_can_be_null=False,
+            include_columns=None if positions is None else [names[item] for item in positions],
+        ),
+    )
+    is_header = True
+    for batch in reader:
+        yield batch.slice(1) if is_header else batch
+        is_header = False
