@@ -130,7 +130,7 @@ class _Hashed:
         """Returns the SHA-256 of the whole file."""
         if self._sha256 is not None:
             return self._sha256
-        while self.stream.read(_HEAD_BLOCK_BYTES):
+        while self._reader.read(_HEAD_BLOCK_BYTES):
             pass  # padding may follow a compressed text
         return self._reader.sha256
 

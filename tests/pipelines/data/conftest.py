@@ -49,7 +49,9 @@ def read_as_a_run(tmp_path_factory):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("pipelines.plan.data_plan.check_label_column", lambda *_: None)
                 found = read_data(config)
-            plan, required, text = None, None, frozenset()
+            columns = found.profile.columns.values()
+            plan, required = None, None
+            text = frozenset(one.name for one in columns if one.is_stored_unlike_text)
         else:
             found = read_data(config)
             plan = plan_data(config, found)
