@@ -70,8 +70,8 @@ def read_batches(
         csv_files = [CsvFile(path, planned.digest(path), found) for path in paths]
         files[split] = pipeline | f"Files[{split}]" >> Spread(csv_files)
     if column_types:
-        found = {name: ColumnType[column_types[name].upper()] for name in names or ()}
-        given = _adjusted(found, frozenset(text_columns), frozenset(float_columns))
+        by_cells = {name: ColumnType[column_types[name].upper()] for name in names or ()}
+        given = _adjusted(by_cells, frozenset(text_columns), frozenset(float_columns))
         return {
             split: part | f"Read[{split}]" >> beam.FlatMap(_read, given)
             for split, part in files.items()

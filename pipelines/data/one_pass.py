@@ -180,7 +180,8 @@ class _CheckedText:
 
     def read(self, size: int) -> bytes:
         """Returns the next bytes; none at the end."""
-        block: bytes = self._head.read(size) or self._stream.read(size)
+        block = self._head.read(size)
+        block += self._stream.read(size - len(block))  # full, so that the batches are as ever
         self.is_odd |= b"\0" in block
         if self._ends_in_return and not block.startswith(b"\n"):
             self._has_stray_return = True

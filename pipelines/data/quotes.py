@@ -5,6 +5,7 @@ included. A text with line breaks looks the same, and is valid. The lines tell t
 do not look like rows of this file.
 """
 
+import codecs
 import csv
 import re
 from collections.abc import Iterator, Sequence
@@ -125,12 +126,17 @@ class QuoteSearch:
         self._ends = np.frombuffer(f"{dialect.delimiter}{dialect.quote}\r\n".encode(), np.uint8)
         self._num_on_line = self._num_quotes = 0
         self._is_closed = False  # the text so far ends in a quote that closes a field
+        self._last = _LINE_FEED
+        self._is_start = True
         self._found = False
 
     def update(self, block: bytes) -> None:
         """Looks at the next bytes of the text."""
+        if self._is_start:
+            block = block.removeprefix(codecs.BOM_UTF8)
         if self._found or not block:
             return
+        self._is_start = False
         content = np.frombuffer(block, np.uint8)
         if self._is_closed and content[0] not in self._ends:
             self._found = True
@@ -143,6 +149,12 @@ class QuoteSearch:
             len(quotes) - before[-1] if len(ends) else self._num_on_line + len(quotes)
         )
         closing = quotes[(self._num_quotes + 1) % 2 :: 2]
+        opening = quotes[self._num_quotes % 2 :: 2]  # or the second one of two
+        is_first = bool(len(opening)) and opening[0] == 0
+        precedes = content[opening[int(is_first) :] - 1]
+        self._found |= not np.isin(precedes, self._ends).all()
+        self._found |= is_first and self._last not in self._ends
+        self._last = int(content[-1])
         self._num_quotes += len(quotes)
         self._is_closed = bool(len(closing)) and closing[-1] == len(content) - 1
         follows = content[closing[: len(closing) - self._is_closed] + 1]

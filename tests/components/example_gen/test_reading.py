@@ -8,6 +8,7 @@ import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 
+from components.example_gen import reading
 from components.example_gen.example_encoder import serialize
 from components.example_gen.files import PlannedFiles
 from components.example_gen.reading import read_batches
@@ -119,3 +120,32 @@ def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path: P
         beam.Pipeline(RUNNER) as pipeline,
     ):
         read_batches(pipeline, str(tmp_path), {"all": "a.parquet"}, planned=planned)
+
+
+def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "data.csv").write_text("n,x,t,gone\n1,2,3,\n4,0.5,z,\n")
+    monkeypatch.setattr(reading, "_infer_types", None)
+
+    def read(**types):
+        given = {"n": "integer", "x": "float", "t": "text", "gone": "empty", **types}
+        with beam.Pipeline(RUNNER) as pipeline:
+            files = {"all": "data.csv"}
+            parts = read_batches(pipeline, str(tmp_path), files, [], ["n"], column_types=given)
+            expected = [
+                f"""features {{
+                  feature {{ key: "n" value {{ float_list {{ value: {n} }} }} }}
+                  feature {{ key: "x" value {{ float_list {{ value: {x} }} }} }}
+                  feature {{ key: "t" value {{ bytes_list {{ value: "{t}" }} }} }}
+                  feature {{ key: "gone" value {{ }} }}
+                }}"""
+                for n, x, t in ((1, 2, 3), (4, 0.5, "z"))
+            ]
+            found = parts["all"] | beam.FlatMap(examples)
+            assert_that(found, equal_to([example(text) for text in expected]))
+
+    read()
+    for name, wrong in (("t", "integer"), ("x", "integer"), ("t", "float"), ("t", "empty")):
+        with pytest.raises(
+            Exception, match=rf"data\.csv: column '{name}' is given as {wrong}, which"
+        ):
+            read(**{name: wrong})

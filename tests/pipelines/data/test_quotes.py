@@ -1,7 +1,10 @@
+import random
+
 import pytest
 
-from pipelines.data.dialect import Dialect
+from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.profile import profile_csv
+from pipelines.data.quotes import QuoteSearch, text_behind_quotes
 from pipelines.errors import BadInputError
 
 CITIES = ("lisbon", "oslo", "rome")
@@ -92,3 +95,51 @@ def test_lines_of_texts_alone_need_to_be_many(profile):
     assert "over 4 lines, of which 4 look like rows of this file" in found.notes()[0]
     with pytest.raises(BadInputError, match="over 5 lines, of which 5 look like rows"):
         profile([*lines, 'the title,"a text', lines[0], *text], header="title,text")
+
+
+def test_the_search_misses_no_quote_that_needs_a_closer_look():
+    draw = random.Random(3)
+    num_found = 0
+    for _ in range(2_000):
+        text = "".join(
+            draw.choices(["a", ",", '"', '"', "\n", " ", "\r\n"], k=draw.randrange(1, 14))
+        )
+        search, content = QuoteSearch(COMMAS), text.encode()
+        cut = draw.randrange(len(content) + 1)
+        for block in (content[:cut], content[cut:]):
+            search.update(block)
+        is_odd = any(line.count('"') % 2 for line in text.split("\n"))
+        behind = any(text_behind_quotes([line], COMMAS) is not None for line in text.split("\n"))
+        assert search.finds_any() or not (is_odd or behind), text
+        num_found += search.finds_any()
+    assert 200 < num_found < 1_900
+    search = QuoteSearch(COMMAS)
+    search.update(b'a,"b ""c"" d","",x\n"e"\r\n')
+    assert not search.finds_any()
+
+
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        ('a,"b",c', None),
+        ('a,"b ""c"", d",e', None),
+        ('"a" ,"b"\t', None),
+        ('5" disk,b"c"', None),
+        ('a,"b"c', 1),
+        ('"a"b"c",d', 0),
+        (r'"a,b","c\"d"', 1),
+        ('a,""b', 1),
+    ],
+)
+def test_text_behind_quotes_is_found(row, place):
+    assert text_behind_quotes([row + "\n"], COMMAS) == place
+
+
+def test_text_behind_quotes_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
+    lines = [*lines_of(30), '30,"oslo"x,0']
+    with pytest.raises(BadInputError, match=r"line 32, column 'city': .* text behind the quote"):
+        profile(lines)
+    found = profile(lines, quote_is_given=True)
+    assert found.columns["city"].distinct_values["oslox"] == 1
+    assert found.has_irregular_quotes
+    assert "line 32, column 'city'" in found.notes()[0]

@@ -194,3 +194,8 @@ def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
     assert "train/*.csv" in properties["input_config"]
     assert "eval/*.csv" in properties["input_config"]
     assert "zip" in properties["custom_config"]
+    assert "y=integer" in properties["custom_config"]  # the cells were read once for it
+    copies = StagedData(tmp_path, "*.csv", ("rows are left out",), parts)
+    assert (
+        "y=integer" not in csv_to_serving(made, copies).example_gen.exec_properties["custom_config"]
+    )
