@@ -10,6 +10,7 @@ from tfx_bsl.coders import example_coder
 from tfx_bsl.tfxio import tf_example_record
 
 from components.beam import record_files
+from components.beam.ahead import ahead
 from components.beam.spread import Spread
 
 MAX_BATCH_EXAMPLES = 8_192
@@ -107,8 +108,9 @@ class ReadBatches(beam.DoFn):
     def process(self, file: tuple[int, str]) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a file."""
         number, path = file
-        for index, examples in enumerate(batches(path, self._max_examples)):
-            yield self._placed(self._decoder.DecodeBatch(examples), number, index)
+        decoded = map(self._decoder.DecodeBatch, batches(path, self._max_examples))
+        for index, batch in enumerate(ahead(decoded)):
+            yield self._placed(batch, number, index)
 
     def _placed(self, batch: Any, file_number: int, batch_number: int) -> Any:
         del file_number, batch_number

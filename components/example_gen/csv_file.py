@@ -10,9 +10,8 @@ import io
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +28,6 @@ from components.example_gen.line_ends import WholeLineEnds
 from components.hashed_reader import HashedReader
 
 _LOGGER = logging.getLogger(__name__)
-T = TypeVar("T")
 
 PACKED_RATIO = 8
 """Bytes of CSV for a byte of a compressed file, by experience."""
@@ -228,15 +226,6 @@ def _names(header: str) -> tuple[str, ...]:
 def _describe_byte(where: str, error: UnicodeEncodeError) -> str:
     byte = ord(error.object[error.start]) & 0xFF
     return f"{where}: byte 0x{byte:02x} is not UTF-8 text. Save the file as UTF-8."
-
-
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yields the items of an iterator, which works on the next one in a thread of its own."""
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, items, None)
-        while (item := following.result()) is not None:
-            following = thread.submit(next, items, None)
-            yield item
 
 
 def _longest(cells: Any) -> int:

@@ -7,10 +7,11 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
+from components.beam.ahead import ahead
 from components.beam.spread import Spread
 from components.errors import SettingError
 from components.example_gen.cells import ColumnType, convert, infer_type
-from components.example_gen.csv_file import CsvFile, ahead, csv_bytes, read_names
+from components.example_gen.csv_file import CsvFile, csv_bytes, read_names
 from components.example_gen.files import PlannedFiles, find_files
 
 Types = dict[str, ColumnType]

@@ -1,8 +1,9 @@
 """Asks a SavedModel for predictions, in a process that imports TensorFlow and NumPy alone.
 
-    python -I clean_process.py REQUEST ANSWERS
+    python -I clean_process.py
 
-REQUEST holds the pickled arguments of `ask_model`, and ANSWERS gets its result. The ServingCheck calls
+It reads two lines from stdin: the path of a file with the pickled arguments of `ask_model`, and the path of
+the file that gets its result. If stdin ends before that, nothing is to be asked. The ServingCheck calls
 `ask_signature` in its own process as well, for models without an evaluation model.
 """
 
@@ -209,4 +210,6 @@ def main(request: str, answers: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    paths = [sys.stdin.readline().rstrip("\n") for _ in range(2)]
+    if all(paths):
+        main(*paths)

@@ -3,11 +3,7 @@
 import json
 import logging
 import os
-import pickle
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,7 +17,7 @@ from tfx.utils import io_utils
 
 from components.pusher.held import may_be_pushed
 from components.pusher.versions import WARMUP_FILE
-from components.serving_check import clean_process
+from components.serving_check import model_process
 from components.serving_check.comparison import Compared, compare
 from components.serving_check.judged import DEFAULT, Judged, judged_predictions
 from components.serving_check.rows import Rows, read_rows
@@ -32,11 +28,6 @@ _logger = logging.getLogger(__name__)
 
 _RESULT_FILE = "serving_check.json"
 _NUM_CALLS = 100
-_MAX_SECONDS = 600
-_NOT_OF_CLEAN_PROCESS = ("PYTHON", "TF_CONFIG")
-
-# Without a GPU: the process that started this one may hold all of its memory.
-_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 class LimitExceededError(RuntimeError):
@@ -122,9 +113,18 @@ def check(
         LimitExceededError: A measurement is above its limit.
     """
     path = serving_model_path(model)
-    answered, judged = _ask(
-        path, rows, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
-    )
+    request = {
+        "path": path,
+        "rows": {"examples": rows.examples, "columns": rows.columns},
+        "rows_with_label": rows.with_label,
+        "num_calls": _NUM_CALLS,
+    }
+    try:
+        answered, judged = model_process.take().ask(
+            request, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
+        )
+    except TimeoutError as error:
+        raise LimitExceededError(str(error)) from error
     if "error" in answered:
         failure = (
             "the model can't be loaded in a process that has TensorFlow and NumPy alone, as a model server "
@@ -135,43 +135,6 @@ def check(
     _check_limits(result, settings)
     found = answered["signatures"].items()
     return result, {name: one["requests"] for name, one in found if "requests" in one}
-
-
-def _ask(path: str, rows: Rows, judge: Callable[[], Judged]) -> tuple[dict[str, Any], Judged]:
-    """Returns the answers of a model from a clean process, and the result of `judge`, run meanwhile."""
-    sent = {"examples": rows.examples, "columns": rows.columns}
-    fields = {"path": path, "rows": sent, "rows_with_label": rows.with_label}
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(_NOT_OF_CLEAN_PROCESS)
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        request, answers = os.path.join(folder, "request"), os.path.join(folder, "answers")
-        with open(request, "wb") as stream:
-            pickle.dump({**fields, "num_calls": _NUM_CALLS}, stream)
-        process = subprocess.Popen(
-            [sys.executable, "-I", clean_process.__file__, request, answers],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env={**environment, **_ENVIRONMENT},
-        )
-        try:
-            judged = judge()
-            _, stderr = process.communicate(timeout=_MAX_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise LimitExceededError(
-                f"The model to be served has not answered within {_MAX_SECONDS} s."
-            ) from error
-        finally:
-            process.kill()
-        if process.returncode:
-            raise RuntimeError(
-                f"The process that asks the model ended with code {process.returncode}: "
-                f"{stderr.decode('utf-8', 'replace')[-400:]}"
-            )
-        with open(answers, "rb") as stream:
-            return pickle.load(stream), judged
 
 
 def _compare_all(

@@ -1,9 +1,10 @@
-"""Keeps packages of TFX, TFMA and Keras from importing all their modules when only one is needed.
+"""Keeps packages of TFX and of what it uses from importing all their modules when only one is needed.
 
 `tfx.components` imports every component of TFX, and with them Transform and a Kubernetes client, even for
 an import of `tfx.components.schema_gen.executor` alone. Every component of TFX imports two modules of TFMA,
 and that package imports Apache Beam and all metrics. TensorFlow imports Keras, and with it scikit-learn,
-matplotlib and IPython, a quarter of the time. With this module these packages are still found, but their
+matplotlib and IPython, a quarter of the time. TFMA imports NLTK and SciPy's statistics for two of its
+metrics, and Beam imports Google's clients. With this module these packages are still found, but their
 `__init__.py` runs only when a name is requested that is not a module of the package.
 """
 
@@ -22,11 +23,18 @@ _PACKAGES: dict[str, tuple[str, ...]] = {
         "tensorflow_model_analysis.proto.config_pb2",
         "tensorflow_model_analysis.proto.metrics_for_slice_pb2",
     ),
+    "tensorflow_model_analysis.view": (),
     "tfx.components": (),
     "keras.saving": (),
     "keras.src.visualization": (),
     "keras.visualization": (),
     "keras.wrappers": (),
+    "IPython": (),
+    "google.cloud.bigquery": (),
+    "google.cloud.pubsub": (),
+    "nltk": (),
+    "nltk.stem": (),
+    "scipy.stats": (),
 }
 """Packages, and the modules to import before theirs: TFMA's protos need each other without importing them.
 
@@ -62,7 +70,7 @@ class _DeferredLoader(importlib.abc.Loader):
     def _find(self, module: types.ModuleType, name: str) -> Any:
         package = module.__name__
         if not name.startswith("__") or name in _SPECIAL_NAMES:
-            if importlib.util.find_spec(f"{package}.{name}") is not None:
+            if hasattr(module, "__path__") and importlib.util.find_spec(f"{package}.{name}"):
                 return importlib.import_module(f"{package}.{name}")
             with self._lock:
                 if not self._has_begun:

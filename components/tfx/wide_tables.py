@@ -96,7 +96,19 @@ def mend_tf2_utils(tf2_utils: Any) -> None:
     tf2_utils.supply_missing_inputs = supply_missing_inputs
 
 
+def mend_pipeline_options(pipeline_options: Any) -> None:
+    """Makes Beam parse its options once, see `components.beam.option_views`.
+
+    Args:
+        pipeline_options: Module of Beam.
+    """
+    from components.beam import option_views
+
+    option_views.mend(pipeline_options)
+
+
 _MENDED: dict[str, Callable[[Any], None]] = {
+    "apache_beam.options.pipeline_options": mend_pipeline_options,
     "tensorflow_data_validation.utils.quantiles_util": mend_quantiles_util,
     "tensorflow_transform.graph_tools": mend_graph_tools,
     "tensorflow_transform.tf2_utils": mend_tf2_utils,

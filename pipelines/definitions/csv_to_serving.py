@@ -74,6 +74,7 @@ def csv_to_serving(
         preprocessing_fn=code.preprocessing_fn,
         custom_config=code.transform_config,
         disable_statistics=True,
+        disable_analyzer_cache=True,  # for which there is no reader in this pipeline
     )
     transform.add_upstream_node(example_validator)  # so that no model learns from bad data
     served_model = _served_model(plan)

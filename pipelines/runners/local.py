@@ -2,9 +2,11 @@
 
 The slow components form a chain: in `definitions/csv_to_serving.py`, only the two resolvers could run at the
 same time as others, which would save less than 1 % of a run. Threads would have to share TFX's launcher and
-ML Metadata's sqlite file, which are made for one thread.
+ML Metadata's sqlite file, which are made for one thread. Only the process in which the ServingCheck loads the
+model starts early.
 """
 
+import itertools
 from typing import TYPE_CHECKING
 
 from pipelines.runners.runner import Runner
@@ -18,5 +20,14 @@ class LocalRunner(Runner):
 
     def run(self, launcher: "ComponentLauncher") -> None:
         """Runs each component once, after all those that it depends on."""
-        for component in launcher.components:
-            launcher.run(component)
+        from components.serving_check import model_process
+        from components.serving_check.component import ServingCheck
+
+        order = launcher.components
+        try:
+            for component, following in itertools.zip_longest(order, order[1:]):
+                if isinstance(following, ServingCheck):
+                    model_process.prepare()  # it imports TensorFlow meanwhile
+                launcher.run(component)
+        finally:
+            model_process.discard()

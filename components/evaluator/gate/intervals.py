@@ -216,6 +216,6 @@ def _around(center: float, parts: Values, weights: Values, confidence: float) ->
 
 
 def _quantile(confidence: float, degrees_of_freedom: int) -> float:
-    from scipy import stats
+    from scipy import special  # `scipy.stats` takes a second to import
 
-    return float(stats.t.ppf((1 + confidence) / 2, degrees_of_freedom))
+    return float(special.stdtrit(degrees_of_freedom, (1 + confidence) / 2))

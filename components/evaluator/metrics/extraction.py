@@ -19,6 +19,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
+from components.beam.ahead import ahead
 from components.evaluator.gate.slice_columns import Column, column_of
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
@@ -194,8 +195,9 @@ class ReadAndEvaluate(beam.DoFn):
         dataset = tf.data.TFRecordDataset(
             path, compression_type="GZIP" if path.endswith(".gz") else ""
         ).batch(self._batch_size)
-        for serialized in dataset.as_numpy_iterator():
-            yield self._evaluate(serialized, path)
+        yield from ahead(
+            self._evaluate(serialized, path) for serialized in dataset.as_numpy_iterator()
+        )
 
     def _evaluate(self, serialized: npt.NDArray[Any], path: str) -> Batch:
         first, *others = self._loaded.items()

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import SettingError
 from components.example_gen import csv_file
-from components.example_gen.csv_file import CsvFile, ahead, csv_bytes, read_names
+from components.example_gen.csv_file import CsvFile, csv_bytes, read_names
 
 
 def write(folder, content):
@@ -172,14 +172,3 @@ def test_names_need_a_line_of_text(tmp_path):
         write(tmp_path, b"")
     with pytest.raises(SettingError, match=r"data\.csv, line 1: byte 0xe9 is not UTF-8"):
         write(tmp_path, b"\xe9t\xe9,b\n1,2\n")
-
-
-def test_working_ahead_keeps_the_order_and_passes_errors_on():
-    def items():
-        yield from range(5)
-        raise ValueError("the sixth")
-
-    found = ahead(items())
-    assert [next(found) for _ in range(5)] == [0, 1, 2, 3, 4]
-    with pytest.raises(ValueError, match="the sixth"):
-        next(found)

@@ -115,6 +115,25 @@ def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
     )
 
 
+def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -> None:
+    check(
+        "from tensorflow_model_analysis import metrics",
+        "rare = {'nltk.tokenize', 'scipy.stats._stats_py', 'google.cloud.bigquery.client', 'jedi'}",
+        "assert not rare & set(sys.modules), rare & set(sys.modules)",
+        "import nltk, scipy.stats",
+        "assert nltk.edit_distance('rain', 'shine') == 3",
+        "assert scipy.stats.norm.cdf(0.0) == 0.5",
+        "assert nltk.tokenize.WhitespaceTokenizer().tokenize('a b') == ['a', 'b']",
+        "from nltk.stem import PorterStemmer",
+        "assert PorterStemmer().stem('running') == 'run'",
+        "from google.cloud.bigquery import TableReference",
+        "import IPython",
+        "assert IPython.version_info",
+        "rouge = metrics.rouge.Rouge('rouge1').computations()[0].combiner",
+        "assert rouge.scorer.score('a b', 'a b')['rouge1'].fmeasure == 1.0",
+    )
+
+
 def test_installing_twice_adds_one_finder() -> None:
     finders = len(sys.meta_path)
     tfx_packages.install()

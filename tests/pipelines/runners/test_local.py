@@ -1,3 +1,5 @@
+from components.serving_check import model_process
+from components.serving_check.component import ServingCheck
 from pipelines.runners.local import LocalRunner
 
 
@@ -16,4 +18,18 @@ def test_components_run_one_at_a_time_in_the_launchers_order():
     LocalRunner().run(launcher)
     assert launcher.events == [
         "b starts", "b ends", "a starts", "a ends", "c starts", "c ends",
+    ]  # fmt: skip
+
+
+def test_the_process_of_the_serving_check_starts_one_component_early(monkeypatch):
+    launcher = RecordingLauncher()
+    serving_check = ServingCheck.__new__(ServingCheck)
+    monkeypatch.setattr(ServingCheck, "__repr__", lambda self: "check")
+    launcher.components = ("a", "b", serving_check, "c")
+    monkeypatch.setattr(model_process, "prepare", lambda: launcher.events.append("prepared"))
+    monkeypatch.setattr(model_process, "discard", lambda: launcher.events.append("discarded"))
+    LocalRunner().run(launcher)
+    assert launcher.events == [
+        "a starts", "a ends", "prepared", "b starts", "b ends", "check starts", "check ends",
+        "c starts", "c ends", "discarded",
     ]  # fmt: skip

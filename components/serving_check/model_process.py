@@ -1,0 +1,107 @@
+"""Starts the clean process that asks a model, and hands it the request."""
+
+import atexit
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from components.serving_check import clean_process
+
+T = TypeVar("T")
+
+MAX_SECONDS = 600
+"""Time for all answers of a model, in seconds."""
+
+_NOT_OF_CLEAN_PROCESS = ("PYTHON", "TF_CONFIG")
+
+# Without a GPU: the process that started this one may hold all of its memory.
+_ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+
+_ready: list["ModelProcess"] = []
+
+
+class ModelProcess:
+    """A process with TensorFlow and NumPy alone, which waits for its request on stdin.
+
+    It ends when this process ends, also if that is killed.
+    """
+
+    def __init__(self) -> None:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(_NOT_OF_CLEAN_PROCESS)
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", clean_process.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**environment, **_ENVIRONMENT},
+        )
+
+    def ask(self, request: dict[str, Any], meanwhile: Callable[[], T]) -> tuple[Any, T]:
+        """Returns the answers, and the result of a function that is called meanwhile.
+
+        Args:
+            request: Arguments of `clean_process.ask_model`.
+            meanwhile: Function to call in this process.
+
+        Raises:
+            TimeoutError: The model has not answered within `MAX_SECONDS`.
+            RuntimeError: The process has failed.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("request", "answers")]
+            with open(paths[0], "wb") as stream:
+                pickle.dump(request, stream)
+            assert self._process.stdin is not None
+            with contextlib.suppress(
+                BrokenPipeError
+            ):  # it has ended; its code and its error say why
+                self._process.stdin.write("".join(f"{path}\n" for path in paths).encode())
+                self._process.stdin.flush()
+            try:
+                found = meanwhile()
+                _, stderr = self._process.communicate(timeout=MAX_SECONDS)
+            except subprocess.TimeoutExpired as error:
+                raise TimeoutError(
+                    f"The model to be served has not answered within {MAX_SECONDS} s."
+                ) from error
+            finally:
+                self.end()
+            if self._process.returncode:
+                raise RuntimeError(
+                    f"The process that asks the model ended with code {self._process.returncode}: "
+                    f"{stderr.decode('utf-8', 'replace')[-400:]}"
+                )
+            with open(paths[1], "rb") as stream:
+                return pickle.load(stream), found
+
+    def end(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def prepare() -> None:
+    """Starts the process that the next ServingCheck in this process takes: it has TensorFlow by then."""
+    if not _ready:
+        _ready.append(ModelProcess())
+
+
+def take() -> ModelProcess:
+    """Returns the process that `prepare` has started, or a new one."""
+    return _ready.pop() if _ready else ModelProcess()
+
+
+@atexit.register
+def discard() -> None:
+    """Ends the process that `prepare` has started, if nothing has taken it."""
+    while _ready:
+        _ready.pop().end()
