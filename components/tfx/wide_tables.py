@@ -107,11 +107,31 @@ def mend_pipeline_options(pipeline_options: Any) -> None:
     option_views.mend(pipeline_options)
 
 
+def mend_tf_utils(tf_utils: Any) -> None:
+    """Makes TFT copy the dict of a function's inputs, and not each tensor in it: three operations a column.
+
+    The dict is copied because a `preprocessing_fn` may change it. Graphs of TensorFlow 1, where an output
+    must not be an input, keep the copies of the tensors; a `tf.function` makes its own for what it returns.
+
+    Args:
+        tf_utils: Module of TFT 1.21.
+    """
+    import tensorflow as tf
+
+    stock = tf_utils.copy_tensors
+
+    def copy_tensors(tensors: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(tensors) if tf.inside_function() else stock(tensors)
+
+    tf_utils.copy_tensors = copy_tensors
+
+
 _MENDED: dict[str, Callable[[Any], None]] = {
     "apache_beam.options.pipeline_options": mend_pipeline_options,
     "tensorflow_data_validation.utils.quantiles_util": mend_quantiles_util,
     "tensorflow_transform.graph_tools": mend_graph_tools,
     "tensorflow_transform.tf2_utils": mend_tf2_utils,
+    "tensorflow_transform.tf_utils": mend_tf_utils,
 }
 
 

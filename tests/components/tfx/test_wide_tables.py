@@ -3,7 +3,7 @@ import sys
 
 import pytest
 import tensorflow as tf
-from tensorflow_transform import graph_tools, tf2_utils
+from tensorflow_transform import graph_tools, tf2_utils, tf_utils
 
 from components.tfx import wide_tables
 from components.tfx.packages import WrappingFinder
@@ -99,6 +99,23 @@ def test_a_further_missing_input_costs_three_operations():
             return len(graph.get_operations()) - num_columns * 4
 
     assert count(40) - count(20) <= 20 * 3
+
+
+def test_a_function_that_changes_its_inputs_gets_a_dict_of_its_own_without_further_operations():
+    @tf.function(autograph=False)
+    def traced(inputs):
+        copies = tf_utils.copy_tensors(inputs)
+        assert copies["x"] is inputs["x"]
+        del copies["x"]
+        return {"y": inputs["x"]}
+
+    assert traced({"x": tf.constant([1.0, 2.0])})["y"].numpy().tolist() == [1, 2]
+
+
+def test_an_input_is_no_output_in_a_graph_of_tensorflow_1():
+    with tf.Graph().as_default():
+        inputs = {"x": tf.compat.v1.placeholder(tf.float32, [None])}
+        assert tf_utils.copy_tensors(inputs)["x"] is not inputs["x"]
 
 
 def test_modules_are_replaced_once():
