@@ -1,4 +1,4 @@
-"""Makes TFDV and TFT fit for tables with thousands of columns.
+"""Makes TFDV, TFT and Beam faster, above all for tables with thousands of columns.
 
 Some of their functions take time with the square of the columns, or many operations for each column.
 Functions with the same results replace them when their modules are imported, also in Beam workers of other
@@ -126,10 +126,42 @@ def mend_tf_utils(tf_utils: Any) -> None:
     tf_utils.copy_tensors = copy_tensors
 
 
+def mend_inspection(inspection: Any) -> None:
+    """Makes Transform trace a `preprocessing_fn` once, not three times, to find the columns that it reads.
+
+    TFX asks twice for the columns of the analyzers, and then for those of the outputs.
+
+    Args:
+        inspection: Module `inspect_preprocessing_fn` of TFT 1.21.
+    """
+    stock = inspection.impl_helper.trace_preprocessing_function
+    find_inputs = inspection.get_transform_input_columns
+    kept: list[tuple[tuple[Any, ...], Any]] = []
+
+    def trace(fn: Any, specs: Any, use_tf_compat_v1: bool) -> Any:
+        arguments = (fn, dict(specs), use_tf_compat_v1)
+        if not kept or kept[0][0] != arguments:
+            kept[:] = [(arguments, stock(fn, specs, use_tf_compat_v1=use_tf_compat_v1))]
+        return kept[0][1]
+
+    def get_transform_input_columns(*args: Any, **kwargs: Any) -> list[str]:
+        try:
+            return list(find_inputs(*args, **kwargs))
+        finally:
+            kept.clear()  # it is the last to ask
+
+    # TFT's package takes all names of this module, and its own `impl_helper` is not to be replaced.
+    names = [name for name in vars(inspection) if not name.startswith("_")]
+    inspection.__all__ = [name for name in names if name != "impl_helper"]
+    inspection.impl_helper = types.SimpleNamespace(trace_preprocessing_function=trace)
+    inspection.get_transform_input_columns = get_transform_input_columns
+
+
 _MENDED: dict[str, Callable[[Any], None]] = {
     "apache_beam.options.pipeline_options": mend_pipeline_options,
     "tensorflow_data_validation.utils.quantiles_util": mend_quantiles_util,
     "tensorflow_transform.graph_tools": mend_graph_tools,
+    "tensorflow_transform.inspect_preprocessing_fn": mend_inspection,
     "tensorflow_transform.tf2_utils": mend_tf2_utils,
     "tensorflow_transform.tf_utils": mend_tf_utils,
 }

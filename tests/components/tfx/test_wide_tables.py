@@ -3,6 +3,7 @@ import sys
 
 import pytest
 import tensorflow as tf
+import tensorflow_transform as tft
 from tensorflow_transform import graph_tools, tf2_utils, tf_utils
 
 from components.tfx import wide_tables
@@ -127,3 +128,22 @@ def test_modules_are_replaced_once():
         if isinstance(finder, WrappingFinder) and finder.names is wide_tables._MENDED
     ]
     assert len(finders) == 1
+
+
+def test_a_preprocessing_fn_is_traced_once_to_find_its_columns():
+    calls = []
+
+    def preprocessing_fn(inputs):
+        calls.append(sorted(inputs))
+        return {"out": inputs["b"] - tft.mean(inputs["a"])}
+
+    specs = {name: tf.TensorSpec([None], tf.float32) for name in "abc"}
+    for _ in range(2):
+        assert tft.get_analyze_input_columns(preprocessing_fn, specs) == ["a"]
+    assert tft.get_transform_input_columns(preprocessing_fn, specs) == ["b"]
+    assert calls == [["a", "b", "c"]]
+    # Nothing is kept after that, and other inputs are traced anew.
+    assert tft.get_analyze_input_columns(preprocessing_fn, specs) == ["a"]
+    del specs["c"]
+    assert tft.get_analyze_input_columns(preprocessing_fn, specs) == ["a"]
+    assert calls[1:] == [["a", "b", "c"], ["a", "b"]]
