@@ -14,7 +14,7 @@ from tests.slow_params import with_slow
 PROGRAMS = pathlib.Path(__file__).parent / "old_projects"
 EXPECTED = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))}
 KERAS_2 = {"text_cnn"}  # tf.compat.v1.layers
-SLOW = {"census", "deepfm", "extra_signatures"}
+SLOW = {"bert_classifier", "census", "deepfm", "extra_signatures"}
 
 
 def assert_same(seen, expected, where):

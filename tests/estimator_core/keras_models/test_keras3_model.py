@@ -135,7 +135,17 @@ _MODELS = {
 
 # Other settings of an optimizer, and other optimizers, go the way that "functional" goes.
 _SLOW = {"clipnorm", "clipvalue", "global clipnorm", "weight decay", "schedule"}
-_SLOW |= {"adafactor", "ftrl", "lion", "nadam", "recurrent", "lambdas", "own functions"}
+_SLOW |= {
+    "accumulated",
+    "moving average",
+    "adafactor",
+    "ftrl",
+    "lion",
+    "nadam",
+    "recurrent",
+    "lambdas",
+    "own functions",
+}
 
 
 def _named_models():
