@@ -97,12 +97,12 @@ def mend_tf2_utils(tf2_utils: Any) -> None:
 
 
 def mend_pipeline_options(pipeline_options: Any) -> None:
-    """Makes Beam parse its options once, see `components.beam.option_views`.
+    """Makes Beam parse its options once, see `components.tfx.option_views`.
 
     Args:
         pipeline_options: Module of Beam.
     """
-    from components.beam import option_views
+    from components.tfx import option_views
 
     option_views.mend(pipeline_options)
 
