@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -43,6 +43,12 @@ _VERBS = {
     ":regress": tf_serving.regress,
 }
 _LARGE_BYTES = 64 << 10
+_NOT_READ = {
+    "Content-Encoding": "send the body as it is",
+    "Inference-Header-Content-Length": "send the tensors as JSON, not as binary data",
+}
+"""Headers of bodies that the server does not read, and the remedy."""
+
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 
 
@@ -248,6 +254,9 @@ class _Server:
 
     async def _body(self, request: Request) -> bytes:
         """Returns the body of a request, within the limits of size and time."""
+        for name, hint in _NOT_READ.items():
+            if (value := request.headers.get(name, "identity")) != "identity":
+                raise RequestError(415, f"{name}: {value} is not supported; {hint}.")
         limit = self._settings.max_body_bytes
         too_large = RequestError(413, f"The body has more than {limit} bytes.")
         length = request.headers.get("content-length", "")
@@ -264,6 +273,10 @@ class _Server:
                     chunks.append(chunk)
         except TimeoutError as error:
             raise RequestError(408, "The body did not arrive in time.") from error
+        except (
+            ClientDisconnect
+        ) as error:  # nobody reads the answer, and it is no failure of the server
+            raise RequestError(400, "The client went before the end of the body.") from error
         return b"".join(chunks)
 
 

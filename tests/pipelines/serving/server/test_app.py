@@ -42,6 +42,32 @@ def test_a_body_that_does_not_arrive_is_given_up(push):
         assert connection.recv(100).startswith(b"HTTP/1.1 408")
 
 
+def test_a_client_that_hangs_up_is_no_failure_of_the_server(push):
+    start = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{{"
+    with served(push("regressor", 1)) as client:
+        with socket.create_connection(("127.0.0.1", client.port)) as connection:
+            connection.sendall(start.encode())
+        wait_for(lambda: 'kind="predict",status="400"} 1' in client.get("/metrics").text)
+        assert 'status="500"' not in client.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("header", "remedy"),
+    [
+        (
+            {"Content-Encoding": "gzip"},
+            "Content-Encoding: gzip is not supported; send the body as it",
+        ),
+        ({"Inference-Header-Content-Length": "20"}, "as JSON, not as binary data"),
+    ],
+)
+def test_a_body_of_another_form_is_refused_with_the_remedy(push, header, remedy):
+    with served(push("regressor", 1)) as client:
+        answer = client.post(PREDICT, BODY, headers=header)
+        assert (answer.status_code, remedy in answer.json()["error"]) == (415, True)
+        assert client.post(PREDICT, BODY, headers={"Content-Encoding": "identity"}).is_success
+
+
 def test_a_token_is_asked_for_except_for_health(push):
     with served(push("regressor", 1), ServerSettings(token="secret")) as client:
         assert client.get("/v2/health/live").status_code == 200
