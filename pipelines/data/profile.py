@@ -233,7 +233,6 @@ class TableScan:
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
         for scan in self._columns.values():
             scan.end_file(file)
-        self._sample.end_file()
         self._files.append(file)
         self._rows_before = self._num_rows
 

@@ -9,7 +9,7 @@ _MAX_CELLS = 20_000_000  # of a wide table: about 1 GB
 
 
 class RowSample:
-    """Each n-th row of each file, where n is the least power of two that makes the sample small enough.
+    """Each n-th row of all files, where n is the least power of two that makes the sample small enough.
 
     At most 50,000 rows are kept, fewer of a table with many columns; of a smaller table, all rows.
 
@@ -20,11 +20,11 @@ class RowSample:
     def __init__(self, num_columns: int):
         self._max_rows = min(MAX_ROWS, max(1, _MAX_CELLS // num_columns))
         self._stride = 1
-        self._parts: list[tuple[Any, Any]] = []  # numbers of the rows in their file, and the rows
+        self._parts: list[tuple[Any, Any]] = []  # numbers of the rows, and the rows
         self._num_rows = self._row = 0
 
     def add(self, batch: Any) -> None:
-        """Adds the next rows (record batch) of a file."""
+        """Adds the next rows (record batch), of the same file or of the next one."""
         numbers = np.arange(-self._row % self._stride, len(batch), self._stride)
         self._row += len(batch)
         self._keep(numbers + self._row - len(batch), self._taken(batch, numbers))
@@ -34,10 +34,6 @@ class RowSample:
             for numbers, rows in parts:
                 kept = np.flatnonzero(numbers % self._stride == 0)
                 self._keep(numbers[kept], self._taken(rows, kept))
-
-    def end_file(self) -> None:
-        """Ends the rows of a file."""
-        self._row = 0
 
     def column(self, position: int) -> Any:
         """Returns the cells of a column (pyarrow array)."""
