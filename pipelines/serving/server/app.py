@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import time
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -43,12 +44,7 @@ _VERBS = {
     ":regress": tf_serving.regress,
 }
 _LARGE_BYTES = 64 << 10
-_NOT_READ = {
-    "Content-Encoding": "send the body as it is",
-    "Inference-Header-Content-Length": "send the tensors as JSON, not as binary data",
-}
-"""Headers of bodies that the server does not read, and the remedy."""
-
+_GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 
 
@@ -254,9 +250,11 @@ class _Server:
 
     async def _body(self, request: Request) -> bytes:
         """Returns the body of a request, within the limits of size and time."""
-        for name, hint in _NOT_READ.items():
-            if (value := request.headers.get(name, "identity")) != "identity":
-                raise RequestError(415, f"{name}: {value} is not supported; {hint}.")
+        encoding = request.headers.get("content-encoding", "identity").lower()
+        if encoding not in ("identity", "gzip"):
+            raise RequestError(415, f"Content-Encoding: {encoding} is not supported; gzip is.")
+        if "inference-header-content-length" in request.headers:
+            raise RequestError(415, "Send the tensors as JSON: binary data is not supported.")
         limit = self._settings.max_body_bytes
         too_large = RequestError(413, f"The body has more than {limit} bytes.")
         length = request.headers.get("content-length", "")
@@ -277,7 +275,8 @@ class _Server:
             ClientDisconnect
         ) as error:  # nobody reads the answer, and it is no failure of the server
             raise RequestError(400, "The client went before the end of the body.") from error
-        return b"".join(chunks)
+        body = b"".join(chunks)
+        return body if encoding == "identity" else await _in_thread(lambda: _unzipped(body, limit))
 
 
 _Value = TypeVar("_Value")
@@ -289,6 +288,20 @@ async def _at_once(function: Callable[[], _Value]) -> _Value:
 
 async def _in_thread(function: Callable[[], _Value]) -> _Value:
     return await asyncio.to_thread(function)
+
+
+def _unzipped(body: bytes, limit: int) -> bytes:
+    """Returns the content of a gzipped body, of which no more than the limit is unpacked."""
+    stream = zlib.decompressobj(_GZIP_BITS)
+    try:
+        content = stream.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise RequestError(400, f"The body is no gzip: {error}") from error
+    if len(content) > limit:
+        raise RequestError(413, f"The body has more than {limit} bytes.")
+    if not stream.eof:
+        raise RequestError(400, "The body is no gzip: its end is missing.")
+    return content
 
 
 def _parsed(body: bytes) -> Any:

@@ -1,3 +1,5 @@
+import gzip
+import json
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -54,11 +56,8 @@ def test_a_client_that_hangs_up_is_no_failure_of_the_server(push):
 @pytest.mark.parametrize(
     ("header", "remedy"),
     [
-        (
-            {"Content-Encoding": "gzip"},
-            "Content-Encoding: gzip is not supported; send the body as it",
-        ),
-        ({"Inference-Header-Content-Length": "20"}, "as JSON, not as binary data"),
+        ({"Content-Encoding": "br"}, "Content-Encoding: br is not supported; gzip is"),
+        ({"Inference-Header-Content-Length": "20"}, "Send the tensors as JSON"),
     ],
 )
 def test_a_body_of_another_form_is_refused_with_the_remedy(push, header, remedy):
@@ -66,6 +65,22 @@ def test_a_body_of_another_form_is_refused_with_the_remedy(push, header, remedy)
         answer = client.post(PREDICT, BODY, headers=header)
         assert (answer.status_code, remedy in answer.json()["error"]) == (415, True)
         assert client.post(PREDICT, BODY, headers={"Content-Encoding": "identity"}).is_success
+
+
+def test_a_gzipped_body_is_read_up_to_the_limit(push):
+    zipped = gzip.compress(json.dumps(BODY).encode())
+    bomb = gzip.compress(b" " * 100_000)
+    assert len(bomb) < 500
+    with served(push("regressor", 1), ServerSettings(max_body_bytes=500)) as client:
+
+        def status(body):
+            return client.post(PREDICT, body, headers={"Content-Encoding": "gzip"}).status_code
+
+        answer = client.post(PREDICT, zipped, headers={"Content-Encoding": "gzip"})
+        assert answer.json() == {"predictions": [[3.5]]}
+        assert [status(body) for body in (bomb, zipped[:-3], b"{}")] == [413, 400, 400]
+        exact = gzip.compress(json.dumps(BODY).encode().ljust(500))
+        assert (status(exact), status(gzip.compress(b" " * 501))) == (200, 413)
 
 
 def test_a_token_is_asked_for_except_for_health(push):
