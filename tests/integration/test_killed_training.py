@@ -15,7 +15,8 @@ STEPS_BETWEEN_KILLS = 4
 LONGEST_DELAY_SECS = 2.0  # some cycles of steps, checkpoint, evaluation and export
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow  # tests/contract/test_killed_training.py has one kill
+@pytest.mark.parametrize("kills", [2, 20])
 def test_every_restart_continues(tmp_path, kills):
     seed = random.randrange(10**6)
     print(f"seed={seed}")  # repeats the delays of a failure, though not the machine's load

@@ -37,6 +37,7 @@ SLOW = {
     "rnn_sequences_weighted",
     "rnn_simple_one_layer",
     "sdca_classifier_weighted",
+    "train_and_evaluate_early_stopping",
     "sdca_v1_classifier",
     "v1_combined_classifier",
     "v1_combined_regressor_partitioned",

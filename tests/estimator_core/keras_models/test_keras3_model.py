@@ -137,6 +137,7 @@ _MODELS = {
 _SLOW = {"clipnorm", "clipvalue", "global clipnorm", "weight decay", "schedule"}
 _SLOW |= {
     "accumulated",
+    "loss scale",
     "moving average",
     "adafactor",
     "ftrl",
