@@ -32,8 +32,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
         zero. Default: none; a column of integers is int64, one of other numbers float32.
       float_columns: Columns that are float32 even if all their cells are integers, for example because
         other data of the same pipeline have fractions. Default: none.
-      column_types: Type of each column by its cells, as whoever has read the files knows it: `empty`, `integer`,
-        `float` or `text`. It has to hold all cells. Default: the files are read once more for it.
+      column_types: Type of each column by its cells, from whoever has read the files before: `empty`,
+        `integer`, `float` or `text`. It has to hold all cells. Default: the files are read once more for it.
       files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
         are read, with this content, or the component fails. Default: the files that its driver finds.
 
