@@ -139,7 +139,7 @@ LEGAL = {
     "bzip2": ("n,t\n" + ROWS, {"compression": "bz2"}),
 }  # fmt: skip
 
-# Where our cells are others than those of pandas, on purpose: docs/columns.md says so.
+# These cells differ from pandas' on purpose; docs/columns.md says why.
 DIFFERENT = {
     "a name left out": (",t\n0,a\n1,b\n", ["unnamed", "t"], ["Unnamed: 0", "t"]),
     "spaces around names": (" n , t\n1,a\n", ["n", "t"], [" n ", " t"]),
