@@ -98,7 +98,7 @@ def _column(given: Any) -> tuple[str, list[Any]]:
             400, f"An input is an object with a name. Received: {shown(repr(given))}"
         )
     name, shape = given["name"], given.get("shape")
-    if given.get("datatype") not in _DATATYPES:
+    if not isinstance(given.get("datatype"), str) or given["datatype"] not in _DATATYPES:
         raise RequestError(
             400,
             f"The input {name!r} has a datatype, one of {', '.join(sorted(_DATATYPES))}. Received: "
