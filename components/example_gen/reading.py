@@ -71,7 +71,7 @@ def read_batches(
         csv_files = [CsvFile(path, planned.digest(path), found) for path in paths]
         files[split] = pipeline | f"Files[{split}]" >> Spread(csv_files)
     if column_types:
-        by_cells = {name: ColumnType[column_types[name].upper()] for name in names or ()}
+        by_cells = {name: _type_of(column_types, name) for name in names or ()}
         given = _adjusted(by_cells, frozenset(text_columns), frozenset(float_columns))
         return {
             split: part | f"Read[{split}]" >> beam.FlatMap(_read, given)
@@ -132,6 +132,16 @@ def _typed(file: CsvFile, types: Types) -> Iterator[Any]:
         columns = zip(file.names, block.columns, strict=True)
         arrays = [_converted(file, name, cells, types[name]) for name, cells in columns]
         yield pa.RecordBatch.from_arrays(arrays, list(file.names))
+
+
+def _type_of(column_types: Mapping[str, str], name: str) -> ColumnType:
+    try:
+        return ColumnType[column_types[name].upper()]
+    except KeyError as error:
+        raise SettingError(
+            f"column_types gives each column one of {', '.join(kind.name.lower() for kind in ColumnType)}. "
+            f"Received for {name!r}: {column_types.get(name)!r}"
+        ) from error
 
 
 def _converted(file: CsvFile, name: str, cells: Any, column_type: ColumnType) -> Any:

@@ -75,7 +75,11 @@ class _DeferredLoader(importlib.abc.Loader):
             with self._lock:
                 if not self._has_begun:
                     self._has_begun = True
-                    self._loader.exec_module(module)
+                    try:
+                        self._loader.exec_module(module)
+                    except BaseException:
+                        self._has_begun = False  # the next request fails with the same reason
+                        raise
             for found in (module, *(sys.modules[first] for first in _PACKAGES[package])):
                 if name in found.__dict__:
                     return found.__dict__[name]

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipelines.errors import BadInputError
+
 
 class CellStore:
     """Keeps cells by column, in a temporary file that lasts as long as the store."""
@@ -31,14 +33,25 @@ class CellStore:
         import pyarrow as pa
 
         batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})
+        try:
+            self._write(batch)
+        except OSError as error:
+            raise BadInputError(
+                f"The cells of column {column!r} cannot be kept in {tempfile.gettempdir()} while the files "
+                f"are read: {error}. Make room there, or let TMPDIR name a folder that has it."
+            ) from error
+        self._places[column].append(self._num_batches)
+        self._num_batches += 1
+
+    def _write(self, batch: Any) -> None:
+        import pyarrow as pa
+
         if self._writer is None:
             self._folder = tempfile.TemporaryDirectory(prefix="pipelines-cells-")
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             path = str(Path(self._folder.name, "cells.arrow"))
             self._writer = pa.ipc.new_file(path, batch.schema, options=options)
         self._writer.write_batch(batch)
-        self._places[column].append(self._num_batches)
-        self._num_batches += 1
 
     def chunks(self, column: str) -> Iterator[tuple[Any, Any]]:
         """Yields the cells of a column, as they were added; none can be added from then on."""

@@ -98,7 +98,7 @@ def _profile(files: Sequence[Path], delimiter: str | None, quote: str | None) ->
 
 def _add_rows(scan: TableScan, text: "_CheckedText", header: list[str], dialect: Dialect) -> None:
     for batch in parse(text, len(header), dialect):
-        if text.is_odd or has_odd_row(batch, header):
+        if text.is_odd or (text.is_csv and has_odd_row(batch, header)):
             raise CloserLookError
         scan.add(batch)
         if scan.has_long_cell:
@@ -168,6 +168,7 @@ class _CheckedText:
 
     Attributes:
       is_odd: True if a byte was found that has to be looked at more closely.
+      is_csv: False for the rows of a Parquet file, whose header is no text.
     """
 
     closed = False
@@ -176,7 +177,7 @@ class _CheckedText:
         self._head = io.BytesIO(head)
         self._stream, self._quotes = stream, quotes
         self._has_line_feed = self._has_stray_return = self._ends_in_return = False
-        self.is_odd = False
+        self.is_odd, self.is_csv = False, quotes is not None
 
     def read(self, size: int) -> bytes:
         """Returns the next bytes; none at the end."""

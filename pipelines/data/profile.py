@@ -182,7 +182,7 @@ def _profile(
         byte_checks.check_bytes(file, dialect)
         quotes.append(check_quotes(file, headers[first], dialect, quote_is_given))
         for batch in read_batches(file, headers[first], dialect):
-            if has_odd_row(batch, headers[first]):
+            if not is_parquet(file) and has_odd_row(batch, headers[first]):
                 refuse_odd_row(file, headers[first], dialect)
             scan.add(batch)
             if scan.has_long_cell:

@@ -177,7 +177,8 @@ def text_behind_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
     if not any(dialect.quote in line for line in lines):
         return None
     quote, text = re.escape(dialect.quote), "".join(lines).rstrip("\r\n")
-    quoted = re.compile(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}[ \t]*")
+    blanks = " \t".replace(dialect.delimiter, "")
+    quoted = re.compile(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}[{blanks}]*")
     position = start = 0
     while start <= len(text):
         field = quoted.match(text, start)

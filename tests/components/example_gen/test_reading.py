@@ -8,6 +8,7 @@ import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 
+from components.errors import SettingError
 from components.example_gen import reading
 from components.example_gen.example_encoder import serialize
 from components.example_gen.files import PlannedFiles
@@ -149,3 +150,11 @@ def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path: Path, monk
             Exception, match=rf"data\.csv: column '{name}' is given as {wrong}, which"
         ):
             read(**{name: wrong})
+
+
+@pytest.mark.parametrize("types", [{"k": "integer"}, {"k": "integer", "v": "int64"}])
+def test_a_column_without_one_of_the_types_is_named(tmp_path, types):
+    (tmp_path / "data.csv").write_text("k,v\n1,2\n")
+    expected = f"one of empty, integer, float, text. Received for 'v': {types.get('v')!r}"
+    with pytest.raises(SettingError, match=expected):
+        read_batches(beam.Pipeline(RUNNER), str(tmp_path), {"all": "data.csv"}, column_types=types)

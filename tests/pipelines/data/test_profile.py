@@ -4,8 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.data.cell_store import CellStore
 from pipelines.data.column_profile import MAX_DISTINCT
 from pipelines.data.kinds import recognise_columns
+from pipelines.data.one_pass import profile_once
 from pipelines.data.profile import profile_csv
 from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError
@@ -232,3 +234,17 @@ def test_a_compressed_file_has_the_profile_of_what_it_holds(tmp_path):
     packed.write_bytes(gzip.compress((text + "3\n").encode()))
     with pytest.raises(BadInputError, match=r"data\.csv\.gz, line 50003 .* 1 field where"):
         profile_csv([packed])
+
+
+def test_a_row_of_parquet_that_equals_the_header_is_data(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"a": ["x", "a"], "b": ["y", "b"]}), path)
+    for found in (profile_csv([path]), profile_once([path])):
+        assert found.num_rows == 2
+
+
+def test_a_full_temporary_folder_is_named():
+    store = CellStore()
+    store._write = lambda batch: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    with pytest.raises(BadInputError, match=r"column 'c' cannot be kept in .*No space.*TMPDIR"):
+        store.add("c", pa.array(["x"]), [1])

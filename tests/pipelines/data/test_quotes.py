@@ -135,6 +135,13 @@ def test_text_behind_quotes_is_found(row, place):
     assert text_behind_quotes([row + "\n"], COMMAS) == place
 
 
+@pytest.mark.parametrize("delimiter", ["\t", " ", ";"])
+def test_a_blank_that_is_the_delimiter_ends_the_cell(delimiter):
+    dialect = Dialect(delimiter)
+    assert text_behind_quotes([delimiter.join(['"a"', "b", "c"]) + "\n"], dialect) is None
+    assert text_behind_quotes([delimiter.join(["a", '"b"x', "c"]) + "\n"], dialect) == 1
+
+
 def test_text_behind_quotes_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
     lines = [*lines_of(30), '30,"oslo"x,0']
     with pytest.raises(BadInputError, match=r"line 32, column 'city': .* text behind the quote"):
