@@ -61,9 +61,8 @@ class ModelProcess:
             with open(paths[0], "wb") as stream:
                 pickle.dump(request, stream)
             assert self._process.stdin is not None
-            with contextlib.suppress(
-                BrokenPipeError
-            ):  # it has ended; its code and its error say why
+            # A process that has ended says why by its code and its error.
+            with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.write("".join(f"{path}\n" for path in paths).encode())
                 self._process.stdin.flush()
             try:
