@@ -1,22 +1,45 @@
-"""Works on the next item of an iterator while the last one is used."""
+"""Works on the next items of an iterator while the last one is used."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def ahead(items: Iterable[T]) -> Iterator[T]:
     """Yields the items of an iterator, which works on the next one in a thread of its own.
 
     It is for work without Python's lock: decompression, and the loops of Arrow and TensorFlow.
 
     Args:
-        items: Items, none of which is None. An error reaches the caller at the place of its item.
+        items: Items. An error reaches the caller at the place of its item.
     """
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, items, None)
-        while (item := following.result()) is not None:
-            following = thread.submit(next, items, None)
-            yield item
+    return map_ahead(lambda item: item, items, threads=1)
+
+
+def map_ahead(function: Callable[[S], T], items: Iterable[S], threads: int = 2) -> Iterator[T]:
+    """Yields the value of a function for each item, in order, and works on the next ones in threads.
+
+    Args:
+        function: Function that threads call at the same time.
+        items: Items, which one thread reads. An error reaches the caller at the place of its item.
+        threads: Number of threads that call the function, and of values that are kept ahead.
+    """
+    following = iter(items)
+    end = object()
+
+    def value(item: "Future[Any]") -> Any:
+        return end if item.result() is end else function(item.result())
+
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(threads) as workers:
+
+        def start() -> "Future[Any]":
+            return workers.submit(value, reader.submit(next, following, end))
+
+        started = deque(start() for _ in range(threads))
+        while (found := started.popleft().result()) is not end:
+            started.append(start())
+            yield found

@@ -10,7 +10,7 @@ from tfx_bsl.coders import example_coder
 from tfx_bsl.tfxio import tf_example_record
 
 from components.beam import record_files
-from components.beam.ahead import ahead
+from components.beam.ahead import map_ahead
 from components.beam.spread import Spread
 
 MAX_BATCH_EXAMPLES = 8_192
@@ -99,18 +99,17 @@ class ReadBatches(beam.DoFn):
         super().__init__()
         self._schema = schema
         self._max_examples = max_examples
-        self._decoder: Any = None
-
-    def setup(self) -> None:
-        """Makes the decoder, which cannot be pickled."""
-        self._decoder = example_coder.ExamplesToRecordBatchDecoder(self._schema)
 
     def process(self, file: tuple[int, str]) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a file."""
         number, path = file
-        decoded = map(self._decoder.DecodeBatch, batches(path, self._max_examples))
-        for index, batch in enumerate(ahead(decoded)):
+        decoded = map_ahead(self._decode, batches(path, self._max_examples))
+        for index, batch in enumerate(decoded):
             yield self._placed(batch, number, index)
+
+    def _decode(self, examples: list[bytes]) -> pa.RecordBatch:
+        # A decoder keeps columns while it decodes, so threads cannot share one.
+        return example_coder.ExamplesToRecordBatchDecoder(self._schema).DecodeBatch(examples)
 
     def _placed(self, batch: Any, file_number: int, batch_number: int) -> Any:
         del file_number, batch_number
