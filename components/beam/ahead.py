@@ -1,7 +1,7 @@
 """Works on the next items of an iterator while the last one is used."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -20,7 +20,9 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     return map_ahead(lambda item: item, items, threads=1)
 
 
-def map_ahead(function: Callable[[S], T], items: Iterable[S], threads: int = 2) -> Iterator[T]:
+def map_ahead(
+    function: Callable[[S], T], items: Iterable[S], threads: int = 2
+) -> Generator[T, None, None]:
     """Yields the value of a function for each item, in order, and works on the next ones in threads.
 
     Args:

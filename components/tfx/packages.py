@@ -42,6 +42,9 @@ The names in these modules are also names of the package: `tfx.components` reads
 TFMA, and old pipelines write `tfma.EvalConfig`.
 """
 
+_ANSWERS: dict[str, dict[str, Any]] = {"IPython": {"get_ipython": lambda: None}}
+"""Names that need no import: Beam asks for the shell, and an IPython that has not been imported has none."""
+
 _SPECIAL_NAMES = ("__all__", "__version__")
 
 
@@ -69,6 +72,8 @@ class _DeferredLoader(importlib.abc.Loader):
 
     def _find(self, module: types.ModuleType, name: str) -> Any:
         package = module.__name__
+        if not self._has_begun and name in _ANSWERS.get(package, ()):
+            return _ANSWERS[package][name]
         if not name.startswith("__") or name in _SPECIAL_NAMES:
             if hasattr(module, "__path__") and importlib.util.find_spec(f"{package}.{name}"):
                 return importlib.import_module(f"{package}.{name}")

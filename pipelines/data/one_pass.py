@@ -1,6 +1,7 @@
 """Profiles files while they are read once, as long as nothing in them needs a closer look."""
 
 import codecs
+import contextlib
 import hashlib
 import io
 import os
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from components.beam.ahead import map_ahead
 from components.example_gen.file_names import is_parquet
 from pipelines.data import byte_checks, faults
 from pipelines.data.dialect import COMMAS, Dialect, detect_in
@@ -97,12 +99,16 @@ def _profile(files: Sequence[Path], delimiter: str | None, quote: str | None) ->
 
 
 def _add_rows(scan: TableScan, text: "_CheckedText", header: list[str], dialect: Dialect) -> None:
-    for batch in parse(text, len(header), dialect):
-        if text.is_odd or (text.is_csv and has_odd_row(batch, header)):
-            raise CloserLookError
-        scan.add(batch)
-        if scan.has_long_cell:
-            raise CloserLookError
+    def examined(batch: Any) -> tuple[Any, bool]:
+        return batch, text.is_csv and has_odd_row(batch, header)
+
+    with contextlib.closing(map_ahead(examined, parse(text, len(header), dialect))) as batches:
+        for batch, has_odd in batches:
+            if text.is_odd or has_odd:
+                raise CloserLookError
+            scan.add(batch)
+            if scan.has_long_cell:
+                raise CloserLookError
     if text.ends_odd():
         raise CloserLookError
 
