@@ -75,6 +75,17 @@ class OrderedTransformProcessor(executor.TransformProcessor):
             patterns, schema=schema, telemetry_descriptors=stock.telemetry_descriptors
         )
 
+    def _OptimizeRun(  # noqa: N802
+        self,
+        input_cache_dir: str | None,
+        output_cache_dir: str | None,
+        analyze_data_list: list[Any],
+        *others: Any,
+    ) -> beam.PTransform:
+        if input_cache_dir is None and output_cache_dir is None:
+            return _WithoutCache(analyze_data_list)
+        return super()._OptimizeRun(input_cache_dir, output_cache_dir, analyze_data_list, *others)
+
     @staticmethod
     def _GetTFXIOPassthroughKeys() -> set[str]:  # noqa: N802
         return {BATCH_KEY}
@@ -88,3 +99,16 @@ class OrderedTransformProcessor(executor.TransformProcessor):
             )
         fileio.makedirs(os.path.dirname(output_path))
         return WriteInOrder(schema, output_path, self._num_files[output_path])
+
+
+class _WithoutCache(beam.PTransform):
+    """Returns what stock's `_OptimizeRun` does without a cache, which traces `preprocessing_fn` for nothing."""
+
+    def __init__(self, datasets: list[Any]) -> None:
+        super().__init__()
+        self._datasets = datasets
+
+    def expand(self, pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
+        """Returns the data sets to analyze by key, no cache, and no estimate of the stages."""
+        _ = pipeline | "None" >> beam.Create([])  # else it is a primitive of an unknown kind
+        return {dataset.dataset_key: dataset for dataset in self._datasets[::-1]}, None, 0
