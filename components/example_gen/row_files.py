@@ -2,9 +2,8 @@
 
 import hashlib
 import itertools
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,11 @@ from apache_beam.transforms.window import GlobalWindows
 
 from components.beam import record_files
 from components.beam.compression import Compressed, compress, decompress
+from components.beam.in_threads import InThreads
 from components.example_gen.example_encoder import feature_bytes, serialize, value_bytes
 
 Spilled = tuple[str, list[tuple[int, int, int]]]
 """Path of a file of spilled rows; the first byte of each part, its size, and its size when unpacked."""
-
-_NUM_THREADS = 2
 
 
 class WriteRows(beam.PTransform):
@@ -78,27 +76,7 @@ def _no_rows(number: int) -> tuple[int, Spilled]:
     return number, ("", [])
 
 
-class _InThreads(beam.DoFn):
-    """Works on two elements at a time."""
-
-    def start_bundle(self) -> None:
-        self._threads = ThreadPoolExecutor(_NUM_THREADS)
-        self._running: deque[Future[Any]] = deque()
-
-    def _submit(self, *work: Any) -> Iterator[Any]:
-        """Starts a function, and yields an earlier result if one has to be awaited for it."""
-        if len(self._running) == _NUM_THREADS:
-            yield self._running.popleft().result()
-        self._running.append(self._threads.submit(*work))
-
-    def _finish(self) -> Iterator[Any]:
-        """Yields the results that are left."""
-        for running in self._running:
-            yield running.result()
-        self._threads.shutdown()
-
-
-class _Spill(_InThreads):
+class _Spill(InThreads):
     """Writes the rows of a bundle into one file, divided by the files that they belong to."""
 
     def __init__(self, prefix: str, bounds: list[int], column: str, num_files: int) -> None:
@@ -115,11 +93,11 @@ class _Spill(_InThreads):
         self._parts: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
 
     def process(self, batch: Any) -> None:
-        for parts in self._submit(_divide, batch, *self._settings):
+        for parts in self.submit(_divide, batch, *self._settings):
             self._append(parts)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for parts in self._finish():
+        for parts in self.finish():
             self._append(parts)
         self._stream.close()
         pa.default_memory_pool().release_unused()  # the files are sorted next, in memory of NumPy
@@ -204,7 +182,7 @@ def _scaled(numbers: Any, count: int) -> Any:
     return ((numbers >> half) * factor + ((numbers & low) * factor >> half)) >> half
 
 
-class _Write(_InThreads):
+class _Write(InThreads):
     """Writes the same file of each split, and returns its number."""
 
     def __init__(self, prefixes: list[str], bounds: list[int], num_files: int) -> None:
@@ -213,10 +191,10 @@ class _Write(_InThreads):
     def process(self, file: tuple[int, Iterable[Spilled]]) -> Iterator[int]:
         number, spilled = file
         # Read here: an engine may fetch the places only now, and is not asked to by several threads.
-        yield from self._submit(_write, number, list(spilled), *self._settings)
+        yield from self.submit(_write, number, list(spilled), *self._settings)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for number in self._finish():
+        for number in self.finish():
             yield GlobalWindows.windowed_value_at_end_of_window(number)
 
 

@@ -42,8 +42,15 @@ The names in these modules are also names of the package: `tfx.components` reads
 TFMA, and old pipelines write `tfma.EvalConfig`.
 """
 
-_ANSWERS: dict[str, dict[str, Any]] = {"IPython": {"get_ipython": lambda: None}}
-"""Names that need no import: Beam asks for the shell, and an IPython that has not been imported has none."""
+
+def _get_ipython() -> Any:
+    """Returns IPython's shell; None without one. Beam asks for it with its first step."""
+    shells = sys.modules.get("IPython.core.getipython")
+    return shells and shells.get_ipython()
+
+
+_ANSWERS: dict[str, dict[str, Any]] = {"IPython": {"get_ipython": _get_ipython}}
+"""Names of packages that are there before the package is imported."""
 
 _SPECIAL_NAMES = ("__all__", "__version__")
 

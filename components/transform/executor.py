@@ -102,7 +102,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
 
 
 class _WithoutCache(beam.PTransform):
-    """Returns what stock's `_OptimizeRun` does without a cache, which traces `preprocessing_fn` for nothing."""
+    """Does the work of stock's `_OptimizeRun` without a cache, where that traces `preprocessing_fn` in vain."""
 
     def __init__(self, datasets: list[Any]) -> None:
         super().__init__()
@@ -110,5 +110,7 @@ class _WithoutCache(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
         """Returns the data sets to analyze by key, no cache, and no estimate of the stages."""
-        _ = pipeline | "None" >> beam.Create([])  # else it is a primitive of an unknown kind
+        _ = pipeline | "None" >> beam.Create(
+            []
+        )  # without a step in it, Beam takes it for one of its own
         return {dataset.dataset_key: dataset for dataset in self._datasets[::-1]}, None, 0

@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import tensorflow as tf
+from apache_beam.transforms.window import GlobalWindows
 from tfx_bsl.coders import example_coder
 
 from components.beam import record_files
 from components.beam.compression import Compressed, compress, decompress
+from components.beam.in_threads import InThreads
 from components.example_gen.example_encoder import serialize
 from components.transform.ordered_source import BATCH_KEY, file_number
 
@@ -65,7 +67,7 @@ class WriteInOrder(beam.PTransform):
             (files, parts)
             | beam.Flatten()
             | "ByFile" >> beam.GroupByKey()
-            | "Write" >> beam.Map(_write, self._prefix, self._num_files)
+            | "Write" >> beam.ParDo(_Write(self._prefix, self._num_files)).with_output_types(int)
         )
 
 
@@ -73,11 +75,11 @@ def _no_rows(number: int) -> tuple[int, Part]:
     return number, (-1, b"", compress([]))
 
 
-class _Encode(beam.DoFn):
+class _Encode(InThreads):
     """Transformed batch -> (number of its file, its part of the file)."""
 
     def __init__(self, schema: Any) -> None:
-        self._coder = example_coder.RecordBatchToExamplesEncoder(schema)
+        self._schema = schema
 
     def process(self, element: tuple[Any, dict[str, Any]]) -> Iterator[tuple[int, Part]]:
         batch, others = element
@@ -88,10 +90,17 @@ class _Encode(beam.DoFn):
                 [column for place, column in enumerate(batch.columns) if place != index],
                 schema=batch.schema.remove(index),
             )
-        examples = compress(serialize_sorted(batch, self._coder))
-        # A large batch is split into several with the same key.
-        digest = hashlib.sha256(examples[1]).digest()
-        yield file_number(key), (key, digest, examples)
+        yield from self.submit(_encoded, key, batch, self._schema)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from map(GlobalWindows.windowed_value_at_end_of_window, self.finish())
+
+
+def _encoded(key: int, batch: Any, schema: Any) -> tuple[int, Part]:
+    examples = compress(serialize_sorted(batch, schema))
+    # A large batch is split into several with the same key.
+    digest = hashlib.sha256(examples[1]).digest()
+    return file_number(key), (key, digest, examples)
 
 
 def _key_of(batch: Any, others: dict[str, Any]) -> int:
@@ -100,15 +109,16 @@ def _key_of(batch: Any, others: dict[str, Any]) -> int:
     return int(column.flatten()[0].as_py())
 
 
-def serialize_sorted(batch: Any, encoder: Any) -> list[bytes]:
+def serialize_sorted(batch: Any, schema: Any) -> list[bytes]:
     """Returns a serialized tf.Example for each row, with its features sorted by name.
 
     Args:
         batch: Record batch of lists.
-        encoder: tfx_bsl's encoder of a row at a time, for columns of several values in a row.
+        schema: Schema of the examples, by which tfx_bsl encodes columns with several values in a row.
     """
     columns = [_single_values(column) for column in batch.columns]
     if not columns or any(column is None for column in columns):
+        encoder = example_coder.RecordBatchToExamplesEncoder(schema)
         return [sort_features(example) for example in encoder.encode(batch)]
     found = serialize(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
     return [example for part in found for example in part.to_pylist()]
@@ -134,8 +144,21 @@ def sort_features(example: bytes) -> bytes:
     return tf.train.Example.FromString(example).SerializeToString(deterministic=True)
 
 
-def _write(file: tuple[int, Iterable[Part]], prefix: str, num_files: int) -> int:
-    number, parts = file
+class _Write(InThreads):
+    """(number of a file, its parts) -> the number, once the file is written."""
+
+    def __init__(self, prefix: str, num_files: int) -> None:
+        self._settings = prefix, num_files
+
+    def process(self, file: tuple[int, Iterable[Part]]) -> Iterator[int]:
+        number, parts = file
+        yield from self.submit(_write, number, list(parts), *self._settings)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from map(GlobalWindows.windowed_value_at_end_of_window, self.finish())
+
+
+def _write(number: int, parts: list[Part], prefix: str, num_files: int) -> int:
     ordered = sorted(parts, key=operator.itemgetter(0, 1))
     examples = itertools.chain.from_iterable(decompress(part) for _, _, part in ordered)
     record_files.write_records(record_files.numbered(prefix, number, num_files), examples)

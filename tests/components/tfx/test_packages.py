@@ -129,8 +129,20 @@ def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -
         "from google.cloud.bigquery import TableReference",
         "import IPython",
         "assert IPython.version_info",
+        "assert IPython.get_ipython() is None",
         "rouge = metrics.rouge.Rouge('rouge1').computations()[0].combiner",
         "assert rouge.scorer.score('a b', 'a b')['rouge1'].fmeasure == 1.0",
+    )
+
+
+def test_beam_asks_for_a_shell_without_an_import_of_ipython() -> None:
+    check(
+        "from apache_beam.utils.interactive_utils import is_in_ipython",
+        "assert not is_in_ipython()",
+        "assert 'IPython.core' not in sys.modules",
+        "from IPython.core.interactiveshell import InteractiveShell",
+        "shell = InteractiveShell.instance()",
+        "assert is_in_ipython()",
     )
 
 

@@ -1,0 +1,34 @@
+"""A Beam step that works on two elements at a time, for work without Python's lock."""
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import apache_beam as beam
+
+NUM_THREADS = 2
+
+
+class InThreads(beam.DoFn):
+    """Works on two elements at a time, in threads.
+
+    `process` passes a function to `submit`, and `finish_bundle` yields the rest of its values in windows.
+    """
+
+    def start_bundle(self) -> None:
+        """Makes the threads."""
+        self._threads = ThreadPoolExecutor(NUM_THREADS)
+        self._running: deque[Future[Any]] = deque()
+
+    def submit(self, *work: Any) -> Iterator[Any]:
+        """Starts a function with its arguments, and yields an earlier value if it has to wait for that."""
+        if len(self._running) == NUM_THREADS:
+            yield self._running.popleft().result()
+        self._running.append(self._threads.submit(*work))
+
+    def finish(self) -> Iterator[Any]:
+        """Yields the values that are left, and ends the threads."""
+        for running in self._running:
+            yield running.result()
+        self._threads.shutdown()
