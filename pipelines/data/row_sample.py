@@ -6,12 +6,14 @@ import numpy as np
 
 MAX_ROWS = 50_000
 _MAX_CELLS = 20_000_000  # of a wide table: about 1 GB
+_MAX_BYTES = 1 << 30
 
 
 class RowSample:
     """Each n-th row of all files, where n is the least power of two that makes the sample small enough.
 
-    At most 50,000 rows are kept, fewer of a table with many columns; of a smaller table, all rows.
+    At most 50,000 rows are kept, fewer of a table with many columns or long texts; of a smaller table, all
+    rows.
 
     Args:
       num_columns: Number of columns.
@@ -21,16 +23,17 @@ class RowSample:
         self._max_rows = min(MAX_ROWS, max(1, _MAX_CELLS // num_columns))
         self._stride = 1
         self._parts: list[tuple[Any, Any]] = []  # numbers of the rows, and the rows
-        self._num_rows = self._row = 0
+        self._num_rows = self._num_bytes = self._row = 0
 
     def add(self, batch: Any) -> None:
         """Adds the next rows (record batch), of the same file or of the next one."""
         numbers = np.arange(-self._row % self._stride, len(batch), self._stride)
         self._row += len(batch)
         self._keep(numbers + self._row - len(batch), self._taken(batch, numbers))
-        while self._num_rows > self._max_rows:
+        while self._num_rows > (self._max_rows if self._num_bytes <= _MAX_BYTES else 1):
             self._stride *= 2
-            parts, self._parts, self._num_rows = self._parts, [], 0
+            parts, self._parts = self._parts, []
+            self._num_rows = self._num_bytes = 0
             for numbers, rows in parts:
                 kept = np.flatnonzero(numbers % self._stride == 0)
                 self._keep(numbers[kept], self._taken(rows, kept))
@@ -44,6 +47,7 @@ class RowSample:
     def _keep(self, numbers: Any, rows: Any) -> None:
         self._parts.append((numbers, rows))
         self._num_rows += len(rows)
+        self._num_bytes += rows.nbytes
 
     @staticmethod
     def _taken(rows: Any, places: Any) -> Any:

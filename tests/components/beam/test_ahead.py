@@ -33,5 +33,5 @@ def test_an_error_of_the_function_comes_at_the_place_of_its_item():
         next(found)
 
 
-def test_no_items():
+def test_without_items_there_are_no_values():
     assert list(map_ahead(str, [])) == []

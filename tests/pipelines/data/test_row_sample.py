@@ -18,3 +18,13 @@ def test_more_files_of_one_row_than_the_sample_may_hold(monkeypatch):
     for file in range(5):
         sample.add(pa.record_batch({"x": [str(file)]}))
     assert sample.column(0).to_pylist() == ["0", "4"]
+
+
+def test_long_texts_make_the_sample_smaller_and_one_row_is_always_kept(monkeypatch):
+    monkeypatch.setattr(row_sample, "_MAX_BYTES", 1_000)
+    sample = RowSample(num_columns=1)
+    for row in range(8):  # three rows would be more than 1,000 bytes
+        sample.add(pa.record_batch({"x": [f"{row}" * 400]}))
+    assert [text[0] for text in sample.column(0).to_pylist()] == ["0", "4"]
+    sample.add(pa.record_batch({"x": ["8" * 5_000]}))
+    assert [text[0] for text in sample.column(0).to_pylist()] == ["0"]
