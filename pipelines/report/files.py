@@ -171,9 +171,9 @@ def _write_report(
     from pipelines.report.kept_plots import KeptPlots
     from pipelines.report.page import render_report
 
-    details = root.details(record.same_as or record.run_id).read_all()
-    context = Context(record, root, details, records)
-    plots = KeptPlots(root.details(record.run_id).folder / _PLOTS)
+    details = root.details(record.same_as or record.run_id)
+    context = Context(record, root, details.read_all(), records)
+    plots = KeptPlots(details.folder / _PLOTS)
     _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
     plots.write()
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from pipelines.report.files import index_file, report_file, write_index, write_pages
+from pipelines.report.plots import Plot
 from pipelines.root import Root
 from tests.pushed_versions import add_model
 
@@ -86,6 +87,20 @@ def test_the_index_behind_a_change_is_made_again_if_there_is_one(root):
     assert dead_links(root / "runs") != []
     write_index(Root(root))
     assert dead_links(root / "runs") == []
+
+
+def test_an_unchanged_run_takes_the_plots_of_the_run_that_it_repeats(root, monkeypatch):
+    write_pages(Root(root), RECORD, root / "runs" / f"{RECORD.run_id}.html")
+    drawn = []
+    stock = Plot.svg.fget
+    monkeypatch.setattr(Plot, "svg", property(lambda plot: drawn.append(plot.title) or stock(plot)))
+    again = dataclasses.replace(
+        RECORD, run_id="20990101-000000", status="unchanged", same_as=RECORD.run_id
+    )
+    target = root / "runs" / f"{again.run_id}.html"
+    write_pages(Root(root), again, target)
+    assert "ROC curve" in target.read_text()
+    assert not [title for title in drawn if "ROC" in title], drawn
 
 
 def test_many_writers_leave_a_whole_page(root):
