@@ -102,7 +102,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
 
 
 class _WithoutCache(beam.PTransform):
-    """Does the work of stock's `_OptimizeRun` without a cache, where that traces `preprocessing_fn` in vain."""
+    """Does the work of stock's `_OptimizeRun` without a cache, which would trace the user's code."""
 
     def __init__(self, datasets: list[Any]) -> None:
         super().__init__()
