@@ -90,7 +90,7 @@ lint: $(STAMP)  ## format, lint, words of docstrings, types, layers
 bench: bench-speed  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/canned_against_sklearn.py
 	@$(BIN)/python benchmarks/boosted_trees.py
-	@$(BIN)/python benchmarks/taxi_pipeline.py
+	@$(BIN)/python benchmarks/pipeline_speed.py
 	@$(BIN)/python benchmarks/cluster_steps.py
 	@$(BIN)/python benchmarks/cluster_faults.py
 
@@ -98,7 +98,7 @@ bench-speed: $(STAMP)  ## the part of it about the Estimator's speed: one table 
 	@$(BIN)/python benchmarks/speed.py --uv $(UV) $(BENCH)
 
 bench-pipeline: $(STAMP)  ## the taxi pipeline beside stock TFX's; BENCH="--rows 15000 300000 --rounds 3"
-	@$(BIN)/python benchmarks/taxi_pipeline.py $(BENCH)
+	@$(BIN)/python benchmarks/pipeline_speed.py $(BENCH)
 
 docs: $(filter .uv/bin/uv,$(UV))  ## the documentation as a site, with the reference, into site/
 	@scripts/docs/build.sh $(UV)

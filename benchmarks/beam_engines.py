@@ -20,8 +20,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
 
 from benchmarks import (  # noqa: E402  (the script may be started from anywhere)
+    pipeline_speed,
     tables,
-    taxi_pipeline,
 )
 from scripts.flink.cluster import FlinkCluster  # noqa: E402
 
@@ -43,7 +43,7 @@ def on_flink(cluster: FlinkCluster) -> list[str]:
 
 def measure(
     data: pathlib.Path, steps: int, root: pathlib.Path, engine: list[str]
-) -> taxi_pipeline.Measurement:
+) -> pipeline_speed.Measurement:
     """Runs the pipeline once and returns its times, memory and AUC.
 
     Args:
@@ -54,14 +54,16 @@ def measure(
     """
     command = ["-m", "pipelines", "run", "--config", str(_CONFIG), "--root", str(root), *engine]
     settings = ["--set", f"data.path={data}", "--set", f"trainer.train_steps={steps}"]
-    process_secs, usage, stdout = taxi_pipeline.run_python([*command, *settings], root)
+    process_secs, usage, stdout = pipeline_speed.run_python([*command, *settings], root)
     line = json.loads(stdout.splitlines()[-1])
     print(f"{root.name}: {line['status']}, {line['metrics']}", file=sys.stderr, flush=True)
-    component_secs = taxi_pipeline.component_secs(root / "metadata" / "metadata.sqlite")
-    return taxi_pipeline.Measurement.of(process_secs, usage, component_secs, line["metrics"]["auc"])
+    component_secs = pipeline_speed.component_secs(root / "metadata" / "metadata.sqlite")
+    return pipeline_speed.Measurement.of(
+        process_secs, usage, component_secs, line["metrics"]["auc"]
+    )
 
 
-def report(rows: int, measured: dict[str, taxi_pipeline.Measurement]) -> str:
+def report(rows: int, measured: dict[str, pipeline_speed.Measurement]) -> str:
     """Returns the figures of one size as a table."""
 
     def secs(name: str, figures: list[float]) -> list[str]:
@@ -73,7 +75,7 @@ def report(rows: int, measured: dict[str, taxi_pipeline.Measurement]) -> str:
     sides = list(measured.values())
     table = [
         secs(name, [side.component_secs[name] for side in sides])
-        for name in taxi_pipeline.COMPONENTS
+        for name in pipeline_speed.COMPONENTS
         if all(name in side.component_secs for side in sides)
     ]
     table += [

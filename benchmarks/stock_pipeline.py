@@ -1,6 +1,7 @@
 """Stock TFX's nine components from a CSV to a pushed model, on its LocalDagRunner.
 
-`taxi_pipeline.py` runs this as the peer of `python -m pipelines run`.
+`pipeline_speed.py` runs this as the peer of `python -m pipelines run`. A module has its
+`preprocessing_fn` and `run_fn`.
 """
 
 import argparse
@@ -16,6 +17,11 @@ def main() -> None:
     parser.add_argument("--data", type=pathlib.Path, required=True, help="folder of the CSV")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--root", type=pathlib.Path, required=True)
+    parser.add_argument("--module", default="benchmarks.stock_keras_module")
+    parser.add_argument("--label", default="tips_xf", help="transformed label")
+    parser.add_argument(
+        "--slice", default="trip_start_hour", help="column to slice by; may be empty"
+    )
     args = parser.parse_args()
 
     tfx_compat.install()  # stock TFX 1.21 does not start without it
@@ -23,7 +29,6 @@ def main() -> None:
     from tfx import v1 as tfx
 
     logging.getLogger().setLevel(logging.WARNING)
-    module = "benchmarks.stock_keras_module"
     example_gen = tfx.components.CsvExampleGen(input_base=str(args.data))
     statistics_gen = tfx.components.StatisticsGen(examples=example_gen.outputs["examples"])
     schema_gen = tfx.components.SchemaGen(
@@ -35,11 +40,11 @@ def main() -> None:
     transform = tfx.components.Transform(
         examples=example_gen.outputs["examples"],
         schema=schema_gen.outputs["schema"],
-        preprocessing_fn=f"{module}.preprocessing_fn",
+        preprocessing_fn=f"{args.module}.preprocessing_fn",
         disable_statistics=True,  # as in ours
     )
     trainer = tfx.components.Trainer(
-        run_fn=f"{module}.run_fn",
+        run_fn=f"{args.module}.run_fn",
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         schema=schema_gen.outputs["schema"],
@@ -55,7 +60,7 @@ def main() -> None:
         examples=example_gen.outputs["examples"],
         model=trainer.outputs["model"],
         baseline_model=latest_blessed.outputs["model"],
-        eval_config=_eval_config(tfma.proto.config_pb2),
+        eval_config=_eval_config(tfma.proto.config_pb2, args.label, args.slice),
     )
     pusher = tfx.components.Pusher(
         model=trainer.outputs["model"],
@@ -86,8 +91,8 @@ def main() -> None:
     )  # fmt: skip
 
 
-def _eval_config(config_pb2):
-    """Returns the metrics of a binary label by default, and the slices and threshold of `taxi.toml`."""
+def _eval_config(config_pb2, label, column):
+    """Returns our default metrics of a binary label, the threshold of `taxi.toml`, and slices by a column."""
     bound = config_pb2.MetricThreshold()
     bound.value_threshold.lower_bound.value = 0.6
     names = (
@@ -100,13 +105,13 @@ def _eval_config(config_pb2):
         model_specs=[
             config_pb2.ModelSpec(
                 signature_name="serving_default",
-                label_key="tips_xf",
+                label_key=label,
                 preprocessing_function_names=["transform_features"],
             )
         ],
         slicing_specs=[
             config_pb2.SlicingSpec(),
-            config_pb2.SlicingSpec(feature_keys=["trip_start_hour"]),
+            *([config_pb2.SlicingSpec(feature_keys=[column])] if column else []),
         ],
         metrics_specs=[config_pb2.MetricsSpec(metrics=metrics)],
     )
