@@ -75,12 +75,13 @@ def infer_type(cells: Any, known: ColumnType = ColumnType.EMPTY) -> ColumnType:
     return known
 
 
-def convert(cells: Any, column_type: ColumnType) -> Any:
+def convert(cells: Any, column_type: ColumnType, float_type: Any = None) -> Any:
     """Returns the values of cells as a pyarrow array; null where a cell is empty.
 
     Args:
       cells: pyarrow string array; `column_type` holds all of them.
       column_type: INTEGER becomes int64, FLOAT float32 and TEXT binary. EMPTY becomes an array of nulls.
+      float_type: pyarrow type of FLOAT. Default: float32.
 
     Raises:
       ValueError: The type does not hold a cell.
@@ -96,7 +97,7 @@ def convert(cells: Any, column_type: ColumnType) -> Any:
     if column_type is ColumnType.INTEGER:
         return _numbers(cells, is_empty, _INTEGER, pa.int64(), int)
     # First float64, then float32, as Python does: directly, the last digit may be another one.
-    return _numbers(cells, is_empty, _NUMBER, pa.float64(), float).cast(pa.float32())
+    return _numbers(cells, is_empty, _NUMBER, pa.float64(), float).cast(float_type or pa.float32())
 
 
 def with_nulls(values: Any, is_null: Any) -> Any:

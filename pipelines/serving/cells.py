@@ -31,10 +31,6 @@ class CellError(BadInputError):
         self.column = column
         self.reason = reason
 
-    def later(self, rows: int) -> "CellError":
-        """Returns the error for a row that stands so many rows further down."""
-        return CellError(self.row + rows, self.column, self.reason)
-
 
 def cells_of(rows: Any, columns: Mapping[str, Column]) -> tuple[Cells, int]:
     """Returns the cells of rows, and the number of rows.

@@ -1,31 +1,31 @@
 """Predicts the rows of CSV files, block by block."""
 
+import contextlib
 import csv
+import functools
 import io
 import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from components.example_gen.cells import ColumnType as CellType
-from components.example_gen.cells import convert, infer_type
+from components.beam.ahead import map_ahead
 from pipelines.data import faults
 from pipelines.data.byte_checks import readable
 from pipelines.data.cells import list_rows
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import as_utf8
 from pipelines.data.files import find_csv_files
-from pipelines.data.missing import find_missing
 from pipelines.data.profile import UNNAMED
 from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError
-from pipelines.serving.cells import CellError, Cells, cast, check_names, check_required
+from pipelines.serving.cells import CellError, check_names
+from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
 from pipelines.serving.model import Model
-from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature
+from pipelines.serving.saved_model import SERVING_ROWS, Signature
 
 _PREFIX = "predicted_"
 
@@ -100,33 +100,50 @@ def _predict(
     writer: "_Writer",
     say: Callable[[str], None],
 ) -> int:
+    signature = _fast_signature(model)
     num_rows = 0
     names: dict[str, str] = {}
-    signature = _fast_signature(model)
-    for file in files:
-        rows_before = 0
-        for batch in read_batches(file, header, dialect):
-            texts = dict(zip(header, batch.columns, strict=True))
-            try:
-                cells = _cells(texts, model.columns, len(batch))
-                predictions = (
-                    model.predict_cells(cells, len(batch), signature) if len(batch) else {}
-                )
-            except CellError as error:
-                raise _located(error, file, rows_before, dialect) from error
-            if predictions and not names:
+    blocks = map_ahead(
+        functools.partial(_typed, signature, dialect), _blocks(files, header, dialect)
+    )
+    with contextlib.closing(blocks):
+        for texts, columns, inputs, size in blocks:
+            num_rows += size
+            if not size:
+                continue
+            predictions = model.predict_inputs(inputs, size, signature)
+            if not names:
                 names = {name: _free_name(name, header) for name in predictions}
                 for name, free in names.items():
                     if name != free:
                         say(f"! the input has a column {name!r}: the prediction is {free!r}")
-            if predictions:
-                known = {names[name]: values for name, values in predictions.items()}
-                writer.write(texts, cells, known, model.columns)
-            rows_before += len(batch)
-        num_rows += rows_before
+            writer.write(texts, columns, {names[name]: rows for name, rows in predictions.items()})
     if not num_rows:
         raise BadInputError(f"{files[0]}: there is a header (line 1) but no row below it.")
     return num_rows
+
+
+def _blocks(
+    files: Sequence[Path], header: list[str], dialect: Dialect
+) -> Iterator[tuple[Path, int, dict[str, Any], int]]:
+    """Yields blocks of rows: their file, the rows before them in it, their columns, and how many they are."""
+    for file in files:
+        rows_before = 0
+        for batch in read_batches(file, header, dialect):
+            yield file, rows_before, dict(zip(header, batch.columns, strict=True)), len(batch)
+            rows_before += len(batch)
+
+
+def _typed(
+    signature: Signature, dialect: Dialect, block: tuple[Path, int, dict[str, Any], int]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], int]:
+    """Returns a block's columns as texts, those of the model as typed arrays, its inputs, and its rows."""
+    file, rows_before, texts, num_rows = block
+    try:
+        columns = typed_columns(texts, signature.columns, num_rows)
+    except CellError as error:
+        raise _located(error, file, rows_before, dialect) from error
+    return texts, columns, inputs_of_columns(columns, signature, num_rows), num_rows
 
 
 def _fast_signature(model: Model) -> Signature:
@@ -149,46 +166,6 @@ def _free_name(name: str, header: Sequence[str]) -> str:
     return name
 
 
-def _cells(texts: dict[str, Any], columns: Any, num_rows: int) -> Cells:
-    """Returns the cells of the model's columns; an empty cell, or one such as `NA` in numbers, is missing."""
-    cells = {
-        name: _texts(texts[name]) if column.type == "BYTES" else _numbers(texts[name], column)
-        for name, column in columns.items()
-        if name in texts
-    }
-    check_required(cells, columns, num_rows)
-    return cells
-
-
-def _texts(cells: Any) -> list[Any]:
-    import pyarrow
-
-    return [cell or None for cell in cells.cast(pyarrow.binary()).to_pylist()]
-
-
-def _numbers(cells: Any, column: Column) -> list[Any]:
-    """Returns numbers, by CsvExampleGen's rule of which cells are numbers."""
-    import pyarrow.compute as pc
-
-    trimmed, missing = find_missing(cells)
-    texts = pc.if_else(missing, "", trimmed)
-    found = infer_type(texts)
-    if found is not CellType.TEXT and (found is not CellType.FLOAT or column.type == "FLOAT"):
-        return cast(convert(texts, found).to_pylist(), column)
-    numbers = []
-    for row, cell in enumerate(texts.to_pylist()):
-        try:
-            numbers.append(float(cell) if cell else None)
-        except ValueError:
-            raise CellError(
-                row,
-                column.name,
-                f"{cell!r} is not a number, and the column had numbers in training. Mend it, or leave the "
-                "cell empty.",
-            ) from None
-    return cast(numbers, column)
-
-
 def _located(error: CellError, file: Path, rows_before: int, dialect: Dialect) -> BadInputError:
     position = rows_before + error.row
     line, _ = next(itertools.islice(list_rows(file, dialect), position, None))
@@ -199,19 +176,18 @@ class _Writer(Protocol):
     """Writes blocks of rows with their predictions."""
 
     def write(
-        self, texts: dict[str, Any], cells: Cells, predictions: dict[str, Any], columns: Any
+        self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
     ) -> None:
         """Writes a block.
 
         Args:
           texts: Columns of the input, as pyarrow string arrays.
-          cells: Columns of the model, as cells.
+          columns: Columns of the model, as typed arrays.
           predictions: Predictions by column.
-          columns: Columns of the model.
         """
 
 
-@contextmanager
+@contextlib.contextmanager
 def _writer(output: Path | None) -> Iterator[_Writer]:
     """Yields the writer of a file, which appears when it is complete."""
     if output is None:
@@ -251,7 +227,7 @@ class _CsvWriter:
         self._has_header = False
 
     def write(
-        self, texts: dict[str, Any], cells: Cells, predictions: dict[str, Any], columns: Any
+        self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
     ) -> None:
         import pyarrow
         import pyarrow.compute as pc
@@ -268,26 +244,24 @@ class _CsvWriter:
 
 
 class _ParquetWriter:
-    """Writes Parquet: columns of the model with their types, others as text."""
+    """Writes Parquet: the model's columns of numbers as numbers, others as text."""
 
     def __init__(self, file: Path):
         self._file = file
         self._writer: Any = None
 
     def write(
-        self, texts: dict[str, Any], cells: Cells, predictions: dict[str, Any], columns: Any
+        self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
     ) -> None:
         import pyarrow
         from pyarrow import parquet
 
-        types = {"INT": pyarrow.int64(), "FLOAT": pyarrow.float64(), "BYTES": pyarrow.string()}
-        typed = {
-            name: pyarrow.array(cells[name], types[columns[name].type])
-            if name in cells and columns[name].type != "BYTES"
-            else text
-            for name, text in texts.items()
+        numbers = {
+            name: array
+            for name, array in columns.items()
+            if not pyarrow.types.is_binary(array.type)
         }
-        table = pyarrow.table({**typed, **_arrays(predictions)})
+        table = pyarrow.table({**texts, **numbers, **_arrays(predictions)})
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)

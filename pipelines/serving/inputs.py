@@ -9,7 +9,8 @@ import tensorflow as tf
 from pipelines.serving.cells import CellError, Cells
 from pipelines.serving.saved_model import Column, Signature
 
-_MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
+MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
+"""Marks of a missing value in a tensor, by the type of the column."""
 
 
 def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def serialize(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> lis
 
 def _dense(values: Any, column: Column, signature: Signature, num_rows: int) -> Any:
     """Returns a column with the mark of a missing value where there is none."""
-    missing = _MISSING[column.type]
+    missing = MISSING[column.type]
     filled = [missing if value is None else value for value in values or [None] * num_rows]
     for row, value in enumerate(filled):
         if type(value) is list:

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.errors import BadInputError
-from pipelines.serving.cells import CellError, Cells, cells_of
+from pipelines.serving.cells import Cells, cells_of
 from pipelines.serving.inputs import inputs_of
 from pipelines.serving.predictions import plain_columns
 from pipelines.serving.saved_model import Column, Signature, read_signatures
@@ -66,26 +66,31 @@ class Model:
         cells, num_rows = cells_of(rows, self.columns)
         return self.predict_cells(cells, num_rows)
 
-    def predict_cells(
-        self, cells: Cells, num_rows: int, signature: Signature | None = None
-    ) -> dict[str, Any]:
+    def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
         """Returns the predictions of rows whose cells were cast; see `predict`.
 
         Args:
           cells: Cells by column.
           num_rows: Number of rows.
-          signature: Signature to use. Default: `signature_for_rows`.
         """
-        signature = signature or self.signature_for_rows()
+        signature = self.signature_for_rows()
+        return self.predict_inputs(inputs_of(cells, signature, num_rows), num_rows, signature)
+
+    def predict_inputs(
+        self, inputs: Mapping[str, Any], num_rows: int, signature: Signature
+    ) -> dict[str, Any]:
+        """Returns the predictions of rows; see `predict`.
+
+        Args:
+          inputs: NumPy arrays by the name of an input of the signature, with the rows in their first
+            dimension.
+          num_rows: Number of rows.
+          signature: Signature to use.
+        """
         parts = []
         for start in range(0, max(num_rows, 1), _ROWS_AT_A_TIME):
-            stop = min(start + _ROWS_AT_A_TIME, num_rows)
-            part = {name: values[start:stop] for name, values in cells.items()}
-            try:
-                outputs = self.run(signature.name, inputs_of(part, signature, stop - start))
-            except CellError as error:
-                raise error.later(start) from None
-            parts.append(plain_columns(outputs, signature.method))
+            part = {name: rows[start : start + _ROWS_AT_A_TIME] for name, rows in inputs.items()}
+            parts.append(plain_columns(self.run(signature.name, part), signature.method))
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""Columns of a CSV as a model takes them: typed pyarrow arrays, and the inputs of a signature."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.example_gen.cells import ColumnType, convert, infer_type, with_nulls
+from components.example_gen.example_encoder import serialize
+from pipelines.data.missing import find_missing
+from pipelines.serving.cells import CellError, cast
+from pipelines.serving.inputs import MISSING
+from pipelines.serving.saved_model import Column, Signature
+
+_TYPES = {"INT": pa.int64(), "FLOAT": pa.float64(), "BYTES": pa.binary()}
+_SERIALIZED_TYPES = {**_TYPES, "FLOAT": pa.float32()}
+
+
+def typed_columns(
+    texts: Mapping[str, Any], columns: Mapping[str, Column], num_rows: int
+) -> dict[str, Any]:
+    """Returns the model's columns as arrays of int64, float64 and binary, null where a value is missing.
+
+    A cell is missing if it is empty, or if it says so, as `NA` does, in a column of numbers.
+
+    Args:
+      texts: pyarrow string arrays by column.
+      columns: Columns of the model.
+      num_rows: Number of rows.
+
+    Raises:
+      CellError: A cell does not fit its column, or is missing where the model needs a value.
+    """
+    arrays = {
+        name: _text(texts[name]) if column.type == "BYTES" else _numbers(texts[name], column)
+        for name, column in columns.items()
+        if name in texts
+    }
+    for name, column in columns.items():
+        array = arrays.get(name, pa.nulls(num_rows))
+        if column.is_required and array.null_count:
+            row = pc.index(array.is_null(), True).as_py()
+            raise CellError(row, name, "there is no value, and the model needs one. Give one.")
+    return arrays
+
+
+def inputs_of_columns(
+    arrays: Mapping[str, Any], signature: Signature, num_rows: int
+) -> dict[str, Any]:
+    """Returns the inputs of a signature as NumPy arrays, by name; see `inputs_of`, which takes cells.
+
+    Args:
+      arrays: Arrays of `typed_columns`; a column may be absent.
+      signature: Signature that takes columns.
+      num_rows: Number of rows.
+    """
+    if signature.takes_examples:
+        (name,) = signature.inputs
+        found = {
+            key: array.cast(_SERIALIZED_TYPES[signature.columns[key].type], safe=False)
+            for key, array in arrays.items()
+        }
+        batch = pa.RecordBatch.from_pydict(found or {"": pa.nulls(num_rows)})
+        rows = [row for part in serialize(batch) for row in part.to_pylist()]
+        return {name: np.array(rows, object)}
+    inputs = {}
+    for name, column in signature.columns.items():
+        tensor, missing = signature.inputs[name], MISSING[column.type]
+        kind = object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype
+        array = arrays.get(name)
+        values: Any = (
+            np.full(num_rows, missing, kind)
+            if array is None
+            else array.fill_null(missing).to_numpy(zero_copy_only=False).astype(kind)
+        )
+        inputs[name] = values.reshape((num_rows, *(1 for _ in (tensor.shape or ())[1:])))
+    return inputs
+
+
+def _text(cells: Any) -> Any:
+    values = cells.cast(pa.binary())
+    return with_nulls(values, pc.equal(pc.binary_length(values), 0))
+
+
+def _numbers(cells: Any, column: Column) -> Any:
+    """Returns numbers, by CsvExampleGen's rule of which cells are numbers."""
+    trimmed, missing = find_missing(cells)
+    texts = pc.if_else(missing, "", trimmed)
+    found = infer_type(texts)
+    wanted = ColumnType.INTEGER if column.type == "INT" else ColumnType.FLOAT
+    if found is ColumnType.EMPTY:
+        return pa.nulls(len(cells), _TYPES[column.type])
+    if found > wanted:
+        return pa.array(cast(_one_by_one(texts, column), column), _TYPES[column.type])
+    if wanted is ColumnType.INTEGER:
+        return convert(texts, found)
+    values = convert(texts, ColumnType.FLOAT, pa.float64())
+    return with_nulls(values, pc.fill_null(pc.is_nan(values), False))
+
+
+def _one_by_one(texts: Any, column: Column) -> list[float | None]:
+    numbers: list[float | None] = []
+    for row, cell in enumerate(texts.to_pylist()):
+        try:
+            numbers.append(float(cell) if cell else None)
+        except ValueError:
+            raise CellError(
+                row,
+                column.name,
+                f"{cell!r} is not a number, and the column had numbers in training. Mend it, or leave the "
+                "cell empty.",
+            ) from None
+    return numbers
