@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         PerSliceMetricThreshold,
         SlicingSpec,
     )
+    from tfx.components.bulk_inferrer.component import BulkInferrer
     from tfx.components.schema_gen.component import SchemaGen
     from tfx.dsl.components.common.resolver import Resolver
     from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import (
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from components.transform.component import Transform
 
 __all__ = [
+    "BulkInferrer",
     "Channel",
     "Check",
     "ConnectionConfig",
@@ -121,6 +123,7 @@ __all__ = [
 _TFMA_CONFIG = "tensorflow_model_analysis.proto.config_pb2"
 
 _MODULES = {
+    "BulkInferrer": "tfx.components.bulk_inferrer.component",
     "Channel": "tfx.types.channel",
     "Check": "components.evaluator.gate.check",
     "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",

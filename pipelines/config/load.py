@@ -1,6 +1,7 @@
 """Reads a configuration: TOML file < --data/--label < --set, validated once."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,7 @@ def load_config(
         _assign(tree, ["data", "path"], data, f"--data {data}")
     if label is not None:
         _assign(tree, ["data", "label"], label, f"--label {label}")
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not all(key.split(".")):
-            raise BadInputError(f"--set takes section.key=value, received {setting!r}.")
-        _assign(tree, key.split("."), toml_value(value, key), f"--set {setting}")
+    _assign_all(tree, settings)
     for key in ("path", "label"):
         section = tree.get("data", {})
         if isinstance(section, dict) and key not in section:
@@ -62,6 +59,32 @@ def load_config(
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
         raise BadInputError(explain(error, config_file)) from error
+
+
+def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> PipelineConfig:
+    """Returns the validated configuration of a record, with values of `--set`.
+
+    Args:
+      values: Configuration by section, as in a record.
+      settings: Values of `--set`, see `load_config`.
+
+    Raises:
+      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
+    """
+    tree = copy.deepcopy(dict(values))
+    _assign_all(tree, settings)
+    try:
+        return PipelineConfig.model_validate(tree)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None)) from error
+
+
+def _assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not all(key.split(".")):
+            raise BadInputError(f"--set takes section.key=value, received {setting!r}.")
+        _assign(tree, key.split("."), toml_value(value, key), f"--set {setting}")
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.example_gen.cells import ColumnType, convert, infer_type, with_nulls
+from components.example_gen.cells import ColumnType, convert, infer_type, type_of, with_nulls
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
 from pipelines.serving.cells import CellError, cast
@@ -104,7 +104,8 @@ def _one_by_one(texts: Any, column: Column) -> list[float | None]:
     numbers: list[float | None] = []
     for row, cell in enumerate(texts.to_pylist()):
         try:
-            numbers.append(float(cell) if cell else None)
+            is_whole = type_of(cell) is ColumnType.INTEGER  # which a float may not hold
+            numbers.append((int(cell) if is_whole else float(cell)) if cell else None)
         except ValueError:
             raise CellError(
                 row,

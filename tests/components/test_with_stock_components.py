@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2
 from tfx.orchestration import metadata
 from tfx.orchestration.local.local_dag_runner import LocalDagRunner
 
@@ -92,6 +93,11 @@ def make_pipeline(root: Path, data: Path) -> Any:
             )
         ),
     )
+    inferrer = tfx_components.BulkInferrer(
+        examples=examples.outputs["examples"],
+        model=trainer.outputs["model"],
+        model_blessing=evaluator.outputs["blessing"],
+    )
     return tfx_components.Pipeline(
         "taxi",
         str(root),
@@ -104,6 +110,7 @@ def make_pipeline(root: Path, data: Path) -> Any:
             resolver,
             evaluator,
             pusher,
+            inferrer,
         ],
         enable_cache=True,
         metadata_connection_config=metadata.sqlite_metadata_connection_config(
@@ -148,6 +155,22 @@ def test_the_model_that_is_served_answers_raw_examples(root: Path) -> None:
     assert predictions[0] > 0.5 > predictions[1]
     scores = model.signatures["serving_default"](inputs=raw)["scores"].numpy()
     assert scores[:, 1] == pytest.approx(predictions)
+
+
+def test_stock_bulk_inferrer_predicts_all_examples_as_the_served_model_does(root: Path) -> None:
+    files = newest(root / "BulkInferrer" / "inference_result").glob("*.gz")
+    logs = [
+        prediction_log_pb2.PredictionLog.FromString(record)
+        for record in tf.data.TFRecordDataset([*map(str, files)], "GZIP").as_numpy_iterator()
+    ]
+    assert len(logs) == 400
+    model = tf.saved_model.load(str(newest(root / "serving")))
+    for log in (item.classify_log for item in logs[:20]):
+        (asked,) = log.request.input.example_list.examples
+        given = {one.label: one.score for one in log.response.result.classifications[0].classes}
+        raw = tf.constant([asked.SerializeToString()])
+        scores = model.signatures["serving_default"](inputs=raw)["scores"].numpy()[0]
+        assert [given["0"], given["1"]] == pytest.approx(scores)
 
 
 def test_the_evaluation_knows_the_derived_label(root: Path) -> None:

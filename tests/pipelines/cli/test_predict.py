@@ -30,6 +30,9 @@ def test_predictions_go_to_standard_output_or_to_a_file(warm_command, root, tmp_
         (["--root", "absent"], "There is no folder "),
         (["--data", "absent.csv"], "There is no file or folder absent.csv"),
         (["-o", "absent/out.csv"], "There is no folder absent"),
+        (["--set", "beam.runner=flink"], "--set is for --runner beam"),
+        (["--runner", "beam"], "--runner beam writes a folder of files"),
+        (["--runner", "beam", "-o", "out"], "No run of "),
     ],
 )
 def test_bad_input_ends_with_two_and_one_message(warm_command, root, tmp_path, arguments, message):

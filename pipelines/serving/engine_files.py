@@ -1,0 +1,115 @@
+"""Predicts CSV files on the engine of `[beam]`: a file of predictions for each file of rows."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from components.beam.spread import Spread
+from pipelines.data.byte_checks import readable
+from pipelines.data.files import find_csv_files
+from pipelines.errors import BadInputError
+from pipelines.serving.files import Reading, predict_files
+from pipelines.serving.model import Model
+
+
+def predict_on_engine(
+    model: Path,
+    data: str,
+    output: Path,
+    reading: Reading,
+    beam_options: Sequence[str],
+    say: Callable[[str], None],
+) -> int:
+    """Writes a folder of predictions, `part-00000-of-00004.csv` and so on, and returns the number of rows.
+
+    A worker predicts a file at a time, as `predict_files` does, so more files than workers use all of them.
+    The engine's workers read the model and the data, and write the folder, by the same paths.
+
+    Args:
+      model: Folder of a SavedModel, named by its version.
+      data: Folder of CSVs, or pattern. The parts have the order of the files' names.
+      output: Folder to write, which appears when it is complete. The parts are Parquet if its name ends in
+        `.parquet`, otherwise CSV.
+      reading: Settings of how the files are read.
+      beam_options: Beam's options for the engine.
+      say: Function that shows a line to the user.
+
+    Raises:
+      BadInputError: The files or the folder cannot be used. No folder is written.
+    """
+    with readable(data, "--data"):
+        files = find_csv_files(data)
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise BadInputError(
+            f"{output} exists. With --runner beam, -o names a new folder, to which each file of --data adds "
+            "one of predictions."
+        )
+    suffix = ".parquet" if output.suffix == ".parquet" else ".csv"
+    unfinished = output.with_name(f".{output.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        unfinished.mkdir()
+    except OSError as error:
+        raise BadInputError(f"The folder {unfinished} cannot be made: {error}") from error
+    parts = [
+        unfinished / f"part-{number:05d}-of-{len(files):05d}{suffix}"
+        for number in range(len(files))
+    ]
+    try:
+        with beam.Pipeline(options=PipelineOptions(list(beam_options))) as pipeline:
+            predict = beam.ParDo(_PredictFile(model, reading))
+            _ = (
+                pipeline
+                | "Files" >> Spread(list(zip(files, parts, strict=True)))
+                | "Predict" >> predict
+            )
+        notes = [_note(part) for part in parts]
+        for line in dict.fromkeys(line for note in notes for line in note["said"]):
+            say(line)
+        for note in notes:
+            if note["error"] is not None:
+                raise BadInputError(note["error"])
+        for part in parts:
+            _note_of(part).unlink()
+        if output.exists():
+            output.rmdir()
+        unfinished.rename(output)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return sum(note["rows"] for note in notes)
+
+
+class _PredictFile(beam.DoFn):
+    """(file of rows, file to write) -> nothing; beside the file stands a note of how it went."""
+
+    def __init__(self, model: Path, reading: Reading) -> None:
+        self._folder, self._reading = model, reading
+
+    def setup(self) -> None:
+        """Loads the model."""
+        self._model = Model(self._folder)
+
+    def process(self, file: tuple[Path, Path]) -> Iterator[Any]:
+        data, part = file
+        said: list[str] = []
+        note: dict[str, Any] = {"rows": 0, "said": said, "error": None}
+        try:
+            note["rows"] = predict_files(self._model, str(data), part, self._reading, said.append)
+        except BadInputError as error:  # Beam would put pages of its own around it
+            note["error"] = str(error)
+        _note_of(part).write_text(json.dumps(note))
+        yield from ()
+
+
+def _note_of(part: Path) -> Path:
+    return part.with_suffix(".json")
+
+
+def _note(part: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_note_of(part).read_text())
+    return found

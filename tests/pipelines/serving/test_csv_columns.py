@@ -1,0 +1,86 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pipelines
+from pipelines.serving.cells import CellError
+from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
+from pipelines.serving.inputs import inputs_of
+from pipelines.serving.saved_model import SERVING_ROWS, Column
+
+COLUMNS = {
+    "n": Column("n", "INT"),
+    "x": Column("x", "FLOAT"),
+    "city": Column("city", "BYTES"),
+}
+TEXTS = {
+    "n": ["12", "12.0", "", "NA", " 3 ", "-9223372036854775808", "9007199254740993"],
+    "x": ["10.08", "9007199254740993", "", "NAN", "inf", " .5", "1_000"],
+    "city": ["Oslo", "NA", "", " a ", "\u00fc", "nan", "0"],
+}
+CELLS = {
+    "n": [12, 12, None, None, 3, -(2**63), 2**53 + 1],
+    "x": [10.08, 9007199254740992.0, None, None, float("inf"), 0.5, 1000.0],
+    "city": [b"Oslo", b"NA", None, b" a ", "\u00fc".encode(), b"nan", b"0"],
+}
+
+
+def arrays(texts):
+    return {name: pa.array(cells) for name, cells in texts.items()}
+
+
+def test_cells_have_the_types_of_the_model_and_floats_all_their_digits():
+    found = typed_columns(arrays(TEXTS), COLUMNS, 7)
+    assert {name: array.to_pylist() for name, array in found.items()} == CELLS
+    assert [array.type for array in found.values()] == [pa.int64(), pa.float64(), pa.binary()]
+
+
+@pytest.mark.parametrize("signature", ["serving_default", SERVING_ROWS])
+@pytest.mark.parametrize("given", [("n", "x", "city"), ("x",), ()])
+def test_the_inputs_are_those_of_cells(push, signature, given):
+    known = pipelines.load(push("regressor", 1)).signatures[signature]
+    found = typed_columns(arrays({name: TEXTS[name] for name in given}), known.columns, 7)
+    ours = inputs_of_columns(found, known, 7)
+    theirs = inputs_of({name: CELLS[name] for name in given}, known, 7)
+    assert ours.keys() == theirs.keys()
+    for name, expected in theirs.items():
+        if signature == SERVING_ROWS:
+            assert ours[name].dtype == expected.dtype
+            np.testing.assert_array_equal(ours[name], expected)
+        else:
+            assert [read(row) for row in ours[name]] == [read(row) for row in expected]
+
+
+def read(example):
+    """The values of a tf.Example by name; a feature without a value is as one that is not there."""
+    import tensorflow as tf
+
+    features = tf.train.Example.FromString(example).features.feature
+    lists = {
+        name: one.int64_list.value or one.float_list.value or one.bytes_list.value
+        for name, one in features.items()
+    }
+    return {name: list(values) for name, values in lists.items() if values}
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "row", "message"),
+    [
+        ("n", ["1", "", "2.5"], 2, "2.5 is not a whole number"),
+        ("n", ["1", "9223372036854775808"], 1, "is not a whole number"),
+        ("x", ["1", "two"], 1, "'two' is not a number"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named(column, cells, row, message):
+    with pytest.raises(CellError, match=message) as caught:
+        typed_columns(arrays({column: cells}), COLUMNS, len(cells))
+    assert (caught.value.row, caught.value.column) == (row, column)
+
+
+def test_a_value_that_the_model_needs_is_asked_for():
+    needed = {"x": Column("x", "FLOAT", is_required=True)}
+    with pytest.raises(CellError, match="there is no value") as caught:
+        typed_columns(arrays({"x": ["1", "NA"]}), needed, 2)
+    assert caught.value.row == 1
+    with pytest.raises(CellError, match="there is no value"):
+        typed_columns({}, needed, 2)
