@@ -161,7 +161,7 @@ def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, i
 def cast(values: Sequence[Any], column: Column) -> list[Any]:
     """Returns the cells of a column.
 
-    A whole number is a number, and so is 12.0 a whole one. None and NaN are missing values.
+    A whole number is a number, and so is 12.0 a whole one. None, NaN and an empty text are missing values.
 
     Raises:
       CellError: A cell does not fit the column.
@@ -220,6 +220,10 @@ def _text(value: Any) -> Any:
     return _other(value, _text)
 
 
+def _text_or_none(value: Any) -> Any:
+    return _text(value) or None  # an empty cell of a CSV is a missing value, too
+
+
 def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
     """Converts a scalar of NumPy, or each value of a list."""
     if isinstance(value, list | tuple):
@@ -235,7 +239,7 @@ def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
 _CONVERT: dict[ColumnType, Callable[[Any], Any]] = {
     "INT": _whole,
     "FLOAT": _number,
-    "BYTES": _text,
+    "BYTES": _text_or_none,
 }
 
 

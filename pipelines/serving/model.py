@@ -56,8 +56,8 @@ class Model:
 
         Args:
           rows: List of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that the
-            model was trained on. None, NaN, or a column that is left out is a missing value. Columns that
-            the model does not take are not used.
+            model was trained on. None, NaN, an empty text, or a column that is left out is a missing value.
+            Columns that the model does not take are not used.
 
         Raises:
           CellError: A cell does not fit the type of its column.

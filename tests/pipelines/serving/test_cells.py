@@ -29,6 +29,11 @@ def test_cells_are_cast_to_the_types_of_the_columns():
     assert [type(cell) for cell in cells["seconds"][:2]] == [int, int]
 
 
+def test_an_empty_text_is_missing_as_in_a_csv_but_not_among_several():
+    values = ["", b"", " ", np.str_(""), ["a", ""]]
+    assert cast(values, COLUMNS["company"]) == [None, None, b" ", None, [b"a", b""]]
+
+
 def test_several_values_of_a_cell_are_a_list():
     assert cast([[1, 2.5], [], np.array([3])], COLUMNS["fare"]) == [[1.0, 2.5], None, [3.0]]
 
