@@ -75,10 +75,10 @@ def test_serving_needs_no_label_and_evaluation_does():
     schema = schema_utils.schema_from_feature_spec({**spec, "y": tf.io.VarLenFeature(tf.string)})
     transform = FakeTransform(tf.string)
     with tf.Graph().as_default():
-        served = serving_input_receiver_fn("y", transform, schema)()
+        served = serving_input_receiver_fn(plan, transform, schema)()
         assert sorted(served.features) == ["category_0", "numeric", "numeric_bucket"]
         assert list(served.receiver_tensors) == ["examples"]
-        judged = eval_input_receiver_fn(transform, schema)()
+        judged = eval_input_receiver_fn(plan, transform, schema)()
         assert sorted(judged.features) == sorted(served.features)
         assert judged.labels.dtype == tf.string
 
