@@ -57,25 +57,32 @@ def parse_packed(
         packs: Columns of each pack. The columns outside of packs are parsed as they are.
         rows: Further rows: the values of each packed column `[num_rows]`, where some may be missing, see
             `is_known`. They follow the parsed ones.
+
+    Raises:
+        ValueError: A column of a pack has no spec.
     """
     packed = dict.fromkeys(column for columns in packs.values() for column in columns)
     dtypes = {name: kind.dtype for name, kind in feature_spec.items()}
+    matrices = {
+        name: (columns, positions)
+        for pack, columns in packs.items()
+        for name, positions in columns_by_type(pack, columns, dtypes).items()
+    }
     spec = dict(feature_spec)
-    spec.update((name, tf.io.VarLenFeature(dtypes[name])) for name in packed if name in dtypes)
+    spec.update((name, tf.io.VarLenFeature(dtypes[name])) for name in packed)
     features = tf.io.parse_example(serialized=serialized, features=spec)
     num_parsed = tf.size(serialized, tf.int64)
-    for pack, columns in packs.items():
-        for name, positions in columns_by_type(pack, columns, dtypes).items():
-            names = [columns[position] for position in positions]
-            cells = [_cells([features[column] for column in names], positions)]
-            num_rows = num_parsed
-            if rows is not None:
-                matrix = tf.stack([rows[column] for column in names])
-                num_rows += tf.shape(matrix, tf.int64)[1]
-                cells.append(_cells_of_rows(matrix, positions, num_parsed))
-            indices, values = (tf.concat(parts, axis=0) for parts in zip(*cells, strict=True))
-            shape = tf.stack([num_rows, tf.constant(len(columns), tf.int64)])
-            features[name] = tf.sparse.reorder(tf.SparseTensor(indices, values, shape))
+    for name, (columns, positions) in matrices.items():
+        names = [columns[position] for position in positions]
+        cells = [_cells([features[column] for column in names], positions)]
+        num_rows = num_parsed
+        if rows is not None:
+            values = tf.stack([rows[column] for column in names])
+            cells.append(_cells_of_rows(values, positions, num_parsed))
+            num_rows += tf.shape(values, tf.int64)[1]
+        indices, values = (tf.concat(parts, axis=0) for parts in zip(*cells, strict=True))
+        shape = tf.stack([num_rows, tf.constant(len(columns), tf.int64)])
+        features[name] = tf.sparse.reorder(tf.SparseTensor(indices, values, shape))
     for column in packed:
         del features[column]
     return features

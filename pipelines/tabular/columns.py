@@ -1,6 +1,6 @@
 """Feature columns of the generic models, for the outputs of `preprocessing_fn`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def tree_columns(
         prefix = f"{index}=".encode()
         ids = ids_by_prefix.get(prefix, [])
         if part.part is not None:
-            values = np.full(len(words) + 1, np.nan, np.float32)  # the last id is for unknown words
+            values: npt.NDArray[np.float32] = np.full(len(words) + 1, np.nan, np.float32)
             values[ids] = _parts_of_dates(words, ids)
             found.append(columns.numeric_column(key, normalizer_fn=_looked_up(values)))
             continue

@@ -37,8 +37,9 @@ def label_means(
     """Returns the mean of the label by id, shrunk towards the mean of all rows.
 
     Args:
-      batches: Pairs of (features, label). Features are ids, int64, shape [batch_size, ...]; labels are numbers or
-        class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do not count.
+      batches: Pairs of (features, label). Features are ids, int64, shape [batch_size, ...]; labels are
+        numbers or class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do
+        not count.
       label: Plan of the label; its second class counts as 1, the first one as 0.
       keys: Features whose ids are counted. They share only the last id, of unknown values.
       num_ids: Number of ids.

@@ -237,10 +237,11 @@ class FeaturePlan(_Part):
         """
         if len(self.numeric) + len(self.categorical) <= MAX_SEPARATE:
             return {}
-        packs = {NUMBERS: self.numeric, CATEGORIES: self.categorical}
-        return {
-            name: tuple(part.column for part in parts) for name, parts in packs.items() if parts
+        packs = {
+            NUMBERS: tuple(part.column for part in self.numeric),
+            CATEGORIES: tuple(part.column for part in self.categorical),
         }
+        return {name: columns for name, columns in packs.items() if columns}
 
     @property
     def words(self) -> tuple[int, ...]:
