@@ -24,6 +24,7 @@ class MergeOnce(beam.CombineFn):
         self._merge = merge
 
     def __call__(self, statistics: Iterable[Any]) -> Any:
+        """Returns the sum of the statistics."""
         return self._merge(statistics)
 
     def create_accumulator(self) -> list[Any]:
