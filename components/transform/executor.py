@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -19,9 +19,7 @@ from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
 from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord
-from components.transform.packed_source import PackedExampleRecord
 from components.transform.packs_key import PACKS_KEY
-from estimator_core.export.packs import Packs
 
 
 class Executor(executor.Executor):
@@ -74,7 +72,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
     Source: the private hooks of TransformProcessor in TFX 1.21.
     """
 
-    def __init__(self, packs: Packs) -> None:
+    def __init__(self, packs: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
         self._packs = packs
         self._num_files: dict[str, int] = {}
@@ -89,6 +87,9 @@ class OrderedTransformProcessor(executor.TransformProcessor):
             self._num_files[dataset.materialize_output_path] = len(find_files(patterns))
         telemetry = stock.telemetry_descriptors
         if self._packs:
+            # It imports estimator_core, which no other Transform needs.
+            from components.transform.packed_source import PackedExampleRecord
+
             return PackedExampleRecord(patterns, schema, self._packs, telemetry)
         return OrderedExampleRecord(patterns, schema=schema, telemetry_descriptors=telemetry)
 

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from estimator_core.export import packed_name
 from pipelines.data.formats.date_format import (
     SECS_PER_DAY,
     DateFormat,
@@ -193,6 +192,8 @@ def _packed_matrix(
     pack: str, parts: Sequence[Any], inputs: dict[str, Any], read: Callable[..., Any], missing: Any
 ) -> Any:
     """Returns the values of a pack's columns, see `_matrix`."""
+    from estimator_core.export import packed_name
+
     kinds: dict[Any, list[int]] = {}
     for index, part in enumerate(parts):
         kinds.setdefault(part.kind, []).append(index)
