@@ -157,6 +157,18 @@ def mend_inspection(inspection: Any) -> None:
     inspection.get_transform_input_columns = get_transform_input_columns
 
 
+def mend_merge_util(merge_util: Any) -> None:
+    """Makes TFDV merge the statistics of columns once, see `components.tfx.merged_statistics`.
+
+    Args:
+        merge_util: Module of tfx-bsl 1.21.
+    """
+    from components.tfx.merged_statistics import MergeOnce
+
+    stock = merge_util.merge_dataset_feature_statistics_list
+    merge_util.merge_dataset_feature_statistics_list = MergeOnce(stock)
+
+
 _MENDED: dict[str, Callable[[Any], None]] = {
     "apache_beam.options.pipeline_options": mend_pipeline_options,
     "tensorflow_data_validation.utils.quantiles_util": mend_quantiles_util,
@@ -164,6 +176,7 @@ _MENDED: dict[str, Callable[[Any], None]] = {
     "tensorflow_transform.inspect_preprocessing_fn": mend_inspection,
     "tensorflow_transform.tf2_utils": mend_tf2_utils,
     "tensorflow_transform.tf_utils": mend_tf_utils,
+    "tfx_bsl.statistics.merge_util": mend_merge_util,
 }
 
 

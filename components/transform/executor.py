@@ -1,8 +1,9 @@
 """Runs stock Transform with a result that does not depend on the engine."""
 
 import contextlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -18,6 +19,7 @@ from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
 from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord
+from components.transform.packs_key import PACKS_KEY
 
 
 class Executor(executor.Executor):
@@ -33,7 +35,15 @@ class Executor(executor.Executor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Runs the component; the arguments are those of its ComponentSpec."""
-        with fixed_batches(), ordered_analysis(), _processor(OrderedTransformProcessor):
+        config = json.loads(
+            exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
+        )
+        packs = (config or {}).get(PACKS_KEY, {})
+
+        def make_processor() -> OrderedTransformProcessor:
+            return OrderedTransformProcessor(packs)
+
+        with fixed_batches(), ordered_analysis(), _processor(make_processor):
             super().Do(input_dict, output_dict, exec_properties)
         for examples in output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY) or []:
             splits = artifact_utils.decode_split_names(examples.split_names)
@@ -43,7 +53,7 @@ class Executor(executor.Executor):
 
 
 @contextlib.contextmanager
-def _processor(kind: type[executor.TransformProcessor]) -> Iterator[None]:
+def _processor(kind: Callable[[], executor.TransformProcessor]) -> Iterator[None]:
     """Lets the stock executor use another class for its work; it has no argument for that."""
     before = executor.TransformProcessor
     executor.TransformProcessor = kind
@@ -56,11 +66,15 @@ def _processor(kind: type[executor.TransformProcessor]) -> Iterator[None]:
 class OrderedTransformProcessor(executor.TransformProcessor):
     """Stock Transform's work, with our own source and output files for tf.Examples.
 
+    Args:
+        packs: Columns that `preprocessing_fn` gets together, see `parse_packed`.
+
     Source: the private hooks of TransformProcessor in TFX 1.21.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, packs: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
+        self._packs = packs
         self._num_files: dict[str, int] = {}
 
     def _CreateTFXIO(self, dataset: Any, schema: Any) -> Any:  # noqa: N802
@@ -71,9 +85,13 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         patterns = patterns if isinstance(patterns, list) else [patterns]
         if dataset._materialize_output_path:
             self._num_files[dataset.materialize_output_path] = len(find_files(patterns))
-        return OrderedExampleRecord(
-            patterns, schema=schema, telemetry_descriptors=stock.telemetry_descriptors
-        )
+        telemetry = stock.telemetry_descriptors
+        if self._packs:
+            # It imports estimator_core, which no other Transform needs.
+            from components.transform.packed_source import PackedExampleRecord
+
+            return PackedExampleRecord(patterns, schema, self._packs, telemetry)
+        return OrderedExampleRecord(patterns, schema=schema, telemetry_descriptors=telemetry)
 
     def _OptimizeRun(  # noqa: N802
         self,
@@ -94,7 +112,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         self, schema: Any, file_format: str, output_path: str
     ) -> beam.PTransform:
         if file_format != labels.FORMAT_TFRECORD or output_path not in self._num_files:
-            return executor.TransformProcessor._EncodeAndWrite(
+            return super()._EncodeAndWrite(
                 schema=schema, file_format=file_format, output_path=output_path
             )
         fileio.makedirs(os.path.dirname(output_path))

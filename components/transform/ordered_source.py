@@ -37,7 +37,7 @@ class OrderedExampleRecord(BatchedExampleRecord):
         return super().ArrowSchema().append(_KEY_FIELD)
 
     def _reader(self, schema: bytes | None, max_examples: int) -> ReadBatches:
-        return _ReadWithKeys(schema, max_examples)
+        return ReadWithKeys(schema, max_examples)
 
     def _ProjectImpl(  # noqa: N802
         self, tensor_names: list[str]
@@ -51,7 +51,7 @@ class OrderedExampleRecord(BatchedExampleRecord):
 
 
 @beam.typehints.with_output_types(pa.RecordBatch)
-class _ReadWithKeys(ReadBatches):
+class ReadWithKeys(ReadBatches):
     """(number of a file, its path) -> its record batches, with the column `BATCH_KEY`."""
 
     def _placed(self, batch: Any, file_number: int, batch_number: int) -> Any:

@@ -1,5 +1,6 @@
 """`tf.estimator.export`: the outputs of a served model, and the receivers of its inputs."""
 
+from estimator_core.export.packs import packed_name, parse_packed
 from estimator_core.export.receivers import (
     EvalInputReceiver,
     ServingInputReceiver,
@@ -28,4 +29,6 @@ __all__ = [
     "build_parsing_serving_input_receiver_fn",
     "build_raw_serving_input_receiver_fn",
     "build_rows_serving_input_receiver_fn",
+    "packed_name",
+    "parse_packed",
 ]

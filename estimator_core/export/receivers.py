@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.export.packs import Packs, parse_packed
 
 _SINGLE_FEATURE = "feature"
 _SINGLE_RECEIVER = "input"
@@ -152,7 +153,9 @@ class EvalInputReceiver(_EvalFields):
 
 
 def build_parsing_serving_input_receiver_fn(
-    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
+    feature_spec: Mapping[str, Any],
+    default_batch_size: int | None = None,
+    packs: Packs | None = None,
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a `serving_input_receiver_fn` that parses serialized tf.Examples.
 
@@ -161,6 +164,7 @@ def build_parsing_serving_input_receiver_fn(
     Args:
         feature_spec: Dict of feature name to `tf.io.FixedLenFeature`, `VarLenFeature` and so on.
         default_batch_size: Fixed batch size; None accepts any.
+        packs: Columns that are features together, see `parse_packed`; tf.estimator has no such argument.
 
     Source: `tf.estimator.export.build_parsing_serving_input_receiver_fn`.
     """
@@ -169,7 +173,7 @@ def build_parsing_serving_input_receiver_fn(
         serialized = tf1.placeholder(
             dtype=tf.string, shape=[default_batch_size], name="input_example_tensor"
         )
-        features = tf.io.parse_example(serialized=serialized, features=dict(feature_spec))
+        features = parse_packed(serialized, feature_spec, packs or {})
         return ServingInputReceiver(features, {"examples": serialized})
 
     return serving_input_receiver_fn

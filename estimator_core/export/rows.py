@@ -8,15 +8,14 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.export.packs import MISSING, Packs, is_known, parse_packed
 from estimator_core.export.receivers import ServingInputReceiver, op_name
 from estimator_core.export.saved_model import SERVING_ROWS
-
-# Mark of a missing value by type: JSON and tensors have no other.
-_MISSING = {tf.float32: float("nan"), tf.int64: tf.int64.min, tf.string: ""}
 
 
 def build_rows_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any],
+    packs: Packs | None = None,
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a `serving_input_receiver_fn` for serialized tf.Examples and for raw columns as tensors.
 
@@ -32,6 +31,7 @@ def build_rows_serving_input_receiver_fn(
         feature_spec: Dict of feature name to `tf.io.VarLenFeature` with at most one value, or to
             `tf.io.FixedLenFeature` of shape [] or [1]; of float32, int64 or string. A missing value of the
             latter is its default; without one, its mark reaches the model.
+        packs: Columns that are features together, see `parse_packed`. The inputs of the model stay the same.
 
     Raises:
         ValueError: A feature is of another kind.
@@ -46,7 +46,7 @@ def build_rows_serving_input_receiver_fn(
         is_one_value = isinstance(kind, tf.io.VarLenFeature) or (
             isinstance(kind, tf.io.FixedLenFeature) and list(kind.shape) in ([], [1])
         )
-        if not is_one_value or kind.dtype not in _MISSING:
+        if not is_one_value or kind.dtype not in MISSING:
             raise ValueError(
                 "A column of rows is a VarLenFeature, or a FixedLenFeature of shape [] or [1], of float32, "
                 f"int64 or string. Received: {name!r}: {kind!r}"
@@ -57,27 +57,27 @@ def build_rows_serving_input_receiver_fn(
         serialized = tf1.placeholder_with_default(
             tf.constant([], tf.string), [None], name="input_example_tensor"
         )
-        parsed = tf.io.parse_example(serialized=serialized, features=dict(feature_spec))
+        no_rows = {dtype: tf.constant([], dtype) for dtype in MISSING}
         rows = {
-            name: tf1.placeholder_with_default(
-                tf.constant([], kind.dtype), [None], name=op_name(name)
-            )
+            name: tf1.placeholder_with_default(no_rows[kind.dtype], [None], name=op_name(name))
             for name, kind in feature_spec.items()
         }
+        parsed = parse_packed(serialized, feature_spec, packs or {}, rows)
         features: dict[str, Any] = {}
-        for dtype in _MISSING:
+        for dtype in MISSING:
             sparse = [
                 name
                 for name, kind in feature_spec.items()
-                if isinstance(kind, tf.io.VarLenFeature) and kind.dtype == dtype
+                if isinstance(kind, tf.io.VarLenFeature) and kind.dtype == dtype and name in parsed
             ]
             features |= _sparse_with_rows(sparse, parsed, rows)
         features |= {
             name: _dense_with_rows(parsed[name], rows[name], kind)
             for name, kind in feature_spec.items()
-            if isinstance(kind, tf.io.FixedLenFeature)
+            if isinstance(kind, tf.io.FixedLenFeature) and name in parsed
         }
-        features = {name: features[name] for name in feature_spec}
+        features = {name: features[name] for name in feature_spec if name in features}
+        features |= {name: value for name, value in parsed.items() if name not in features}
         return ServingInputReceiver(features, {"examples": serialized}, {SERVING_ROWS: rows})
 
     return serving_input_receiver_fn
@@ -94,13 +94,13 @@ def _sparse_with_rows(
     if not names:
         return {}
     columns = tf.stack([rows[name] for name in names])  # [num_columns, batch_size]
-    is_known = _is_known(columns)
-    positions = tf.where(is_known)
-    counts = tf.reduce_sum(tf.cast(is_known, tf.int32), axis=1)
+    known = is_known(columns)
+    positions = tf.where(known)
+    counts = tf.reduce_sum(tf.cast(known, tf.int32), axis=1)
     num_parsed, num_rows = parsed[names[0]].dense_shape[0], tf.shape(columns, tf.int64)[1]
     in_column = tf.pad(positions[:, 1:] + num_parsed, [[0, 0], [0, 1]])
     indices = tf.split(in_column, counts, num=len(names))
-    values = tf.split(tf.boolean_mask(columns, is_known), counts, num=len(names))
+    values = tf.split(tf.boolean_mask(columns, known), counts, num=len(names))
     at_least = tf.stack([num_parsed + num_rows, 1])
     return {
         name: tf.SparseTensor(
@@ -116,11 +116,5 @@ def _dense_with_rows(parsed: Any, rows: Any, kind: Any) -> Any:
     """Returns a parsed feature, followed by the values of rows `[batch_size]`."""
     if kind.default_value is not None:
         default = tf.reshape(tf.cast(kind.default_value, kind.dtype), [])
-        rows = tf.where(_is_known(rows), rows, default)
+        rows = tf.where(is_known(rows), rows, default)
     return tf.concat([parsed, tf.reshape(rows, [-1, *kind.shape])], axis=0)
-
-
-def _is_known(values: Any) -> Any:
-    if values.dtype.is_floating:
-        return tf.logical_not(tf.math.is_nan(values))
-    return tf.not_equal(values, _MISSING[values.dtype])

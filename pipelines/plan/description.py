@@ -1,5 +1,7 @@
 """The lines of `plan`: the columns, the split and the findings of a configuration's data."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from components.example_gen.file_names import is_parquet
@@ -8,22 +10,32 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.spans import name_spans
 from pipelines.plan.config_file import render_plan_file
+from pipelines.plan.cost import describe_cost
 from pipelines.plan.data_plan import DataPlan, plan_data, read_data
 from pipelines.tabular.column_table import table_lines
 
 
-def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
+def describe_plan(
+    config: PipelineConfig, clock: Callable[[], float] = time.monotonic
+) -> tuple[DataPlan, list[str]]:
     """Returns the plan for a configuration, and the lines that describe it.
 
     A column that is a copy of the label stops a run; here a line reports it.
+
+    Args:
+      config: The configuration.
+      clock: Returns seconds.
 
     Raises:
       BadInputError: The data or the configuration cannot be used.
     """
     check_beam_args(config.beam.args)
+    start = clock()
     data = read_data(config)
     plan = plan_data(config, data, stops_at_copies=False)
-    of_model = plan.code.plan.notes()[:1] if plan.code.plan else []
+    of_model = []
+    if plan.code.plan:
+        of_model = [*plan.code.plan.notes()[:1], *describe_cost(clock() - start)]
     number = data.profile.num_rows
     lines = [
         *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),

@@ -1,6 +1,6 @@
 """Feature columns of the generic models, for the outputs of `preprocessing_fn`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import tensorflow_transform as tft
 from pipelines.tabular.plan import FeaturePlan
 from pipelines.tabular.preprocessing import (
     BUCKET_KEY,
+    CATEGORY_KEY,
     IS_MISSING_KEY,
     MISSING_CATEGORY,
     NUMERIC_KEY,
@@ -23,6 +24,7 @@ MAX_ABS_Z_SCORE = 10.0  # larger outliers carry no further information
 MAX_INDICATORS = 64  # of a column; rarer values are numbers to trees
 
 _TEXT_DIMENSION = 16
+_MATRIX_DIMENSION = 64  # of the sum of many embeddings
 
 
 def linear_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
@@ -42,8 +44,12 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
     """Returns the columns of a DNN: numbers, and embeddings of categories and words."""
     embedding = tf.feature_column.embedding_column
     found = _numbers(plan) if plan.numeric else []
-    for part, ids in zip(plan.categorical, _categories(plan, transform), strict=True):
-        found.append(embedding(ids, dimension=_embedding_dimension(part.num_values)))
+    for ids, dimension in zip(
+        _categories(plan, transform), _embedding_dimensions(plan), strict=True
+    ):
+        # The first layer sees the sum of the categories' embeddings, as if each had inputs of its own.
+        combiner = "sqrtn" if ids.key == CATEGORY_KEY else "mean"
+        found.append(embedding(ids, dimension, combiner))
     for ids in _words(plan):
         found.append(embedding(ids, dimension=_TEXT_DIMENSION, combiner="sqrtn"))
     return found
@@ -73,15 +79,17 @@ def tree_columns(
     ids_by_prefix: dict[bytes, list[int]] = {}
     for number, word in enumerate(words):
         ids_by_prefix.setdefault(word.partition(b"=")[0] + b"=", []).append(number)
+    if plan.has_word_matrix:
+        found.append(_matrix_column(plan, words, ids_by_prefix, means))
     for index, part in enumerate(plan.categorical):
+        if plan.has_word_matrix and part.hash_buckets is None:
+            continue
         key = category_key(index)
         prefix = f"{index}=".encode()
         ids = ids_by_prefix.get(prefix, [])
         if part.part is not None:
-            values = [float("nan")] * (len(words) + 1)  # the last id is for unknown words
-            for number in ids:
-                word = words[number].removeprefix(prefix)
-                values[number] = float(word if word != MISSING_CATEGORY.encode() else "nan")
+            values: npt.NDArray[np.float32] = np.full(len(words) + 1, np.nan, np.float32)
+            values[ids] = _parts_of_dates(words, ids)
             found.append(columns.numeric_column(key, normalizer_fn=_looked_up(values)))
             continue
         if means is not None and ids:
@@ -96,8 +104,50 @@ def tree_columns(
     return found
 
 
+def _matrix_column(
+    plan: FeaturePlan,
+    words: Sequence[bytes],
+    ids_by_prefix: Mapping[bytes, list[int]],
+    means: npt.NDArray[np.float32] | None,
+) -> Any:
+    """Returns the column of trees for the matrix of categories, with the values that single columns have.
+
+    Only an unknown word is a missing number here, and not the id behind all others.
+    """
+    numbers: list[int] = []
+    indicators: list[tuple[int, int]] = []
+    values = np.arange(len(words) + 1, dtype=np.float32) if means is None else means.copy()
+    values[-1] = np.nan
+    for place, index in enumerate(plan.words):
+        ids = ids_by_prefix.get(f"{index}=".encode(), [])
+        is_part = plan.categorical[index].part is not None
+        if is_part:
+            values[ids] = _parts_of_dates(words, ids)
+        if is_part or (ids and means is not None) or len(ids) > MAX_INDICATORS:
+            numbers.append(place)
+        if not is_part:
+            indicators += [(place, number) for number in ids[:MAX_INDICATORS]]
+    places, known = np.reshape(indicators, [-1, 2]).astype(np.int64).T
+
+    def normalizer_fn(ids: Any) -> Any:
+        looked_up = tf.gather(tf.constant(values), tf.gather(ids, numbers, axis=1))
+        is_one = tf.equal(tf.gather(ids, places, axis=1), known)
+        return tf.concat([looked_up, tf.cast(is_one, tf.float32)], axis=1)
+
+    size = len(numbers) + len(indicators)
+    return tf.feature_column.numeric_column(CATEGORY_KEY, (size,), normalizer_fn=normalizer_fn)
+
+
+def _parts_of_dates(words: Sequence[bytes], ids: Sequence[int]) -> list[float]:
+    """Returns the numbers that the words of some ids are; NaN for a missing one."""
+    found = (words[number].partition(b"=")[2] for number in ids)
+    return [float("nan" if word == MISSING_CATEGORY.encode() else word) for word in found]
+
+
 def keys_of_words(plan: FeaturePlan) -> tuple[str, ...]:
     """Returns the features that are ids of the vocabulary, except for parts of dates."""
+    if plan.has_word_matrix:
+        return (CATEGORY_KEY,)
     return tuple(
         category_key(index)
         for index, part in enumerate(plan.categorical)
@@ -126,11 +176,13 @@ def _bounded(scores: Any) -> Any:
 
 def _categories(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
     identity = tf.feature_column.categorical_column_with_identity
-    found = []
-    for index, part in enumerate(plan.categorical):
-        num_ids = part.hash_buckets or transform.vocabulary_size_by_name(VOCABULARY) + 1
-        found.append(identity(category_key(index), num_ids))
-    return found
+    num_words = transform.vocabulary_size_by_name(VOCABULARY) + 1 if plan.words else 0
+    found = [
+        identity(category_key(index), part.hash_buckets or num_words)
+        for index, part in enumerate(plan.categorical)
+        if part.hash_buckets is not None or not plan.has_word_matrix
+    ]
+    return [*found, identity(CATEGORY_KEY, num_words)] if plan.has_word_matrix else found
 
 
 def _words(plan: FeaturePlan) -> list[Any]:
@@ -145,5 +197,10 @@ def _vocabulary(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[byt
     return list(transform.vocabulary_by_name(VOCABULARY))
 
 
-def _embedding_dimension(num_values: int) -> int:
-    return min(16, round(2 * num_values**0.25))
+def _embedding_dimensions(plan: FeaturePlan) -> list[int]:
+    found = [
+        min(16, round(2 * part.num_values**0.25))
+        for part in plan.categorical
+        if part.hash_buckets is not None or not plan.has_word_matrix
+    ]
+    return [*found, _MATRIX_DIMENSION] if plan.has_word_matrix else found

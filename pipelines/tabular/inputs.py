@@ -14,7 +14,7 @@ from estimator_core.export import (
     build_rows_serving_input_receiver_fn,
 )
 from pipelines.tabular.held_out import Part, is_held_out, only
-from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY
+from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, FeaturePlan
 
 HELD_OUT_KEY = "is_held_out"
 """Name of the feature that marks held-out rows."""
@@ -101,7 +101,7 @@ def _rows(paths: list[str]) -> Any:
 
 
 def serving_input_receiver_fn(
-    label_column: str, transform: tft.TFTransformOutput, schema: Any
+    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a receiver function: raw rows without a label -> transformed features.
 
@@ -110,8 +110,8 @@ def serving_input_receiver_fn(
 
     def receive() -> ServingInputReceiver:
         spec = _raw_feature_spec(schema)
-        spec.pop(label_column)
-        raw = build_rows_serving_input_receiver_fn(spec)()
+        spec.pop(plan.label.column)
+        raw = build_rows_serving_input_receiver_fn(spec, plan.packs)()
         features = _transformed(transform, raw.features)
         features.pop(LABEL_KEY, None)
         return raw.with_features(features)
@@ -120,12 +120,13 @@ def serving_input_receiver_fn(
 
 
 def eval_input_receiver_fn(
-    transform: tft.TFTransformOutput, schema: Any
+    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any
 ) -> Callable[[], EvalInputReceiver]:
     """Returns a receiver function: serialized raw tf.Examples -> transformed features and label."""
 
     def receive() -> EvalInputReceiver:
-        raw = build_parsing_serving_input_receiver_fn(_raw_feature_spec(schema))()
+        spec = _raw_feature_spec(schema)
+        raw = build_parsing_serving_input_receiver_fn(spec, packs=plan.packs)()
         features = _transformed(transform, raw.features)
         return EvalInputReceiver(features, raw.receiver_tensors, features.pop(LABEL_KEY))
 

@@ -37,8 +37,9 @@ def label_means(
     """Returns the mean of the label by id, shrunk towards the mean of all rows.
 
     Args:
-      batches: Pairs of (features, label). Features are ids, int64, shape [batch_size]; labels are numbers or
-        class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do not count.
+      batches: Pairs of (features, label). Features are ids, int64, shape [batch_size, ...]; labels are
+        numbers or class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do
+        not count.
       label: Plan of the label; its second class counts as 1, the first one as 0.
       keys: Features whose ids are counted. They share only the last id, of unknown values.
       num_ids: Number of ids.
@@ -58,7 +59,9 @@ def label_means(
         total, num_rows = total + values.sum(), num_rows + len(values)
         for key in keys:
             ids = features[key].numpy()[mask]
-            sums += np.bincount(ids, values, num_ids)
+            weights = np.repeat(values, ids[0].size) if len(ids) else values
+            ids = ids.ravel()
+            sums += np.bincount(ids, weights, num_ids)
             counts += np.bincount(ids, minlength=num_ids)
     mean = total / max(num_rows, 1)
     shrunk = (sums + MIN_ROWS * mean) / (counts + MIN_ROWS)

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from components.transform.packs_key import PACKS_KEY
 from pipelines.config.pipeline_config import ProblemType
 from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import DecimalMark
@@ -19,6 +20,12 @@ LABEL_KEY = "label"
 
 GROUP_KEY = "held_out_group"
 """Name of the transformed group, which no model uses."""
+
+MAX_SEPARATE = 64
+"""Largest number of columns of numbers and categories that are inputs of their own, see `packs`."""
+
+NUMBERS, CATEGORIES = "numbers", "categories"
+"""Names of packs."""
 
 ModelName = Literal["boosted_trees", "wide_deep", "linear"]
 """Names of the generic models."""
@@ -221,9 +228,36 @@ class FeaturePlan(_Part):
         """Returns the plan in a `custom_config` of `feature_config`."""
         return FeaturePlan.model_validate(custom_config[PLAN_KEY])
 
+    @property
+    def packs(self) -> dict[str, tuple[str, ...]]:
+        """Columns that Transform and the model read as matrices; empty unless there are many.
+
+        Each column outside of a pack is an input of its own. With a few hundred of them, it takes longer to
+        make the graphs than to compute, and with thousands it takes minutes.
+        """
+        if len(self.numeric) + len(self.categorical) <= MAX_SEPARATE:
+            return {}
+        packs = {
+            NUMBERS: tuple(part.column for part in self.numeric),
+            CATEGORIES: tuple(part.column for part in self.categorical),
+        }
+        return {name: columns for name, columns in packs.items() if columns}
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Positions of the categorical columns whose categories are in the vocabulary."""
+        parts = enumerate(self.categorical)
+        return tuple(index for index, part in parts if part.hash_buckets is None)
+
+    @property
+    def has_word_matrix(self) -> bool:
+        """True if the columns of `words` are one feature, since they are many."""
+        return len(self.words) > MAX_SEPARATE
+
     def feature_config(self) -> dict[str, Any]:
         """Returns this part of the plan as an entry of Transform's `custom_config`."""
-        return {PLAN_KEY: self.model_dump(mode="json", include=set(FeaturePlan.model_fields))}
+        plan = {PLAN_KEY: self.model_dump(mode="json", include=set(FeaturePlan.model_fields))}
+        return {**plan, PACKS_KEY: self.packs} if self.packs else plan
 
 
 class TabularPlan(FeaturePlan):

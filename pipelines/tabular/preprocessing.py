@@ -18,8 +18,10 @@ from pipelines.data.formats.date_format import (
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
 from pipelines.tabular.plan import (
+    CATEGORIES,
     GROUP_KEY,
     LABEL_KEY,
+    NUMBERS,
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
@@ -30,6 +32,7 @@ from pipelines.tabular.plan import (
 NUMERIC_KEY = "numeric"
 BUCKET_KEY = "numeric_bucket"
 IS_MISSING_KEY = "numeric_is_missing"
+CATEGORY_KEY = "category"
 VOCABULARY = "categories"
 
 MISSING_CATEGORY = "[missing]"
@@ -46,14 +49,16 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
 
     Args:
       inputs: Tensors by column; int64, float32 or string. Sparse of shape [batch_size, <=1], or
-        dense of shape [batch_size, 1] or [batch_size] where the schema fixes the shape.
+        dense of shape [batch_size, 1] or [batch_size] where the schema fixes the shape. The columns of
+        `FeaturePlan.packs` are sparse matrices instead, see `parse_packed`.
       custom_config: Dict with the plan.
 
     Returns:
       `numeric` (z-scores, NaN for a missing value, float32, [batch_size, num_numeric]),
       `numeric_bucket` (ids that no two columns share, int64, same shape; where the plan has buckets),
       `numeric_is_missing` (float32, [batch_size, columns that have missing values]),
-      `category_<position>` (ids, int64, [batch_size]), `text_<position>` (ids of words and pairs of
+      `category_<position>` (ids, int64, [batch_size]) or `category` (int64, [batch_size, num_words], with
+      many columns of `FeaturePlan.words`), `text_<position>` (ids of words and pairs of
       words, sparse int64, [batch_size, None]), `held_out_group` (int64, [batch_size], where the plan has
       one) and `label` (class names as string or numbers as float32, [batch_size]).
     """
@@ -81,9 +86,8 @@ def _sparse(values: Any) -> Any:
 
 
 def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
-    centered = _matrix(plan.numeric, inputs, _numbers, float("nan")) - [
-        part.center for part in plan.numeric
-    ]
+    numbers = _matrix(plan, NUMBERS, plan.numeric, inputs, _numbers, float("nan"))
+    centered = numbers - [part.center for part in plan.numeric]
     is_known = tf.math.is_finite(centered)
     filled = tf.where(is_known, centered, tf.zeros_like(centered))
     terms = tf.concat([tf.cast(is_known, tf.float64), filled, filled**2], axis=1)
@@ -110,8 +114,8 @@ def _bucket_ids(plan: FeaturePlan, numbers: Any, is_known: Any) -> Any:
     boundaries = tft.quantiles(
         numbers, plan.num_buckets, epsilon=0.01, reduce_instance_dims=False
     )  # [num_numeric, num_buckets - 1]
-    is_above = tf.expand_dims(numbers, 2) >= tf.expand_dims(boundaries, 0)
-    buckets = tf.reduce_sum(tf.cast(is_above, tf.int64), axis=2)
+    places = tf.searchsorted(boundaries, tf.transpose(numbers), side="right", out_type=tf.int64)
+    buckets = tf.transpose(places)
     buckets = tf.where(
         is_known, buckets, tf.fill(tf.shape(buckets), tf.cast(plan.num_buckets, tf.int64))
     )
@@ -120,15 +124,12 @@ def _bucket_ids(plan: FeaturePlan, numbers: Any, is_known: Any) -> Any:
 
 
 def _categorical_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
-    text = _matrix(plan.categorical, inputs, _categories, MISSING_CATEGORY)
-    columns = tf.unstack(text, axis=1)
+    text = _matrix(plan, CATEGORIES, plan.categorical, inputs, _categories, MISSING_CATEGORY)
     outputs: dict[str, Any] = {}
-    words: list[int] = []
     for index, part in enumerate(plan.categorical):
         if part.hash_buckets is not None:
-            outputs[category_key(index)] = tft.hash_strings(columns[index], part.hash_buckets)
-        else:
-            words.append(index)
+            outputs[category_key(index)] = tft.hash_strings(text[:, index], part.hash_buckets)
+    words = plan.words
     if words:
         text = tf.gather(text, words, axis=1)
         # Prefixed, so that columns can share one vocabulary.
@@ -136,13 +137,21 @@ def _categorical_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str,
         ids = tft.compute_and_apply_vocabulary(
             tf.strings.join([prefixes, text]), num_oov_buckets=1, vocab_filename=VOCABULARY
         )
-        for index, column in zip(words, tf.unstack(ids, len(words), axis=1), strict=True):
-            outputs[category_key(index)] = column
+        if plan.has_word_matrix:
+            outputs[CATEGORY_KEY] = ids
+        else:
+            columns = tf.unstack(ids, len(words), axis=1)
+            outputs |= {category_key(at): ids for at, ids in zip(words, columns, strict=True)}
     return outputs
 
 
 def _matrix(
-    parts: Sequence[Any], inputs: dict[str, Any], read: Callable[..., Any], missing: Any
+    plan: FeaturePlan,
+    pack: str,
+    parts: Sequence[Any],
+    inputs: dict[str, Any],
+    read: Callable[..., Any],
+    missing: Any,
 ) -> Any:
     """Returns the values of columns, [batch_size, num_columns].
 
@@ -150,11 +159,16 @@ def _matrix(
     takes minutes to build, several times in a run, when there are thousands of columns.
 
     Args:
+      plan: The plan.
+      pack: Name of the pack that has the columns, if the plan has packs.
       parts: Features of the columns.
-      inputs: Tensors by column.
-      read: Function from features of one kind and their cells, see `_cells`, to values in the same layout.
+      inputs: See `preprocessing_fn`.
+      read: Function from features of one kind, their cells as a sparse tensor, and the position of each
+        cell's feature to the values of the cells.
       missing: Value of a cell that has none.
     """
+    if pack in plan.packs:
+        return _packed_matrix(pack, parts, inputs, read, missing)
     kinds: dict[Any, list[int]] = {}
     for index, part in enumerate(parts):
         tensor = inputs[part.column]
@@ -163,7 +177,8 @@ def _matrix(
     matrices = []
     for indices in kinds.values():
         alike = [parts[index] for index in indices]
-        values = read(alike, _cells([inputs[part.column] for part in alike]))
+        cells = _cells([inputs[part.column] for part in alike])
+        values = read(alike, cells, cells.indices[:, 0])
         matrix = tf.transpose(_filled(values, missing))
         matrix.set_shape([None, len(alike)])
         matrices.append(matrix)
@@ -171,6 +186,34 @@ def _matrix(
         return matrices[0]
     order = np.argsort(list(itertools.chain.from_iterable(kinds.values())))
     return tf.gather(tf.concat(matrices, axis=1), order, axis=1)
+
+
+def _packed_matrix(
+    pack: str, parts: Sequence[Any], inputs: dict[str, Any], read: Callable[..., Any], missing: Any
+) -> Any:
+    """Returns the values of a pack's columns, see `_matrix`."""
+    from estimator_core.export import packed_name
+
+    kinds: dict[Any, list[int]] = {}
+    for index, part in enumerate(parts):
+        kinds.setdefault(part.kind, []).append(index)
+    found = []
+    for name in (packed_name(pack, dtype) for dtype in (tf.float32, tf.int64, tf.string)):
+        for indices in kinds.values() if name in inputs else ():
+            places = np.full(len(parts), -1)
+            places[indices] = np.arange(len(indices))
+            places_of_cells = tf.gather(places, inputs[name].indices[:, 1])
+            cells = tf.sparse.retain(inputs[name], places_of_cells >= 0)
+            alike = [parts[index] for index in indices]
+            found.append(read(alike, cells, tf.gather(places, cells.indices[:, 1])))
+    positions = tf.concat([part.indices for part in found], axis=0)
+    values = tf.concat([part.values for part in found], axis=0)
+    shape = [found[0].dense_shape[0], len(parts)]
+    matrix = tf.tensor_scatter_nd_update(
+        tf.fill(shape, tf.constant(missing, values.dtype)), positions, values
+    )
+    matrix.set_shape([None, len(parts)])
+    return matrix
 
 
 def _cells(columns: Sequence[Any]) -> Any:
@@ -206,19 +249,22 @@ def _label(label: LabelPlan, raw: Any) -> Any:
     return _dense(_as_text(raw), "")
 
 
-def _numbers(parts: Sequence[NumericFeature], cells: Any) -> Any:
-    """Returns the numbers of columns of one kind, or the days since 1970 of their dates, as float64."""
+def _numbers(parts: Sequence[NumericFeature], cells: Any, places: Any) -> Any:
+    """Returns the numbers of columns of one kind, or the days since 1970 of their dates, as float64.
+
+    `places` has the position in `parts` of each cell's feature.
+    """
     date, decimal = parts[0].date, parts[0].decimal
     if date is None:
         return _as_numbers(cells, decimal)
     is_valid, _, secs = read_times(cells.values, DateFormat(date))
     newest = [math.inf if part.newest is None else part.newest for part in parts]
     days = tf.cast(secs, tf.float64) / SECS_PER_DAY
-    days = tf.minimum(days, tf.gather(tf.constant(newest, tf.float64), cells.indices[:, 0]))
+    days = tf.minimum(days, tf.gather(tf.constant(newest, tf.float64), places))
     return tf.sparse.retain(_with_values(cells, days), is_valid)
 
 
-def _categories(parts: Sequence[CategoricalFeature], cells: Any) -> Any:
+def _categories(parts: Sequence[CategoricalFeature], cells: Any, _: Any) -> Any:
     """Returns the categories of columns of one kind as text."""
     part = parts[0]
     if part.date is not None:

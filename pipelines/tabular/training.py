@@ -53,7 +53,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         "estimator": training.estimator,
         "train_spec": training.train_spec,
         "eval_spec": training.eval_spec,
-        "eval_input_receiver_fn": eval_input_receiver_fn(transform, schema),
+        "eval_input_receiver_fn": eval_input_receiver_fn(plan, transform, schema),
     }
 
 
@@ -90,7 +90,7 @@ def _training(
 
     means = _label_means(plan, transform, read_train) if is_trees else None
     estimator = build_estimator(model, plan, transform, model_dir, means, holds_out)
-    receive_serving = serving_input_receiver_fn(plan.label.column, transform, schema)
+    receive_serving = serving_input_receiver_fn(plan, transform, schema)
     hooks: list[Any] = []
     exporter: estimator_core.Exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
     eval_part, eval_files = Part.ALL, args.eval_files

@@ -32,6 +32,9 @@ MAX_SECS = 1.0
 
 _MIN_ROWS = 20
 _ROWS_IN_A_CALL = 4_096
+_CELLS_IN_A_CALL = (
+    1_000_000  # so that the first call of a wide table does not take many times MAX_SECS
+)
 _FEWEST_ROWS = 100  # used for many features
 _READ_FOR_ONE = 4  # rows to read for each row used, so that the sample covers all files
 _CONFIDENCE = 0.95
@@ -175,7 +178,8 @@ def permutation_importance(
     # A shift by a random number of rows moves every row; a random order would leave some in place.
     order = np.random.default_rng(_SEED).permutation(size)
     other = dict(zip(order, np.roll(order, 1), strict=True))
-    at_a_time = max(1, _ROWS_IN_A_CALL // size)
+    rows_in_a_call = min(_ROWS_IN_A_CALL, _CELLS_IN_A_CALL // max(1, len(names)))
+    at_a_time = max(1, rows_in_a_call // size)
     found: list[dict[str, Any]] = []
     left_out: list[str] = []
     for first in range(0, len(names), at_a_time):

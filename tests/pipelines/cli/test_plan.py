@@ -25,6 +25,15 @@ def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):
     assert list(tmp_path.iterdir()) == [data]
 
 
+def test_the_plan_says_how_long_a_run_takes_unless_it_is_short(data):
+    config = load_config(data=str(data), label="y")
+    # 40 s, and 15 times the 20 s of the plan.
+    lines = describe_plan(config, clock=iter([5.0, 25.0]).__next__)[1]
+    assert "a run takes about 6 minutes, by the 20 s that the plan took here" in lines
+    lines = describe_plan(config, clock=iter([5.0, 7.0]).__next__)[1]
+    assert not any("a run takes" in line for line in lines)
+
+
 def test_the_plan_says_the_spans(spans, tmp_path):
     config = load_config(data=spans, label="y", settings=("data.spans=last 5",))
     plan, lines = describe_plan(config)

@@ -9,7 +9,7 @@ from pipelines.tabular.inputs import (
     read_marked,
     serving_input_receiver_fn,
 )
-from tests.pipelines.tabular.one_number_one_city import FakeTransform, serialize
+from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan, serialize
 
 ROWS = 60
 
@@ -73,12 +73,12 @@ def test_serving_needs_no_label_and_evaluation_does():
 
     spec = {"x": tf.io.VarLenFeature(tf.float32), "city": tf.io.VarLenFeature(tf.int64)}
     schema = schema_utils.schema_from_feature_spec({**spec, "y": tf.io.VarLenFeature(tf.string)})
-    transform = FakeTransform(tf.string)
+    plan, transform = make_plan(BINARY), FakeTransform(tf.string)
     with tf.Graph().as_default():
-        served = serving_input_receiver_fn("y", transform, schema)()
+        served = serving_input_receiver_fn(plan, transform, schema)()
         assert sorted(served.features) == ["category_0", "numeric", "numeric_bucket"]
         assert list(served.receiver_tensors) == ["examples"]
-        judged = eval_input_receiver_fn(transform, schema)()
+        judged = eval_input_receiver_fn(plan, transform, schema)()
         assert sorted(judged.features) == sorted(served.features)
         assert judged.labels.dtype == tf.string
 

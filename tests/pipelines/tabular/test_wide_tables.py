@@ -5,6 +5,8 @@ import tensorflow as tf
 from tensorflow_transform import graph_context
 
 import estimator_core
+from estimator_core.export import packed_name
+from pipelines.tabular import plan as plans
 from pipelines.tabular.plan import CategoricalFeature, FeaturePlan, LabelPlan, NumericFeature
 from pipelines.tabular.preprocessing import preprocessing_fn
 
@@ -59,19 +61,50 @@ def count_preprocessing(num_columns, folder):
         return len(graph.get_operations()) - before, len(analyzers)
 
 
+def count_with_packs(num_columns, folder, monkeypatch):
+    plan = make_plan(num_columns)
+    monkeypatch.setattr(plans, "MAX_SEPARATE", 10)
+    with (
+        tf.Graph().as_default() as graph,
+        graph_context.TFGraphContext(
+            module_to_export=tf.Module(), temp_dir=str(folder), evaluated_replacements={}
+        ),
+    ):
+        sparse_placeholder = tf.compat.v1.sparse_placeholder
+        inputs = {
+            packed_name(pack, dtype): sparse_placeholder(dtype, [None, len(columns)])
+            for pack, columns in plan.packs.items()
+            for dtype in (tf.float32, tf.string)
+        }
+        inputs["y"] = sparse_placeholder(tf.int64, [None, None])
+        outputs = preprocessing_fn(inputs, plan.feature_config())
+        return len(graph.get_operations()), sorted(outputs)
+
+
+def test_a_graph_of_matrices_is_the_same_for_any_number_of_columns(tmp_path, monkeypatch):
+    few = count_with_packs(40, tmp_path, monkeypatch)
+    assert count_with_packs(400, tmp_path, monkeypatch) == few
+    assert few[1] == ["category", "label", "numeric", "numeric_bucket", "numeric_is_missing"]
+
+
 def test_the_operations_and_analyzers_of_preprocessing_do_not_grow_with_the_columns(tmp_path):
     few = count_preprocessing(20, tmp_path)
     assert count_preprocessing(40, tmp_path) == few
     assert few[1] > 0
 
 
-def count_receiver(num_columns):
+def count_receiver(num_columns, is_packed=False):
     spec = {f"n{index}": tf.io.VarLenFeature(tf.float32) for index in range(num_columns)}
+    packs = {"numbers": list(spec)} if is_packed else {}
     with tf.Graph().as_default() as graph:
-        estimator_core.export.build_rows_serving_input_receiver_fn(spec)()
+        estimator_core.export.build_rows_serving_input_receiver_fn(spec, packs)()
         return len(graph.get_operations())
 
 
 def test_a_further_column_of_a_served_model_costs_a_handful_of_operations():
-    # The placeholder and its default, two parts of the sparse tensor to join and its shape.
-    assert count_receiver(40) - count_receiver(20) == pytest.approx(20 * 7, abs=20 * 1)
+    # The placeholder, two parts of the sparse tensor to join and its shape.
+    assert count_receiver(40) - count_receiver(20) == pytest.approx(20 * 6, abs=20 * 1)
+
+
+def test_a_further_column_of_a_matrix_costs_its_placeholder():
+    assert count_receiver(40, is_packed=True) - count_receiver(20, is_packed=True) == 20

@@ -1,0 +1,117 @@
+"""Many columns of one type as one sparse matrix, so that a graph does not grow with its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+Packs = Mapping[str, Sequence[str]]
+"""Names of the columns of each pack, by the name of the pack."""
+
+
+def packed_name(pack: str, dtype: tf.DType) -> str:
+    """Returns the name of the feature that has the columns of one type in a pack."""
+    return f"{pack}/{dtype.name}"
+
+
+def columns_by_type(
+    pack: str, columns: Sequence[str], dtypes: Mapping[str, tf.DType]
+) -> dict[str, list[int]]:
+    """Returns the positions of a pack's columns by the name of the feature that has them.
+
+    Args:
+        pack: Name of the pack.
+        columns: Its columns.
+        dtypes: Type of each column.
+
+    Raises:
+        ValueError: A column has no type.
+    """
+    found: dict[str, list[int]] = {}
+    for position, column in enumerate(columns):
+        if column not in dtypes:
+            raise ValueError(
+                f"The pack {pack!r} has a column that is no feature. Received: {column!r}"
+            )
+        found.setdefault(packed_name(pack, dtypes[column]), []).append(position)
+    return found
+
+
+def parse_packed(
+    serialized: Any,
+    feature_spec: Mapping[str, Any],
+    packs: Packs,
+    rows: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Returns the features of tf.Examples, with the columns of packs as sparse matrices.
+
+    The matrices of a pack are named by `packed_name`, and have the shape `[batch_size, columns of the pack]`:
+    each has the columns of its type. A column without a value has no entry, also if its spec is a
+    `FixedLenFeature`.
+
+    Args:
+        serialized: tf.Examples, string `[batch_size]`.
+        feature_spec: Dict of feature name to `VarLenFeature` or `FixedLenFeature` of one value.
+        packs: Columns of each pack. The columns outside of packs are parsed as they are.
+        rows: Further rows: the values of each packed column `[num_rows]`, where some may be missing, see
+            `is_known`. They follow the parsed ones.
+
+    Raises:
+        ValueError: A column of a pack has no spec.
+    """
+    packed = dict.fromkeys(column for columns in packs.values() for column in columns)
+    dtypes = {name: kind.dtype for name, kind in feature_spec.items()}
+    matrices = {
+        name: (columns, positions)
+        for pack, columns in packs.items()
+        for name, positions in columns_by_type(pack, columns, dtypes).items()
+    }
+    spec = dict(feature_spec)
+    spec.update((name, tf.io.VarLenFeature(dtypes[name])) for name in packed)
+    features = tf.io.parse_example(serialized=serialized, features=spec)
+    num_parsed = tf.size(serialized, tf.int64)
+    for name, (columns, positions) in matrices.items():
+        names = [columns[position] for position in positions]
+        cells = [_cells([features[column] for column in names], positions)]
+        num_rows = num_parsed
+        if rows is not None:
+            values = tf.stack([rows[column] for column in names])
+            cells.append(_cells_of_rows(values, positions, num_parsed))
+            num_rows += tf.shape(values, tf.int64)[1]
+        indices, values = (tf.concat(parts, axis=0) for parts in zip(*cells, strict=True))
+        shape = tf.stack([num_rows, tf.constant(len(columns), tf.int64)])
+        features[name] = tf.sparse.reorder(tf.SparseTensor(indices, values, shape))
+    for column in packed:
+        del features[column]
+    return features
+
+
+def _cells(columns: Sequence[Any], positions: Sequence[int]) -> tuple[Any, Any]:
+    """Returns the indices and the values of sparse columns in their matrix."""
+    counts = tf.concat(tf.shape_n([column.values for column in columns]), axis=0)
+    numbers = tf.repeat(tf.constant(positions, tf.int64), counts)
+    rows = tf.concat([column.indices for column in columns], axis=0)[:, 0]
+    values = tf.concat([column.values for column in columns], axis=0)
+    return tf.stack([rows, numbers], axis=1), values
+
+
+def _cells_of_rows(matrix: Any, positions: Sequence[int], first_row: Any) -> tuple[Any, Any]:
+    """Returns the indices and the known values of `[num_columns, num_rows]` in their matrix."""
+    known = is_known(matrix)
+    places = tf.where(known)
+    numbers = tf.gather(tf.constant(positions, tf.int64), places[:, 0])
+    indices = tf.stack([places[:, 1] + first_row, numbers], axis=1)
+    return indices, tf.boolean_mask(matrix, known)
+
+
+MISSING = {tf.float32: float("nan"), tf.int64: tf.int64.min, tf.string: ""}
+"""Mark of a missing value by type: JSON and tensors have no other."""
+
+
+def is_known(values: Any) -> Any:
+    """Returns False for the values that are marks of missing ones, see `MISSING`."""
+    if values.dtype == tf.float32:
+        return tf.logical_not(tf.math.is_nan(values))
+    return tf.not_equal(values, MISSING[values.dtype])

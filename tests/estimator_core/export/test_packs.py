@@ -1,0 +1,59 @@
+import pytest
+import tensorflow as tf
+
+from estimator_core.export import packed_name, parse_packed
+
+SPEC = {
+    "a": tf.io.VarLenFeature(tf.float32),
+    "b": tf.io.VarLenFeature(tf.string),
+    "c": tf.io.FixedLenFeature([1], tf.float32),
+    "d": tf.io.VarLenFeature(tf.int64),
+    "e": tf.io.VarLenFeature(tf.int64),
+}
+
+
+def example(**features):
+    made = tf.train.Example()
+    for name, value in features.items():
+        kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(value)]
+        getattr(made.features.feature[name], kind).value.append(value)
+    return made.SerializeToString()
+
+
+def cells(matrix):
+    """Returns {(row, position): value}, the number of rows and the number of columns."""
+    places = [tuple(place) for place in matrix.indices.numpy().tolist()]
+    assert places == sorted(places)
+    return dict(
+        zip(places, matrix.values.numpy().tolist(), strict=True)
+    ), matrix.dense_shape.numpy().tolist()
+
+
+def test_columns_of_a_type_are_one_matrix_and_the_others_stay():
+    rows = [example(a=1.0, b=b"x", c=2.0, d=3, e=4), example(), example(a=5.0, d=6)]
+    found = parse_packed(tf.constant(rows), SPEC, {"p": ["a", "b", "c", "d"], "q": ["d"]})
+    assert sorted(found) == ["e", "p/float32", "p/int64", "p/string", "q/int64"]
+    assert cells(found["p/float32"]) == ({(0, 0): 1, (0, 2): 2, (2, 0): 5}, [3, 4])
+    assert cells(found["p/string"]) == ({(0, 1): b"x"}, [3, 4])
+    assert cells(found["p/int64"]) == ({(0, 3): 3, (2, 3): 6}, [3, 4])
+    assert cells(found["q/int64"]) == ({(0, 0): 3, (2, 0): 6}, [3, 1])
+    assert cells(found["e"]) == ({(0, 0): 4}, [3, 1])
+
+
+def test_rows_follow_the_examples_and_their_marks_are_missing_values():
+    rows = {
+        "a": tf.constant([float("nan"), 7.0]),
+        "b": tf.constant([b"y", b""]),
+        "c": tf.constant([8.0, float("nan")]),
+        "d": tf.constant([-(2**63), 9], tf.int64),
+    }
+    pack = {"p": ["d", "c", "b", "a"]}
+    found = parse_packed(tf.constant([example(a=1.0)]), SPEC, pack, rows)
+    assert cells(found[packed_name("p", tf.float32)]) == ({(0, 3): 1, (1, 1): 8, (2, 3): 7}, [3, 4])
+    assert cells(found[packed_name("p", tf.string)]) == ({(1, 2): b"y"}, [3, 4])
+    assert cells(found[packed_name("p", tf.int64)]) == ({(2, 0): 9}, [3, 4])
+
+
+def test_a_column_that_is_no_feature_is_named():
+    with pytest.raises(ValueError, match=r"'p' has a column that is no feature\. Received: 'z'"):
+        parse_packed(tf.constant([example()]), SPEC, {"p": ["a", "z"]})

@@ -1,0 +1,185 @@
+"""Many columns are read as matrices. The same table, with either way of reading, has the same features."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_transform as tft
+from tensorflow_transform.tf_metadata import schema_utils
+from tfx.types import standard_artifacts
+from tfx.utils import io_utils
+
+from components.transform.executor import Executor
+from pipelines.tabular import plan as plans
+from pipelines.tabular.held_out import Part
+from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
+from pipelines.tabular.plan import (
+    CategoricalFeature,
+    FeaturePlan,
+    LabelPlan,
+    NumericFeature,
+    TextFeature,
+)
+
+PLAN = FeaturePlan(
+    label=LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
+    numeric=(
+        NumericFeature(column="whole", center=3.0, has_missing=True),
+        NumericFeature(
+            column="day", center=16_000.0, has_missing=True, date="iso", newest=16_010.0
+        ),
+        NumericFeature(column="share", center=0.5, has_missing=True),
+        NumericFeature(column="price", center=1.0, has_missing=True, decimal=","),
+        NumericFeature(
+            column="late day", center=16_000.0, has_missing=False, date="iso", newest=17_000.0
+        ),
+    ),
+    categorical=(
+        CategoricalFeature(column="city", num_values=3),
+        CategoricalFeature(column="whole", num_values=5),
+        CategoricalFeature(column="member", num_values=2, words=("oui", "non")),
+        CategoricalFeature(column="code", num_values=9, hash_buckets=50),
+        CategoricalFeature(column="day", num_values=12, date="iso", part="month"),
+    ),
+    text=(TextFeature(column="note", hash_buckets=20),),
+    num_buckets=3,
+)
+DTYPES = {
+    "whole": tf.int64, "day": tf.string, "share": tf.float32, "price": tf.string, "late day": tf.string,
+    "city": tf.string, "member": tf.string, "code": tf.int64, "note": tf.string, "y": tf.string,
+}  # fmt: skip
+MARKS = {tf.float32: float("nan"), tf.int64: -(2**63), tf.string: b""}
+
+
+def rows():
+    """Returns forty rows; a quarter of the cells is missing, and some hold no number or date."""
+    random = np.random.default_rng(3)
+    made = []
+    for _ in range(40):
+        row = {
+            "whole": int(random.integers(5)),
+            "day": b"2013-%02d-11" % random.integers(1, 14),  # there is no 13th month
+            "share": float(np.float32(random.normal())),
+            "price": random.choice([b"1,5", b" 2,25", b"n/a", b"7"]).item(),
+            "late day": b"2015-02-%02d" % random.integers(1, 28),
+            "city": random.choice([b"Rome", b"Oslo ", b"Bern"]).item(),
+            "member": random.choice([b"Oui", b"non"]).item(),
+            "code": int(random.integers(9)),
+            "note": b"a word",
+        }
+        row = {name: value for name, value in row.items() if random.random() < 0.75}
+        made.append({**row, "y": b"yes"})
+    return made
+
+
+def serialize(row):
+    made = tf.train.Example()
+    for name, value in row.items():
+        kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(value)]
+        getattr(made.features.feature[name], kind).value.append(value)
+    return made.SerializeToString()
+
+
+def transform(folder, schema):
+    """Runs Transform, and returns its output and the transformed rows."""
+    examples, transformed = standard_artifacts.Examples(), standard_artifacts.Examples()
+    raw, graph = standard_artifacts.Schema(), standard_artifacts.TransformGraph()
+    for name, artifact in (("in", examples), ("out", transformed), ("raw", raw), ("graph", graph)):
+        artifact.uri = str(folder / name)
+    examples.split_names = '["train"]'
+    examples.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
+    (folder / "in" / "Split-train").mkdir(parents=True)
+    path = folder / "in" / "Split-train" / "data-00000-of-00001.gz"
+    with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
+        for row in rows():
+            writer.write(serialize(row))
+    io_utils.write_pbtxt_file(str(folder / "raw" / "schema.pbtxt"), schema)
+    Executor(Executor.Context([], str(folder / "tmp"), "1")).Do(
+        {"examples": [examples], "schema": [raw]},
+        {"transform_graph": [graph], "transformed_examples": [transformed]},
+        {
+            "preprocessing_fn": "pipelines.tabular.preprocessing.preprocessing_fn",
+            "disable_statistics": 1,
+            "custom_config": json.dumps(PLAN.feature_config()),
+        },
+    )
+    output = tft.TFTransformOutput(graph.uri)
+    ((features, labels),) = read(output, [f"{transformed.uri}/Split-train/*"], Part.ALL, 6, 100)
+    return output, {**features, "label": labels}
+
+
+def served(output, schema, is_rows):
+    """Returns the features that the served model makes of the rows: as examples, or as columns."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        receiver = serving_input_receiver_fn(PLAN, output, schema)()
+        columns = receiver.receiver_tensors_alternatives["serving_rows"]
+        assert sorted(columns) == sorted(set(DTYPES) - {"y"})
+        feed = {receiver.receiver_tensors["examples"]: [serialize(row) for row in rows()]}
+        if is_rows:
+            feed = {
+                tensor: [row.get(name, MARKS[tensor.dtype]) for row in rows()]
+                for name, tensor in columns.items()
+            }
+        session.run(tf.compat.v1.tables_initializer())
+        return session.run(receiver.features, feed)
+
+
+def evaluated(output, schema):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        receiver = eval_input_receiver_fn(PLAN, output, schema)()
+        session.run(tf.compat.v1.tables_initializer())
+        feed = {receiver.receiver_tensors["examples"]: [serialize(row) for row in rows()]}
+        return session.run({**receiver.features, "label": receiver.labels}, feed)
+
+
+def arrays(features):
+    """Returns the features as arrays, and the columns of the matrix of categories as features."""
+    found = {}
+    for name, value in features.items():
+        is_sparse = hasattr(value, "dense_shape")
+        found[name] = np.asarray(tf.sparse.to_dense(value, -1) if is_sparse else value)
+    matrix = found.pop("category", None)
+    if matrix is not None:
+        found |= {f"category_{index}": matrix[:, at] for at, index in enumerate(PLAN.words)}
+    return found
+
+
+def check_same(found, expected):
+    assert sorted(found) == sorted(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Transform's output and the features of all rows, without packs and with them."""
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in DTYPES.items()}
+    schema = schema_utils.schema_from_feature_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        assert not PLAN.packs
+        separate = transform(tmp_path_factory.mktemp("separate"), schema)
+        patch.setattr(plans, "MAX_SEPARATE", 3)
+        assert sorted(PLAN.packs) == ["categories", "numbers"]
+        yield schema, separate, transform(tmp_path_factory.mktemp("packed"), schema)
+
+
+def test_transform_gives_the_same_features(both):
+    _, (_, separate), (_, packed) = both
+    assert packed["category"].shape == (40, 4)
+    assert separate["numeric"].shape == (40, 5)
+    assert np.isnan(separate["numeric"]).mean() > 0.2
+    check_same(arrays(packed), arrays(separate))
+
+
+@pytest.mark.parametrize("is_rows", [False, True])
+def test_the_served_model_makes_the_features_of_transform(both, is_rows):
+    schema, _, (output, packed) = both
+    expected = arrays(packed)
+    del expected["label"]
+    check_same(arrays(served(output, schema, is_rows)), expected)
+
+
+def test_the_evaluation_makes_the_features_of_transform(both):
+    schema, _, (output, packed) = both
+    check_same(arrays(evaluated(output, schema)), arrays(packed))
