@@ -83,6 +83,7 @@ def serve(
             make_app(versions, metrics, settings),
             log_config=None,
             access_log=False,
+            proxy_headers=False,  # nobody asks for the client's address
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECS,
             timeout_graceful_shutdown=round(settings.batches.timeout_secs) + 1,
