@@ -20,6 +20,9 @@ class Taxi(mlserver.MLModel):
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         scores = self.model.scores(rows)
         output = ResponseOutput(
-            name="scores", shape=[len(rows), len(scores[0])], datatype="FP32", data=sum(scores, [])
+            name="scores",
+            shape=[len(rows), len(scores[0])],
+            datatype="FP32",
+            data=[one for row in scores for one in row],
         )
         return InferenceResponse(model_name=self.name, outputs=[output])
