@@ -6,7 +6,7 @@
 The model that serves in the root is pushed again and again into a root of its own, which keeps three
 versions; after each fourth push comes a rollback, both by the project's own functions. 16 clients ask for one
 row at a time over connections that stay open. An answer must name a version that was pushed, and have the
-predictions of its model. The last line is JSON; exit code 1 if a request failed, or a version has not answered.
+predictions of its model. The last line is JSON; exit code 1 if a request failed, or a version did not answer.
 """
 
 import argparse

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -64,12 +64,35 @@ def serve_command(
         float,
         typer.Option("--timeout", metavar="SECS", min=0.001, help="Time of a request."),
     ] = 30.0,
+    manifest: Annotated[
+        Literal["kserve"] | None,
+        typer.Option(
+            "--manifest", help="Print the manifest of such a service, and start no server."
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option("--image", metavar="IMAGE", help="Of --manifest: image with this package."),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            "--storage",
+            metavar="URI",
+            help="Of --manifest: address of the root, such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the model over HTTP: TensorFlow Serving's REST API, and the Open Inference Protocol.
 
     Versions that are pushed or rolled back while it runs are served from then on. Ends at SIGTERM or Ctrl-C,
     after answering the requests that have begun.
     """
+    if manifest:
+        _print_manifest(root, name, image, storage)
+        return
+    if image or storage:
+        refuse("--image and --storage belong to --manifest kserve.")
     existing(root)
     token = _token(token_file)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -85,6 +108,17 @@ def serve_command(
     settings = ServerSettings(batches=limits, max_body_bytes=max_body, token=token)
     address = ServerAddress(host, port)
     serve(root, name or _name(root), address, _say, versions, settings)
+
+
+def _print_manifest(root: Root, name: str | None, image: str | None, storage: str | None) -> None:
+    from pipelines.serving.kserve import manifest
+
+    if not image or not storage:
+        refuse("--manifest kserve needs --image and --storage.")
+    if name is None:
+        existing(root)
+        name = _name(root)
+    print(manifest(name, image, storage), end="")
 
 
 def _token(file: Path | None) -> str | None:
