@@ -20,8 +20,8 @@ _MAX_NAME = 40  # of a service; KServe makes longer names of it, which have 63 l
 def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
     """Returns the manifest.
 
-    A root on a claim is mounted, so pushes and rollbacks are served as on one machine. From any other storage,
-    KServe copies the versions when a pod starts.
+    A root on a claim is mounted, so pushes and rollbacks are served as on one machine. From any other
+    storage, KServe copies the versions when a pod starts.
 
     Args:
       name: Name of the pipeline, of which the name of the service and of the model in addresses is made.
