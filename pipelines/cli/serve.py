@@ -64,6 +64,16 @@ def serve_command(
         float,
         typer.Option("--timeout", metavar="SECS", min=0.001, help="Time of a request."),
     ] = 30.0,
+    sample_requests: Annotated[
+        float,
+        typer.Option(
+            "--sample-requests",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Share of the rows to keep in ROOT/requests, for `requests` and the drift in /metrics.",
+        ),
+    ] = 0.0,
     manifest: Annotated[
         Literal["kserve"] | None,
         typer.Option(
@@ -100,6 +110,7 @@ def serve_command(
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     with quiet_tensorflow():
+        from pipelines.serving.request_files import SampleLimits
         from pipelines.serving.server.app import ServerSettings
         from pipelines.serving.server.batching import BatchLimits
         from pipelines.serving.server.process import ServerAddress, serve
@@ -107,7 +118,8 @@ def serve_command(
     limits = BatchLimits(max_waiting_rows=max_waiting, timeout_secs=timeout)
     settings = ServerSettings(batches=limits, max_body_bytes=max_body, token=token)
     address = ServerAddress(host, port)
-    serve(root, name or _name(root), address, _say, versions, settings)
+    sample = SampleLimits(sample_requests) if sample_requests else None
+    serve(root, name or _name(root), address, _say, versions, settings, sample)
 
 
 def _print_manifest(root: Root, name: str | None, image: str | None, storage: str | None) -> None:

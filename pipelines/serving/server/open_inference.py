@@ -77,7 +77,7 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
         signature = model.signature_for_rows()
     except BadInputError as error:
         raise RequestError(400, str(error)) from error
-    tensors, num_rows = inputs_of_rows(columns, signature)
+    rows = inputs_of_rows(columns, signature)
 
     def answer(outputs: Tensors) -> Any:
         predictions = plain_columns(outputs, signature.method)
@@ -88,7 +88,7 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
         found["outputs"] = [_output(column, predictions[column]) for column in names]
         return found
 
-    return PreparedRequest(signature, tensors, num_rows, answer)
+    return PreparedRequest(signature, rows, answer)
 
 
 def _column(given: Any) -> tuple[str, list[Any]]:

@@ -3,14 +3,17 @@
 import ipaddress
 import signal
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.load import version_folder
+from pipelines.serving.request_files import SampleLimits
 from pipelines.serving.server.app import ServerSettings, make_app
 from pipelines.serving.server.metrics import ServerMetrics
+from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
@@ -48,6 +51,7 @@ def serve(
     say: Callable[[str], None],
     num_versions: int = 1,
     settings: ServerSettings | None = None,
+    sample: SampleLimits | None = None,
 ) -> None:
     """Serves the model of a root until SIGTERM or SIGINT; requests that have begun are answered first.
 
@@ -58,6 +62,7 @@ def serve(
       say: Function that shows a line to the user.
       num_versions: Number of the newest versions to serve.
       settings: Settings of the server. Default: those of `ServerSettings`.
+      sample: Limits of a sample of the requests. Default: none is taken.
 
     Raises:
       BadInputError: There is no model, it cannot be loaded, the address cannot be used, or needs a token.
@@ -78,9 +83,10 @@ def serve(
     if not versions.versions():
         reason = next(iter(versions.failures().values()), f"{folder} has gone. Try again.")
         raise BadInputError(reason)
+    monitor = RequestMonitor(root, sample, metrics, time.time) if sample else None
     server = uvicorn.Server(
         uvicorn.Config(
-            make_app(versions, metrics, settings),
+            make_app(versions, metrics, settings, monitor),
             log_config=None,
             access_log=False,
             proxy_headers=False,  # nobody asks for the client's address
