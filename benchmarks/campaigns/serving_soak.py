@@ -40,6 +40,7 @@ from pipelines.serving.load import load
 CLIENTS = 16
 KEPT = 3
 _TOLERANCE = 1e-5
+_LOADING_SECS = 120
 _MEBIBYTE = 1 << 20
 
 
@@ -131,7 +132,9 @@ async def soak(
     changes: Sequence[Callable[[Outcome], None]],
     secs: float,
 ) -> Outcome:
-    """Returns the outcome of a load during which a root changes, at equal distances of time.
+    """Returns the outcome of a load during which a root changes, at equal distances of time or later.
+
+    After each change, it waits until the version that was pushed has answered.
 
     Args:
       server: Number of the server's process.
@@ -140,11 +143,12 @@ async def soak(
       rows: Rows to ask for.
       wanted: Function from a version to the probabilities of the rows.
       changes: Functions that push or roll back, and note it.
-      secs: Time in all.
+      secs: Time in all, longer if the versions are not served in time.
     """
     outcome = Outcome()
     bodies = [json.dumps(one.body(row)).encode() for row in rows]
-    end = time.monotonic() + secs
+    start = time.monotonic()
+    is_over = asyncio.Event()
 
     async def ask(client: Client, index: int) -> None:
         start = time.monotonic()
@@ -167,15 +171,21 @@ async def soak(
 
     async def ask_on(first: int) -> None:
         client, index = Client(port, one.path), first
-        while time.monotonic() < end:
+        while not is_over.is_set():
             await ask(client, index % len(bodies))
             index += 1
 
     async def change_all() -> None:
-        for change in changes:
-            await asyncio.sleep(secs / (len(changes) + 1))
+        for number, change in enumerate(changes, 1):
+            due = start + secs * number / (len(changes) + 1)
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
             outcome.mebibytes.append(resident_bytes(server) / _MEBIBYTE)
             await asyncio.to_thread(change, outcome)
+            patience = time.monotonic() + _LOADING_SECS
+            while outcome.silent and time.monotonic() < patience:
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(max(0.0, start + secs - time.monotonic()))
+        is_over.set()
 
     await asyncio.gather(change_all(), *(ask_on(number * 7) for number in range(CLIENTS)))
     outcome.mebibytes.append(resident_bytes(server) / _MEBIBYTE)

@@ -27,6 +27,16 @@ def serve_command(
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0 takes a free one.")
     ] = 8501,
+    grpc_port: Annotated[
+        int | None,
+        typer.Option(
+            "--grpc-port",
+            metavar="N",
+            min=0,
+            max=65_535,
+            help="Port for gRPC, TensorFlow Serving's PredictionService; 8500 is the usual one.",
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +129,7 @@ def serve_command(
     settings = ServerSettings(batches=limits, max_body_bytes=max_body, token=token)
     address = ServerAddress(host, port)
     sample = SampleLimits(sample_requests) if sample_requests else None
-    serve(root, name or _name(root), address, _say, versions, settings, sample)
+    serve(root, name or _name(root), address, _say, versions, settings, sample, grpc_port)
 
 
 def _print_manifest(root: Root, name: str | None, image: str | None, storage: str | None) -> None:

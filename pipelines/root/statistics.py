@@ -5,8 +5,8 @@ from pathlib import Path
 from pipelines.root import Root
 
 
-def statistics_files(root: Root, run_id: str) -> list[Path]:
-    """Returns the files with the statistics of a run, one for each split; none if they are gone.
+def statistics_folder(root: Root, run_id: str) -> Path:
+    """Returns the folder with the statistics of a run, `Split-NAME/FeatureStats.pb`; it may be gone.
 
     Args:
       root: Root of the runs.
@@ -25,4 +25,4 @@ def statistics_files(root: Root, run_id: str) -> list[Path]:
         folder = root.kept_artifact(run_id, "statistics")
     elif not folder.is_dir():  # the root was moved
         folder = root.artifacts.joinpath(*folder.parts[-3:])
-    return sorted(folder.glob("Split-*/FeatureStats.pb"))
+    return folder

@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 """Values of a row by column: a number or a text, or a list of them. A column that is absent is missing."""
 
 _NUM_QUANTILES = 100
-_SPLIT = "Split-train"
+_FILE = "Split-train/FeatureStats.pb"
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,15 @@ class TrainingData:
         """
         from tensorflow_metadata.proto.v0 import statistics_pb2
 
-        from pipelines.root.statistics import statistics_files
+        from pipelines.root.statistics import statistics_folder
 
         for known, origin in root.versions.origins():
             if known == version:
-                files = statistics_files(root, origin.pipeline_run_id)
-                for file in files:
-                    if file.parent.name == _SPLIT:
-                        found = statistics_pb2.DatasetFeatureStatisticsList.FromString(
-                            file.read_bytes()
-                        )
-                        return cls._of(found.datasets[0])
+                file = statistics_folder(root, origin.pipeline_run_id) / _FILE
+                if file.exists():
+                    content = file.read_bytes()
+                    found = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
+                    return cls._of(found.datasets[0])
         raise BadInputError(
             f"The statistics of the data that version {version} was trained on are not in {root}."
         )
@@ -174,9 +172,7 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
     array = np.asarray(values, np.float32 if kind == found.FLOAT else np.float64).astype(np.float64)
     numbers.median = float(np.median(array))
     histogram = numbers.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
-    edges = np.quantile(
-        array, np.linspace(0, 1, _NUM_QUANTILES + 1), method="inverted_cdf"
-    )
+    edges = np.quantile(array, np.linspace(0, 1, _NUM_QUANTILES + 1), method="inverted_cdf")
     for low, high in pairwise(edges):
         histogram.buckets.add(
             low_value=low, high_value=high, sample_count=len(values) / _NUM_QUANTILES

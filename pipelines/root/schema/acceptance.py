@@ -12,7 +12,7 @@ from pipelines.root.records import RunRecord
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.table import describe_changes
-from pipelines.root.statistics import statistics_files
+from pipelines.root.statistics import statistics_folder
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema
@@ -134,11 +134,12 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
-    files = statistics_files(root, run_id)
+    folder = statistics_folder(root, run_id)
+    files = sorted(folder.glob("Split-*/FeatureStats.pb"))
     if not files:
         raise BadInputError(
-            f"The statistics of run {run_id} are not there any more. Run with the new data again, and "
-            "accept that run."
+            f"The statistics of run {run_id} are not there any more ({folder}). Run with the new "
+            "data again, and accept that run."
         )
     return [
         statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes()) for file in files

@@ -58,6 +58,7 @@ class ServerSettings:
       max_body_bytes: Size of a request's body; a larger one has status 413.
       poll_secs: Time between two looks for new versions.
       monitor_secs: Time after which sampled requests are written and compared.
+      grpc_address: Address and port for gRPC; None for none.
       token: Token that each request must carry, except those for health; None for none.
     """
 
@@ -65,6 +66,7 @@ class ServerSettings:
     max_body_bytes: int = 16 << 20
     poll_secs: float = 1.0
     monitor_secs: float = 10.0
+    grpc_address: str | None = None
     token: str | None = None
 
 
@@ -86,12 +88,15 @@ def make_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        grpc = await server.start_grpc()
         tasks = [asyncio.create_task(server.watch_versions())]
         if monitor is not None:
             tasks.append(asyncio.create_task(server.watch_requests()))
         try:
             yield
         finally:
+            if grpc is not None:
+                await grpc.stop(settings.batches.timeout_secs)
             for task in tasks:
                 task.cancel()
             await server.update_monitor()
@@ -129,6 +134,16 @@ class _Server:
         self._settings = settings
         self._batcher = Batcher(settings.batches, metrics)
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
+
+    async def start_grpc(self) -> Any:
+        """Returns a gRPC server that has been started; None without an address for it."""
+        settings = self._settings
+        if settings.grpc_address is None:
+            return None
+        from pipelines.serving.server.prediction_service import PredictionService, start_grpc
+
+        service = PredictionService(self._versions, self._batcher, self._metrics, settings.token)
+        return await start_grpc(service, settings.grpc_address, settings.max_body_bytes)
 
     async def watch_versions(self) -> None:
         """Looks for versions that were pushed or withdrawn, until it is cancelled."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from pipelines.errors import shown
+from pipelines.errors import BadInputError, shown
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.json_tensors import (
@@ -29,7 +29,8 @@ from pipelines.serving.server.prepared_request import (
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
 
-_DEFAULT = "serving_default"
+DEFAULT_SIGNATURE = "serving_default"
+"""Signature of a request that names none."""
 
 
 def status(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
@@ -124,13 +125,11 @@ def _state(version: int, state: str, code: str, message: str) -> dict[str, Any]:
 
 
 def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
-    name = fields.get("signature_name") or _DEFAULT
-    if not isinstance(name, str) or name not in model.signatures:
-        raise RequestError(
-            400,
-            f"There is no signature {shown(repr(name))}. There are: {', '.join(model.signatures)}.",
-        )
-    return model.signatures[name]
+    name = fields.get("signature_name") or DEFAULT_SIGNATURE
+    try:
+        return model.signature(name if isinstance(name, str) else repr(name))
+    except BadInputError as error:
+        raise RequestError(400, str(error)) from error
 
 
 def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:

@@ -42,9 +42,9 @@ def test_the_command_takes_the_arguments_of_the_manifest(push, monkeypatch):
     (container,) = yaml.safe_load(text.stdout)["spec"]["predictor"]["containers"]
     asked = {}
 
-    def serve(root, name, address, say, num_versions, settings, sample):
+    def serve(root, name, address, say, num_versions, settings, sample, grpc_port):
         asked.update(name=name, host=address.host, port=address.port, token=settings.token)
-        assert sample is None
+        assert (sample, grpc_port) == (None, None)
 
     monkeypatch.setattr("pipelines.serving.server.process.serve", serve)
     given = [str(root) if argument == "/mnt/root" else argument for argument in container["args"]]
