@@ -28,7 +28,7 @@ def test_columns_that_have_drifted_are_named(warm_command, root):
     assert "'Moss' was 0 % of the values, now 100 %" in result.stdout
 
 
-def test_as_json(warm_command, root):
+def test_json_has_every_measure(warm_command, root):
     first, *others = json.loads(warm_command("requests", "--root", root, "--json").stdout)
     text = first.pop("text")
     assert first.pop("by_chance") < 1
