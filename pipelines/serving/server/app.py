@@ -265,9 +265,13 @@ class _Server:
         outputs = await self._batcher.run(
             model, prepared.signature, inputs.tensors, inputs.num_rows
         )
-        if self._monitor is not None and inputs.cells is not None:
-            self._monitor.add(model, inputs.cells, inputs.num_rows)
-        return await call(lambda: _json(prepared.answer(outputs)))
+
+        def answer() -> Response:
+            if self._monitor is not None and inputs.cells is not None:
+                self._monitor.add(model, inputs.cells, inputs.num_rows)
+            return _json(prepared.answer(outputs))
+
+        return await call(answer)
 
     async def metrics_page(self, request: Request) -> Response:
         """Returns the figures for Prometheus."""
