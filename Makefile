@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix test-native lint bench bench-speed bench-pipeline docs dist image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix test-native lint bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -96,6 +96,9 @@ bench: bench-speed  ## ratios against the peers, measured in the same run
 
 bench-speed: $(STAMP)  ## the part of it about the Estimator's speed: one table (docs/speed.md)
 	@$(BIN)/python benchmarks/speed.py --uv $(UV) $(BENCH)
+
+bench-serving: $(STAMP) $(DEMO_DATA)  ## `serve` beside MLServer, LitServe and BentoML, on the model of `make demo`; needs wrk
+	@$(BIN)/python benchmarks/serving.py --uv $(UV) --root $(DEMO_ROOT) --data $(DEMO_DATA) $(BENCH)
 
 bench-pipeline: $(STAMP)  ## the taxi pipeline beside stock TFX's; BENCH="--rows 15000 300000 --rounds 3"
 	@$(BIN)/python benchmarks/pipeline_speed.py $(BENCH)

@@ -13,6 +13,7 @@ from pipelines.cli.options import errors_as_exit_codes
 from pipelines.cli.plan import plan_command
 from pipelines.cli.predict import predict_command
 from pipelines.cli.prune import prune_command
+from pipelines.cli.requests import requests_command
 from pipelines.cli.run import RunCommand, run_command
 from pipelines.cli.runs import report_command, rollback_command, runs_command
 from pipelines.cli.schedule import app as schedule_app
@@ -45,6 +46,7 @@ app.command("predict")(predict_command)
 app.command("runs")(runs_command)
 app.command("report")(report_command)
 app.command("serve")(serve_command)
+app.command("requests")(requests_command)
 app.command("approve")(approve_command)
 app.command("rollback")(rollback_command)
 app.command("compile")(compile_command)

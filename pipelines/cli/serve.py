@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,6 +27,16 @@ def serve_command(
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0 takes a free one.")
     ] = 8501,
+    grpc_port: Annotated[
+        int | None,
+        typer.Option(
+            "--grpc-port",
+            metavar="N",
+            min=0,
+            max=65_535,
+            help="Port for gRPC, TensorFlow Serving's PredictionService; 8500 is the usual one.",
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -64,12 +74,45 @@ def serve_command(
         float,
         typer.Option("--timeout", metavar="SECS", min=0.001, help="Time of a request."),
     ] = 30.0,
+    sample_requests: Annotated[
+        float,
+        typer.Option(
+            "--sample-requests",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Share of the rows to keep in ROOT/requests, for `requests` and the drift in /metrics.",
+        ),
+    ] = 0.0,
+    manifest: Annotated[
+        Literal["kserve"] | None,
+        typer.Option(
+            "--manifest", help="Print the manifest of such a service, and start no server."
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option("--image", metavar="IMAGE", help="Of --manifest: image with this package."),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            "--storage",
+            metavar="URI",
+            help="Of --manifest: address of the root, such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the model over HTTP: TensorFlow Serving's REST API, and the Open Inference Protocol.
 
     Versions that are pushed or rolled back while it runs are served from then on. Ends at SIGTERM or Ctrl-C,
     after answering the requests that have begun.
     """
+    if manifest:
+        _print_manifest(root, name, image, storage)
+        return
+    if image or storage:
+        refuse("--image and --storage belong to --manifest kserve.")
     existing(root)
     token = _token(token_file)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -77,6 +120,7 @@ def serve_command(
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     with quiet_tensorflow():
+        from pipelines.serving.request_files import SampleLimits
         from pipelines.serving.server.app import ServerSettings
         from pipelines.serving.server.batching import BatchLimits
         from pipelines.serving.server.process import ServerAddress, serve
@@ -84,7 +128,19 @@ def serve_command(
     limits = BatchLimits(max_waiting_rows=max_waiting, timeout_secs=timeout)
     settings = ServerSettings(batches=limits, max_body_bytes=max_body, token=token)
     address = ServerAddress(host, port)
-    serve(root, name or _name(root), address, _say, versions, settings)
+    sample = SampleLimits(sample_requests) if sample_requests else None
+    serve(root, name or _name(root), address, _say, versions, settings, sample, grpc_port)
+
+
+def _print_manifest(root: Root, name: str | None, image: str | None, storage: str | None) -> None:
+    from pipelines.serving.kserve import manifest
+
+    if not image or not storage:
+        refuse("--manifest kserve needs --image and --storage.")
+    if name is None:
+        existing(root)
+        name = _name(root)
+    print(manifest(name, image, storage), end="")
 
 
 def _token(file: Path | None) -> str | None:

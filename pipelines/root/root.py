@@ -44,6 +44,7 @@ class Root:
     withdrawn = _Place("withdrawn")  # versions that a rollback took out of service
     artifacts = _Place("artifacts")  # TFX artifacts
     data = _Place("data")  # copies of the user's files that CsvExampleGen cannot read as they are
+    requests = _Place("requests")  # sampled rows of requests to the server
     schedules = _Place("schedules")
     beam = _Place("beam")  # what Beam's engines write
     kept = _Place("kept")  # models and statistics of pushed runs on Kubeflow

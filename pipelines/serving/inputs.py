@@ -1,6 +1,7 @@
 """Inputs of a signature, made of cells."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,11 @@ from pipelines.serving.saved_model import Column, Signature
 
 MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
 """Marks of a missing value in a tensor, by the type of the column."""
+_LISTS: dict[str, Callable[[Any], Any]] = {
+    "INT": attrgetter("int64_list"),
+    "FLOAT": attrgetter("float_list"),
+    "BYTES": attrgetter("bytes_list"),
+}
 
 
 def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
@@ -35,21 +41,17 @@ def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, An
 
 def serialize(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> list[bytes]:
     """Returns rows as serialized tf.Examples. A missing value is a feature that is not there."""
-    train = tf.train
-    make = {
-        "INT": lambda values: train.Feature(int64_list=train.Int64List(value=values)),
-        "FLOAT": lambda values: train.Feature(float_list=train.FloatList(value=values)),
-        "BYTES": lambda values: train.Feature(bytes_list=train.BytesList(value=values)),
-    }
-    given = [(name, make[columns[name].type], values) for name, values in cells.items()]
+    given = [(name, _LISTS[columns[name].type], values) for name, values in cells.items()]
     examples = []
     for row in range(num_rows):
-        features = {}
-        for name, feature, values in given:
+        example = tf.train.Example()
+        feature = example.features.feature
+        for name, list_of, values in given:
             value = values[row]
-            if value is not None:
-                features[name] = feature(value if type(value) is list else [value])
-        example = train.Example(features=train.Features(feature=features))
+            if type(value) is list:
+                list_of(feature[name]).value.extend(value)
+            elif value is not None:
+                list_of(feature[name]).value.append(value)
         examples.append(example.SerializeToString())
     return examples
 

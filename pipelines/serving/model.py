@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, shown
 from pipelines.serving.cells import Cells, cells_of
 from pipelines.serving.inputs import inputs_of
 from pipelines.serving.predictions import plain_columns
@@ -113,6 +113,17 @@ class Model:
             message = getattr(error, "message", None) or str(error)
             raise BadInputError(f"The model refuses the input: {message}") from error
         return {name: value.numpy() for name, value in outputs.items()}
+
+    def signature(self, name: str) -> Signature:
+        """Returns a signature by its name.
+
+        Raises:
+          BadInputError: There is no such signature.
+        """
+        if name not in self.signatures:
+            known = ", ".join(self.signatures)
+            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {known}.")
+        return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:
         """Returns the signature that predicts rows: one of tf.Examples, if the model has one.

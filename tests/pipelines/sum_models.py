@@ -80,3 +80,15 @@ def push(exported, root, version):
     (root / "serving").mkdir(exist_ok=True)
     partial.rename(root / "serving" / str(version))
     return root
+
+
+def keep_statistics(root, version, frame):
+    """Writes TFDV's statistics of a table as those of the training data of a version."""
+    import tensorflow_data_validation as tfdv
+
+    folder = root / "kept" / f"run-{version}" / "statistics" / "Split-train"
+    folder.mkdir(parents=True)
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+    found = tfdv.generate_statistics_from_dataframe(frame, options)
+    (folder / "FeatureStats.pb").write_bytes(found.SerializeToString())
+    return found

@@ -12,6 +12,7 @@ from pipelines.root.records import RunRecord
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.table import describe_changes
+from pipelines.root.statistics import statistics_folder
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema
@@ -133,19 +134,7 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
-    import components
-    from pipelines.root.metadata.store import output_of, relocate_artifacts
-
-    folder = None
-    if root.metadata.exists():
-        store = root.metadata.open()
-        if root.metadata.was_moved():
-            relocate_artifacts(store, root.artifacts)
-        kind = components.StatisticsGen
-        folder = output_of(store, run_id, kind.get_class_type(), "statistics")
-        del store
-    if folder is None:  # a run on Kubeflow
-        folder = root.kept_artifact(run_id, "statistics")
+    folder = statistics_folder(root, run_id)
     files = sorted(folder.glob("Split-*/FeatureStats.pb"))
     if not files:
         raise BadInputError(

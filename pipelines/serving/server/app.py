@@ -27,6 +27,7 @@ from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
 from pipelines.serving.server.prepared_request import PreparedRequest
 from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 
 _LOGGER = logging.getLogger(__name__)
@@ -56,17 +57,24 @@ class ServerSettings:
       batches: Limits of batches.
       max_body_bytes: Size of a request's body; a larger one has status 413.
       poll_secs: Time between two looks for new versions.
+      monitor_secs: Time after which sampled requests are written and compared.
+      grpc_address: Address and port for gRPC; None for none.
       token: Token that each request must carry, except those for health; None for none.
     """
 
     batches: BatchLimits = field(default_factory=BatchLimits)
     max_body_bytes: int = 16 << 20
     poll_secs: float = 1.0
+    monitor_secs: float = 10.0
+    grpc_address: str | None = None
     token: str | None = None
 
 
 def make_app(
-    versions: ServedVersions, metrics: ServerMetrics, settings: ServerSettings
+    versions: ServedVersions,
+    metrics: ServerMetrics,
+    settings: ServerSettings,
+    monitor: RequestMonitor | None = None,
 ) -> Starlette:
     """Returns the ASGI application of a server.
 
@@ -74,16 +82,24 @@ def make_app(
       versions: Versions, the first of which is loaded.
       metrics: Figures to update and to show.
       settings: Settings of the server.
+      monitor: Monitor of the requests. Default: requests are not sampled.
     """
-    server = _Server(versions, metrics, settings)
+    server = _Server(versions, metrics, settings, monitor)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        watching = asyncio.create_task(server.watch_versions())
+        grpc = await server.start_grpc()
+        tasks = [asyncio.create_task(server.watch_versions())]
+        if monitor is not None:
+            tasks.append(asyncio.create_task(server.watch_requests()))
         try:
             yield
         finally:
-            watching.cancel()
+            if grpc is not None:
+                await grpc.stop(settings.batches.timeout_secs)
+            for task in tasks:
+                task.cancel()
+            await server.update_monitor()
 
     return Starlette(
         routes=[
@@ -105,12 +121,29 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 class _Server:
-    def __init__(self, versions: ServedVersions, metrics: ServerMetrics, settings: ServerSettings):
+    def __init__(
+        self,
+        versions: ServedVersions,
+        metrics: ServerMetrics,
+        settings: ServerSettings,
+        monitor: RequestMonitor | None,
+    ):
         self._versions = versions
+        self._monitor = monitor
         self._metrics = metrics
         self._settings = settings
         self._batcher = Batcher(settings.batches, metrics)
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
+
+    async def start_grpc(self) -> Any:
+        """Returns a gRPC server that has been started; None without an address for it."""
+        settings = self._settings
+        if settings.grpc_address is None:
+            return None
+        from pipelines.serving.server.prediction_service import PredictionService, start_grpc
+
+        service = PredictionService(self._versions, self._batcher, self._metrics, settings.token)
+        return await start_grpc(service, settings.grpc_address, settings.max_body_bytes)
 
     async def watch_versions(self) -> None:
         """Looks for versions that were pushed or withdrawn, until it is cancelled."""
@@ -121,6 +154,22 @@ class _Server:
                 await loop.run_in_executor(self._loader, self._versions.refresh)
             except Exception:  # of whatever kind: the versions that are loaded go on serving
                 _LOGGER.exception("the versions cannot be listed")
+
+    async def watch_requests(self) -> None:
+        """Writes and compares the sampled requests, until it is cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.monitor_secs)
+            await self.update_monitor()
+
+    async def update_monitor(self) -> None:
+        """Writes and compares the sampled requests, if they are sampled."""
+        if self._monitor is not None:
+            try:
+                model = self._versions.find(self._versions.name).model
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._loader, self._monitor.update, model)
+            except Exception:  # of whatever kind: the server goes on
+                _LOGGER.exception("the requests cannot be compared with the training data")
 
     def answered(
         self, handle: Callable[[Request], Awaitable[Any]]
@@ -212,10 +261,17 @@ class _Server:
         # A large body in a thread: it would keep all others waiting.
         call = _in_thread if len(body) > _LARGE_BYTES else _at_once
         prepared = await call(lambda: prepare(model, _parsed(body)))
+        inputs = prepared.inputs
         outputs = await self._batcher.run(
-            model, prepared.signature, prepared.inputs, prepared.num_rows
+            model, prepared.signature, inputs.tensors, inputs.num_rows
         )
-        return await call(lambda: _json(prepared.answer(outputs)))
+
+        def answer() -> Response:
+            if self._monitor is not None and inputs.cells is not None:
+                self._monitor.add(model, inputs.cells, inputs.num_rows)
+            return _json(prepared.answer(outputs))
+
+        return await call(answer)
 
     async def metrics_page(self, request: Request) -> Response:
         """Returns the figures for Prometheus."""

@@ -61,6 +61,7 @@ class Batcher:
         self._metrics = metrics
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting: list[_Request] = []
+        self._waiting_rows = 0
         self._work: asyncio.Task[None] | None = None
 
     async def run(
@@ -77,7 +78,7 @@ class Batcher:
         Raises:
           RequestError: The queue is full, the time is over, or the model refuses the inputs.
         """
-        waiting = sum(request.num_rows for request in self._waiting)
+        waiting = self._waiting_rows
         if waiting and waiting + num_rows > self._limits.max_waiting_rows:
             raise RequestError(
                 503,
@@ -87,7 +88,7 @@ class Batcher:
         answer = asyncio.get_running_loop().create_future()
         kind = _kind(model, signature, inputs) or (id(answer),)
         self._waiting.append(_Request(model, signature, inputs, num_rows, kind, answer))
-        self._metrics.set_waiting(waiting + num_rows)
+        self._set_waiting_rows(waiting + num_rows)
         if self._work is None:
             self._work = asyncio.create_task(self._run_all())
         try:
@@ -130,8 +131,12 @@ class Batcher:
             else:
                 left.append(request)
         self._waiting = left
-        self._metrics.set_waiting(sum(request.num_rows for request in left))
+        self._set_waiting_rows(sum(request.num_rows for request in left))
         return batch
+
+    def _set_waiting_rows(self, rows: int) -> None:
+        self._waiting_rows = rows
+        self._metrics.set_waiting(rows)
 
     def _outcomes(self, batch: Sequence[_Request]) -> list[Any]:
         """Returns the outputs of each request, or its error: one that fails spoils no other."""

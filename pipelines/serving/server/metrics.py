@@ -1,6 +1,9 @@
 """Figures about a server, in Prometheus' text format."""
 
+from collections.abc import Sequence
 from typing import Any
+
+from pipelines.serving.request_drift import ColumnDrift
 
 _PREFIX = "estimator_pipelines_serving"
 _SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
@@ -36,6 +39,14 @@ class ServerMetrics:
         self._load_secs = Gauge("load_seconds", "Time of loading the last version.", **common)
         self._failures = Counter("load_failures", "Versions that could not be loaded.", **common)
         self._failures.inc(0)
+        self._sampled_rows = Gauge("sampled_rows", "Rows of requests in the sample.", **common)
+        labels = ["column", "measure"]
+        self._drift = Gauge(
+            "request_drift", "Shift from the training data to the requests.", labels, **common
+        )
+        self._drift_by_chance = Gauge(
+            "request_drift_by_chance", "Shift that chance explains.", labels, **common
+        )
 
     def add_request(self, kind: str, status: int, secs: float) -> None:
         """Counts a request.
@@ -68,6 +79,20 @@ class ServerMetrics:
     def add_load_failure(self) -> None:
         """Counts a version that could not be loaded."""
         self._failures.inc()
+
+    def set_drift(self, num_rows: int, found: Sequence[ColumnDrift]) -> None:
+        """Sets the drift of the requests.
+
+        Args:
+          num_rows: Number of sampled rows.
+          found: Drift of the columns; others have none.
+        """
+        self._sampled_rows.set(num_rows)
+        for gauge in (self._drift, self._drift_by_chance):
+            gauge.clear()
+        for one in found:
+            self._drift.labels(one.column, one.measure).set(one.shift.value)
+            self._drift_by_chance.labels(one.column, one.measure).set(one.shift.noise)
 
     def text(self) -> bytes:
         """Returns all figures."""

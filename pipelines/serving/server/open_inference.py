@@ -4,7 +4,6 @@ Source: the protocol's specification. The inputs are the columns of the CSV, the
 class and probability, or value. A column that is left out, and a `null`, are missing values.
 """
 
-import math
 from importlib import metadata as packages
 from typing import Any
 
@@ -77,7 +76,7 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
         signature = model.signature_for_rows()
     except BadInputError as error:
         raise RequestError(400, str(error)) from error
-    tensors, num_rows = inputs_of_rows(columns, signature)
+    rows = inputs_of_rows(columns, signature)
 
     def answer(outputs: Tensors) -> Any:
         predictions = plain_columns(outputs, signature.method)
@@ -88,7 +87,7 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
         found["outputs"] = [_output(column, predictions[column]) for column in names]
         return found
 
-    return PreparedRequest(signature, tensors, num_rows, answer)
+    return PreparedRequest(signature, rows, answer)
 
 
 def _column(given: Any) -> tuple[str, list[Any]]:
@@ -104,12 +103,7 @@ def _column(given: Any) -> tuple[str, list[Any]]:
             f"The input {name!r} has a datatype, one of {', '.join(sorted(_DATATYPES))}. Received: "
             f"{shown(repr(given.get('datatype')))}",
         )
-    if (
-        not isinstance(shape, list)
-        or not all(type(size) is int and size >= 0 for size in shape)
-        or len(shape) not in (1, 2)
-        or shape[1:] not in ([], [1])
-    ):
+    if not isinstance(shape, list) or not _is_column(shape):
         raise RequestError(
             400,
             f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: "
@@ -120,15 +114,19 @@ def _column(given: Any) -> tuple[str, list[Any]]:
         raise RequestError(
             400, f'The input {name!r} has its values in "data". Received: {shown(repr(data))}'
         )
-    values = [
-        item[0] if isinstance(item, list) and len(item) == 1 and len(shape) == 2 else item
-        for item in data
-    ]
-    if len(values) != math.prod(shape):
+    values = data
+    if len(shape) == 2:
+        values = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in data]
+    if len(values) != shape[0]:
         raise RequestError(
             400, f"The input {name!r} has the shape {shape}, and {len(values)} values."
         )
     return name, with_bytes(values)
+
+
+def _is_column(shape: list[Any]) -> bool:
+    is_one = len(shape) == 1 or (len(shape) == 2 and type(shape[1]) is int and shape[1] == 1)
+    return is_one and type(shape[0]) is int and shape[0] >= 0
 
 
 def _wanted(outputs: Any, known: list[str]) -> list[str]:

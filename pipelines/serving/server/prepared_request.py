@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.errors import BadInputError
-from pipelines.serving.cells import cells_of
+from pipelines.serving.cells import Cells, cells_of
 from pipelines.serving.inputs import inputs_of
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.request_error import RequestError
@@ -15,24 +15,37 @@ Tensors = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """Inputs of a signature.
+
+    Attributes:
+      tensors: Values of the inputs.
+      num_rows: Number of rows.
+      cells: Cells by column, of which the tensors were made; None if the request gave tensors.
+    """
+
+    tensors: Tensors
+    num_rows: int
+    cells: Cells | None = None
+
+
+@dataclass(frozen=True)
 class PreparedRequest:
     """A request that was read.
 
     Attributes:
       signature: Signature to run.
       inputs: Inputs of it.
-      num_rows: Number of rows.
       answer: Function from the outputs to the JSON value of the answer.
     """
 
     signature: Signature
-    inputs: Tensors
-    num_rows: int
+    inputs: Inputs
     answer: Callable[[Tensors], Any]
 
 
-def inputs_of_rows(rows: Any, signature: Signature) -> tuple[Tensors, int]:
-    """Returns the inputs for rows with the columns of the CSV, and their number.
+def inputs_of_rows(rows: Any, signature: Signature) -> Inputs:
+    """Returns the inputs for rows with the columns of the CSV.
 
     Args:
       rows: List of dicts, or dict of columns.
@@ -45,6 +58,6 @@ def inputs_of_rows(rows: Any, signature: Signature) -> tuple[Tensors, int]:
         cells, num_rows = cells_of(rows, signature.columns)
         if not num_rows:
             raise RequestError(400, "There is no row. Give one or more.")
-        return inputs_of(cells, signature, num_rows), num_rows
+        return Inputs(inputs_of(cells, signature, num_rows), num_rows, cells)
     except BadInputError as error:
         raise RequestError(400, str(error)) from error

@@ -3,14 +3,17 @@
 import ipaddress
 import signal
 import socket
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.load import version_folder
+from pipelines.serving.request_files import SampleLimits
 from pipelines.serving.server.app import ServerSettings, make_app
 from pipelines.serving.server.metrics import ServerMetrics
+from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
@@ -48,6 +51,8 @@ def serve(
     say: Callable[[str], None],
     num_versions: int = 1,
     settings: ServerSettings | None = None,
+    sample: SampleLimits | None = None,
+    grpc_port: int | None = None,
 ) -> None:
     """Serves the model of a root until SIGTERM or SIGINT; requests that have begun are answered first.
 
@@ -58,6 +63,8 @@ def serve(
       say: Function that shows a line to the user.
       num_versions: Number of the newest versions to serve.
       settings: Settings of the server. Default: those of `ServerSettings`.
+      sample: Limits of a sample of the requests. Default: none is taken.
+      grpc_port: Port for gRPC on the same address; 0 takes a free one. Default: there is no gRPC.
 
     Raises:
       BadInputError: There is no model, it cannot be loaded, the address cannot be used, or needs a token.
@@ -70,6 +77,10 @@ def serve(
             f"On {address.host}, other machines reach the server: it needs a token. Give a file with "
             "--token-file, or leave --host out to serve this machine only."
         )
+    if grpc_port is not None:
+        with _listening(ServerAddress(address.host, grpc_port)) as listener:  # or its error
+            grpc_port = listener.getsockname()[1]
+        settings = replace(settings, grpc_address=f"{_shown(address.host)}:{grpc_port}")
     metrics = ServerMetrics()
     versions = ServedVersions(root, name, metrics, num_versions)
     folder = version_folder(root)  # or the error for a root without a model
@@ -78,11 +89,13 @@ def serve(
     if not versions.versions():
         reason = next(iter(versions.failures().values()), f"{folder} has gone. Try again.")
         raise BadInputError(reason)
+    monitor = RequestMonitor(root, sample, metrics, time.time) if sample else None
     server = uvicorn.Server(
         uvicorn.Config(
-            make_app(versions, metrics, settings),
+            make_app(versions, metrics, settings, monitor),
             log_config=None,
             access_log=False,
+            proxy_headers=False,  # nobody asks for the client's address
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECS,
             timeout_graceful_shutdown=round(settings.batches.timeout_secs) + 1,
@@ -92,13 +105,17 @@ def serve(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # raised again by uvicorn, after its end
         host, port = listener.getsockname()[:2]
-        shown_host = f"[{host}]" if ":" in host else host
         say(
-            f"version {versions.versions()[0]} of {name} serves at http://{shown_host}:{port} "
+            f"version {versions.versions()[0]} of {name} serves at http://{_shown(host)}:{port} "
             "(/openapi.json describes it)"
+            + (f", and by gRPC at {settings.grpc_address}" if settings.grpc_address else "")
         )
         server.run(sockets=[listener])
     say("the server has ended")
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _listening(address: ServerAddress) -> socket.socket:

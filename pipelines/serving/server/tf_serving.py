@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from pipelines.errors import shown
+from pipelines.errors import BadInputError, shown
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.json_tensors import (
@@ -20,11 +20,17 @@ from pipelines.serving.server.json_tensors import (
     tensor_of,
     with_bytes,
 )
-from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
+from pipelines.serving.server.prepared_request import (
+    Inputs,
+    PreparedRequest,
+    Tensors,
+    inputs_of_rows,
+)
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
 
-_DEFAULT = "serving_default"
+DEFAULT_SIGNATURE = "serving_default"
+"""Signature of a request that names none."""
 
 
 def status(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
@@ -75,10 +81,9 @@ def predict(model: Model, body: Any) -> PreparedRequest:
     if ("instances" in fields) == ("inputs" in fields):
         raise RequestError(400, 'The body needs one of "instances" and "inputs".')
     if "inputs" in fields:
-        inputs, num_rows = _from_inputs(fields["inputs"], signature)
-        return PreparedRequest(signature, inputs, num_rows, _by_output)
-    inputs, num_rows = _from_instances(fields["instances"], signature)
-    return PreparedRequest(signature, inputs, num_rows, lambda outputs: _by_row(outputs, num_rows))
+        return PreparedRequest(signature, _from_inputs(fields["inputs"], signature), _by_output)
+    inputs = _from_instances(fields["instances"], signature)
+    return PreparedRequest(signature, inputs, lambda outputs: _by_row(outputs, inputs.num_rows))
 
 
 def _results_of_classes(outputs: Tensors) -> Any:
@@ -120,13 +125,11 @@ def _state(version: int, state: str, code: str, message: str) -> dict[str, Any]:
 
 
 def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
-    name = fields.get("signature_name") or _DEFAULT
-    if not isinstance(name, str) or name not in model.signatures:
-        raise RequestError(
-            400,
-            f"There is no signature {shown(repr(name))}. There are: {', '.join(model.signatures)}.",
-        )
-    return model.signatures[name]
+    name = fields.get("signature_name") or DEFAULT_SIGNATURE
+    try:
+        return model.signature(name if isinstance(name, str) else repr(name))
+    except BadInputError as error:
+        raise RequestError(400, str(error)) from error
 
 
 def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
@@ -150,12 +153,12 @@ def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
         if both := sorted(context.keys() & example.keys()):
             raise RequestError(400, f"{both[0]!r} stands in the context and in an example.")
     rows = [_decoded({**context, **example}) for example in examples]
-    inputs, num_rows = inputs_of_rows(rows, signature)
+    inputs = inputs_of_rows(rows, signature)
     answer = _results_of_classes if method == "classify" else _results_of_values
-    return PreparedRequest(signature, inputs, num_rows, answer)
+    return PreparedRequest(signature, inputs, answer)
 
 
-def _from_instances(instances: Any, signature: Signature) -> tuple[Tensors, int]:
+def _from_instances(instances: Any, signature: Signature) -> Inputs:
     if not isinstance(instances, list) or not instances:
         raise RequestError(
             400, f'"instances" is a list of at least one. Received: {shown(repr(instances))}'
@@ -166,7 +169,7 @@ def _from_instances(instances: Any, signature: Signature) -> tuple[Tensors, int]
         are_named = all(isinstance(one, dict) and list(one) == [name] for one in instances)
         values = [one[name] for one in instances] if are_named else instances
         if not _are_rows(values, signature) or (are_named and not signature.takes_examples):
-            return {name: tensor_of(values, signature.inputs[name])}, len(values)
+            return Inputs({name: tensor_of(values, signature.inputs[name])}, len(values))
     if not all(isinstance(one, dict) for one in instances):
         raise RequestError(
             400, f"An instance is an object with the inputs {', '.join(names)}, or with columns."
@@ -184,10 +187,10 @@ def _from_instances(instances: Any, signature: Signature) -> tuple[Tensors, int]
         name: tensor_of([one[name] for one in instances], tensor)
         for name, tensor in signature.inputs.items()
     }
-    return inputs, len(instances)
+    return Inputs(inputs, len(instances))
 
 
-def _from_inputs(given: Any, signature: Signature) -> tuple[Tensors, int]:
+def _from_inputs(given: Any, signature: Signature) -> Inputs:
     names = list(signature.inputs)
     if len(names) == 1:
         (name,) = names
@@ -195,7 +198,7 @@ def _from_inputs(given: Any, signature: Signature) -> tuple[Tensors, int]:
         value = given[name] if is_named else given
         if not isinstance(value, dict) or is_base64(value):
             array = tensor_of(value, signature.inputs[name])
-            return {name: array}, len(array) if array.ndim else 1
+            return Inputs({name: array}, len(array) if array.ndim else 1)
     if not isinstance(given, dict):
         raise RequestError(400, f'"inputs" is an object with {", ".join(names)}, or with columns.')
     if signature.columns:
@@ -208,7 +211,7 @@ def _from_inputs(given: Any, signature: Signature) -> tuple[Tensors, int]:
         )
     inputs = {name: tensor_of(given[name], tensor) for name, tensor in signature.inputs.items()}
     first = next(iter(inputs.values()))
-    return inputs, len(first) if first.ndim else 1
+    return Inputs(inputs, len(first) if first.ndim else 1)
 
 
 def _are_rows(values: list[Any], signature: Signature) -> bool:

@@ -98,7 +98,9 @@ class ServedVersions:
             version: self._failed[version] for version in self._failed if version in served
         }
         _LOGGER.info("version %d serves", newest)
+        gc.unfreeze()
         gc.collect()  # a model is a cycle of objects
+        gc.freeze()  # what is left stays: to look at all of it again takes a quarter of a second
         return True
 
     def versions(self) -> list[int]:

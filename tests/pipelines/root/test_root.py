@@ -33,6 +33,7 @@ def test_the_folders_of_a_root_have_their_paths():
         "kept/r1/model": ROOT.kept_artifact("r1", "model"),
         "plans": ROOT.plans,
         "findings": ROOT.findings,
+        "requests": ROOT.requests,
         "kubeflow": ROOT.kubeflow,
         "training": ROOT.training,
         "kubeflow_local": ROOT.local_kubeflow,

@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 
 import pytest
 import uvicorn
@@ -10,6 +11,7 @@ from pipelines.root import Root
 from pipelines.serving.server.app import ServerSettings, make_app
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.process import ServerAddress, _listening
+from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 from tests.pipelines import sum_models
 
@@ -38,12 +40,13 @@ class Client:
 
 
 @contextlib.contextmanager
-def served(root, settings=None, num_versions=1, name="sums", **changes):
-    """Serves a root in a thread; yields a `Client`."""
+def served(root, settings=None, num_versions=1, name="sums", sample=None, **changes):
+    """Serves a root in a thread; yields a `Client`. `sample` has the limits of sampled requests."""
     metrics = ServerMetrics()
     versions = ServedVersions(Root(root), name, metrics, num_versions, **changes)
     versions.refresh()
-    app = make_app(versions, metrics, settings or ServerSettings(poll_secs=0.05))
+    monitor = sample and RequestMonitor(Root(root), sample, metrics, time.time)
+    app = make_app(versions, metrics, settings or ServerSettings(poll_secs=0.05), monitor)
     with _listening(ServerAddress(port=0)) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
         thread = threading.Thread(

@@ -7,8 +7,10 @@ import sys
 import threading
 import time
 
+import grpc
 import httpx
 import pytest
+from tensorflow_serving.apis import prediction_service_pb2_grpc, regression_pb2
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -54,13 +56,20 @@ def test_a_port_that_is_taken_is_named():
             _listening(ServerAddress(port=port))
 
 
+def test_a_port_for_grpc_that_is_taken_is_named(tmp_path):
+    with _listening(ServerAddress(port=0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(BadInputError, match=f"cannot listen on 127.0.0.1, port {port}"):
+            serve(Root(tmp_path), "m", ServerAddress(), print, grpc_port=port)
+
+
 def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_path):
     root = push("regressor", 7)
     (tmp_path / "token").write_text("secret\n")
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "pipelines", "serve", "--root", root, "--port", "0"),
-            *("--token-file", tmp_path / "token", "--name", "sums"),
+            *("--token-file", tmp_path / "token", "--name", "sums", "--grpc-port", "0"),
         ],
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         stdout=subprocess.PIPE,
@@ -76,6 +85,14 @@ def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_p
         body = {"instances": [{"x": 2.5}]}
         answer = client.post("/v1/models/sums:predict", json=body)
         assert answer.json() == {"predictions": [[2.5]]}
+        with grpc.insecure_channel(re.search(r"by gRPC at (\S+)", line)[1]) as channel:
+            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            request = regression_pb2.RegressionRequest()
+            request.model_spec.name = "sums"
+            request.input.example_list.examples.add()
+            metadata = [("authorization", "Bearer secret")]
+            (value,) = stub.Regress(request, metadata=metadata).result.regressions
+            assert value.value == 0.0
         rows = {"instances": [{"x": number} for number in range(100_000)]}
         late = []
         asking = threading.Thread(

@@ -1,0 +1,1 @@
+"""Servers of other projects around the SavedModel of `benchmarks/serving.py`."""

@@ -1,0 +1,71 @@
+"""`requests`: sampled requests of the server beside the data that the model was trained on."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
+
+
+def requests_command(
+    root: RootOption = DEFAULT_ROOT,
+    version: Annotated[
+        int | None,
+        typer.Option(
+            "--version", metavar="V", help="Requests to this version. Default: the one that serves."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+) -> None:
+    """Compare requests kept by `serve --sample-requests` with the data that the model was trained on."""
+    existing(root)
+    from pipelines.errors import BadInputError
+    from pipelines.serving.load import version_folder
+    from pipelines.serving.request_drift import TrainingData, limits_of
+    from pipelines.serving.request_files import MAX_ROWS, sampled_rows
+    from pipelines.serving.saved_model import read_signatures
+
+    folder = version_folder(root, version)
+    number = int(folder.name)
+    rows = sampled_rows(root.requests, number, MAX_ROWS)
+    if not rows:
+        raise BadInputError(
+            f"There are no requests to version {number} in {root.requests}. `serve --sample-requests 0.01` "
+            "keeps one row of a hundred."
+        )
+    signatures = read_signatures(folder).values()
+    columns = {name for signature in signatures for name in signature.columns}
+    limits = limits_of(root, number)
+    found = TrainingData.of_version(root, number).drift(rows, sorted(columns))
+    found.sort(key=lambda one: one.shift.value - max(limits[one.measure], one.shift.noise))
+    found.reverse()
+    drifted = [one for one in found if one.shift.exceeds(limits[one.measure])]
+    if as_json:
+        fields = [
+            {
+                "column": one.column,
+                "measure": one.measure,
+                "value": one.shift.value,
+                "by_chance": one.shift.noise,
+                "limit": limits[one.measure],
+                "drifted": one in drifted,
+                "text": one.shift.text,
+            }
+            for one in found
+        ]
+        print(json.dumps(fields, indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("column", "measure", "shift", "by chance", "limit", "")
+    for one in found:
+        shift, limit = one.shift, limits[one.measure]
+        cells = (f"{shift.value:.3g}", f"{shift.noise:.3g}", f"{limit:g}")
+        text = shift.text if one in drifted else ""
+        table.add_row(one.column, one.measure, *cells, text)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    names = ", ".join(dict.fromkeys(one.column for one in drifted)) or "none"
+    print(f"{len(rows)} rows of requests to version {number}. Columns that have drifted: {names}.")

@@ -1,0 +1,180 @@
+"""Compares rows of requests with the data of the training, by the ExampleValidator's distances."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+
+if TYPE_CHECKING:
+    from components.example_validator.distributions import Shift
+
+Row = Mapping[str, Any]
+"""Values of a row by column: a number or a text, or a list of them. A column that is absent is missing."""
+
+_NUM_QUANTILES = 100
+_FILE = "Split-train/FeatureStats.pb"
+
+
+@dataclass(frozen=True)
+class ColumnDrift:
+    """Drift of a column of the requests.
+
+    Attributes:
+      column: Name of the column.
+      measure: `missing` for the share of rows without a value; for the values `l_infinity` or
+        `jensen_shannon`.
+      shift: Shift from the training data to the requests.
+    """
+
+    column: str
+    measure: str
+    shift: "Shift"
+
+
+class TrainingData:
+    """Statistics of the data that a version was trained on.
+
+    Args:
+      num_rows: Number of rows.
+      columns: `FeatureNameStatistics` by column.
+    """
+
+    def __init__(self, num_rows: int, columns: Mapping[str, Any]):
+        self.num_rows = num_rows
+        self._present = {name: _num_present(column, num_rows) for name, column in columns.items()}
+        self.columns = {
+            name: _of_present(column, self._present[name]) for name, column in columns.items()
+        }
+
+    @classmethod
+    def of_version(cls, root: Root, version: int) -> "TrainingData":
+        """Returns the statistics of a version's training split.
+
+        Raises:
+          BadInputError: They are not known, or gone.
+        """
+        from tensorflow_metadata.proto.v0 import statistics_pb2
+
+        from pipelines.root.statistics import statistics_folder
+
+        for known, origin in root.versions.origins():
+            if known == version:
+                file = statistics_folder(root, origin.pipeline_run_id) / _FILE
+                if file.exists():
+                    content = file.read_bytes()
+                    found = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
+                    return cls._of(found.datasets[0])
+        raise BadInputError(
+            f"The statistics of the data that version {version} was trained on are not in {root}."
+        )
+
+    @classmethod
+    def _of(cls, dataset: Any) -> "TrainingData":
+        columns = {
+            feature.name or ".".join(feature.path.step): feature for feature in dataset.features
+        }
+        return cls(int(dataset.num_examples), columns)
+
+    def drift(self, rows: Sequence[Row], columns: Iterable[str]) -> list[ColumnDrift]:
+        """Returns the drift of each column that is known; empty without rows.
+
+        Args:
+          rows: Rows of requests.
+          columns: Columns that the model takes.
+        """
+        from components.example_validator.distributions import compare_missing, compare_values
+
+        found = []
+        for name in columns:
+            before = self.columns.get(name)
+            if before is None or not rows or not self.num_rows:
+                continue
+            present = [row[name] for row in rows if name in row]
+            missing = compare_missing(
+                1 - self._present[name] / self.num_rows,
+                1 - len(present) / len(rows),
+                self.num_rows,
+                len(rows),
+            )
+            found.append(ColumnDrift(name, "missing", missing))
+            values = [one for value in present for one in _listed(value)]
+            if values and (shift := compare_values(before, _statistics(values, before.type))):
+                found.append(ColumnDrift(name, shift.measure, shift))
+        return found
+
+
+def limits_of(root: Root, version: int) -> dict[str, float]:
+    """Returns the limits of the version's run, above which a column has drifted, by measure.
+
+    Args:
+      root: Root of the runs.
+      version: Version, served or withdrawn.
+    """
+    from pipelines.config.evaluator import ExampleValidatorConfig
+
+    settings = ExampleValidatorConfig()
+    for known, origin in root.versions.origins():
+        if known == version and (record := root.records.read(origin.pipeline_run_id)):
+            settings = record.validated_config().example_validator
+    return {
+        "missing": settings.l_infinity,
+        "l_infinity": settings.l_infinity,
+        "jensen_shannon": settings.jensen_shannon,
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _num_present(column: Any, num_rows: int) -> int:
+    """Returns the number of rows with a value: an example can have a feature that is empty."""
+    common = _common(column)
+    if common.max_num_values <= 1:
+        return min(int(common.tot_num_values), num_rows)
+    return int(common.num_non_missing)
+
+
+def _of_present(column: Any, num_present: int) -> Any:
+    """Returns statistics whose shares are those of the rows with a value."""
+    found = type(column)()
+    found.CopyFrom(column)
+    _common(found).num_non_missing = num_present
+    return found
+
+
+def _common(column: Any) -> Any:
+    return getattr(column, column.WhichOneof("stats") or "num_stats").common_stats
+
+
+def _statistics(values: Sequence[Any], kind: int) -> Any:
+    """Returns the statistics that the distances need, as TFDV would compute them, for a type of column."""
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+
+    found = statistics_pb2.FeatureNameStatistics(type=kind)
+    if kind == found.STRING:
+        texts = found.string_stats
+        texts.common_stats.num_non_missing = len(values)
+        counts = Counter(map(str, values))
+        texts.unique = len(counts)
+        for label, count in counts.most_common():
+            texts.rank_histogram.buckets.add(label=label, sample_count=count)
+        return found
+    numbers = found.num_stats
+    numbers.common_stats.num_non_missing = len(values)
+    # A tf.Example has 32 bits for a number: frequent values must be those of the training data.
+    array = np.asarray(values, np.float32 if kind == found.FLOAT else np.float64).astype(np.float64)
+    numbers.median = float(np.median(array))
+    histogram = numbers.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
+    edges = np.quantile(array, np.linspace(0, 1, _NUM_QUANTILES + 1), method="inverted_cdf")
+    for low, high in pairwise(edges):
+        histogram.buckets.add(
+            low_value=low, high_value=high, sample_count=len(values) / _NUM_QUANTILES
+        )
+    return found

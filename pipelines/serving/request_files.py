@@ -1,0 +1,174 @@
+"""Samples of the rows of requests, in files of JSON lines: bounded in rows, bytes, and number of files."""
+
+import json
+import os
+import random
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines import atomic_files
+from pipelines.serving.cells import Cells
+
+MAX_ROWS = 1_000
+"""Rows of a window, unless a limit says otherwise."""
+
+_FILE = re.compile(r"(\d+)-(\d+)-(\d+)\.jsonl")  # version, start in Unix seconds, process
+
+
+@dataclass(frozen=True)
+class SampleLimits:
+    """Limits of a sample.
+
+    Attributes:
+      share: Share of the rows to draw, from 0 to 1.
+      max_rows: Rows of a window; of more, each has the same chance to stay.
+      max_bytes: Size of a window's file.
+      window_secs: Time after which a new file begins.
+      max_files: Number of files that stay, of all versions.
+    """
+
+    share: float
+    max_rows: int = MAX_ROWS
+    max_bytes: int = 4 << 20
+    window_secs: float = 3_600.0
+    max_files: int = 24
+
+
+@dataclass
+class _Window:
+    version: int
+    start_secs: float
+    num_seen: int = 0
+    num_bytes: int = 0
+    lines: list[str] = field(default_factory=list)
+    is_written: bool = True
+
+
+class RequestSample:
+    """Draws rows of requests, and writes them to files.
+
+    Args:
+      folder: Folder of the files, made when the first is written.
+      limits: Limits of the sample.
+      clock: Clock with Unix seconds.
+      seed: Seed of the draws. Default: another one each time.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        limits: SampleLimits,
+        clock: Callable[[], float],
+        seed: int | None = None,
+    ):
+        self._folder = folder
+        self._limits = limits
+        self._clock = clock
+        self._random = random.Random(seed)
+        self._window: _Window | None = None
+        self._lock = threading.Lock()
+
+    def add(self, version: int, cells: Cells, num_rows: int) -> None:
+        """Draws from the rows of a request.
+
+        Args:
+          version: Version that has predicted them.
+          cells: Cells by column.
+          num_rows: Number of rows.
+        """
+        for row in range(num_rows):
+            if self._random.random() < self._limits.share:
+                self._add(version, _line(cells, row))
+
+    def write(self) -> None:
+        """Writes what is new, and removes files beyond the limit.
+
+        Raises:
+          OSError: The folder cannot be written to.
+        """
+        with self._lock:
+            window = self._window
+            if window is None or window.is_written:
+                return
+            window.is_written = True
+            text = "".join(window.lines)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        name = f"{window.version}-{int(window.start_secs)}-{os.getpid()}.jsonl"
+        atomic_files.write(self._folder / name, text, private=True)
+        for file in _files(self._folder)[: -self._limits.max_files]:
+            file.unlink(missing_ok=True)
+
+    def _add(self, version: int, line: str) -> None:
+        limits, now = self._limits, self._clock()
+        with self._lock:
+            window = self._window
+            if (
+                window is None
+                or window.version != version
+                or now >= window.start_secs + limits.window_secs
+            ):
+                window = self._window = _Window(version, now)
+            window.num_seen += 1
+            place = len(window.lines)
+            if place >= limits.max_rows:
+                place = self._random.randrange(window.num_seen)
+                if place >= limits.max_rows:
+                    return
+            former = window.lines[place : place + 1]
+            size = window.num_bytes + len(line) - sum(map(len, former))
+            if size <= limits.max_bytes:
+                window.lines[place : place + 1] = [line]
+                window.num_bytes = size
+                window.is_written = False
+
+
+def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, Any]]:
+    """Returns the newest sampled rows of a version: those of whole files, until there are so many.
+
+    Args:
+      folder: Folder of the files.
+      version: Version that has predicted them.
+      max_rows: Number of rows after which no further file is read.
+    """
+    rows: list[dict[str, Any]] = []
+    for file in reversed(_files(folder)):
+        if len(rows) >= max_rows:
+            break
+        if _numbers(file)[0] == version:
+            rows += map(json.loads, _lines(file))
+    return rows
+
+
+def _lines(file: Path) -> Iterator[str]:
+    try:
+        yield from file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:  # removed by a server meanwhile
+        return
+
+
+def _line(cells: Cells, row: int) -> str:
+    """Returns a row as a line, ASCII, without the columns that are missing."""
+    found = {name: _plain(values[row]) for name, values in cells.items() if values[row] is not None}
+    return json.dumps(found) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _files(folder: Path) -> list[Path]:
+    """Returns the files of a folder, oldest first."""
+    found = [file for file in folder.glob("*.jsonl") if _FILE.fullmatch(file.name)]
+    return sorted(found, key=lambda file: _numbers(file)[1:])
+
+
+def _numbers(file: Path) -> tuple[int, ...]:
+    found = _FILE.fullmatch(file.name)
+    assert found is not None
+    return tuple(map(int, found.groups()))

@@ -1,0 +1,245 @@
+"""TensorFlow Serving's `PredictionService` over gRPC: Predict, Classify, Regress and GetModelMetadata.
+
+Source: TensorFlow Serving's protos. Tensors have the types of the signature; rows with the columns of the CSV
+are for the REST interfaces.
+"""
+
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from tensorflow_serving.apis import (
+    classification_pb2,
+    get_model_metadata_pb2,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+    regression_pb2,
+)
+
+from pipelines.errors import BadInputError
+from pipelines.serving.saved_model import Signature
+from pipelines.serving.server.batching import Batcher
+from pipelines.serving.server.metrics import ServerMetrics
+from pipelines.serving.server.prepared_request import Tensors
+from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
+from pipelines.serving.server.versions import LoadedVersion, ServedVersions
+
+_LOGGER = logging.getLogger(__name__)
+_SIGNATURES = "signature_def"  # the only metadata that TensorFlow Serving has
+_CODES = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    404: grpc.StatusCode.NOT_FOUND,
+    503: grpc.StatusCode.UNAVAILABLE,
+    504: grpc.StatusCode.DEADLINE_EXCEEDED,
+}
+
+
+class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+    """Answers requests with the versions and the batches of a server.
+
+    Args:
+      versions: Versions, the first of which is loaded.
+      batcher: Runs the requests in batches.
+      metrics: Figures to update.
+      token: Token that each request must carry, as `authorization: Bearer TOKEN`; None for none.
+    """
+
+    def __init__(
+        self,
+        versions: ServedVersions,
+        batcher: Batcher,
+        metrics: ServerMetrics,
+        token: str | None,
+    ):
+        self._versions = versions
+        self._batcher = batcher
+        self._metrics = metrics
+        self._token = token
+
+    async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Returns the outputs of a signature."""
+        return await self._answered("grpc_predict", self._predict, request, context)
+
+    async def Classify(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Returns the classes of examples with their scores."""
+        return await self._answered("grpc_classify", self._classify, request, context)
+
+    async def Regress(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Returns the values of examples."""
+        return await self._answered("grpc_regress", self._regress, request, context)
+
+    async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Returns the signatures of a version."""
+        return await self._answered("grpc_metadata", self._metadata, request, context)
+
+    async def _answered(
+        self, kind: str, handle: Callable[[Any], Awaitable[Any]], request: Any, context: Any
+    ) -> Any:
+        """Returns an answer, or ends the call with the code of its error; counts either."""
+        start = time.perf_counter()
+        status, error = 200, ""
+        answer = None
+        try:
+            self._check_token(context)
+            answer = await handle(request)
+        except RequestError as failure:
+            status, error = failure.status, failure.message
+        except Exception:
+            _LOGGER.exception("%s failed", kind)
+            status, error = 500, "The server has failed; its log says why."
+        self._metrics.add_request(kind, status, time.perf_counter() - start)
+        if status != 200:
+            await context.abort(_CODES.get(status, grpc.StatusCode.INTERNAL), error)
+        return answer
+
+    def _check_token(self, context: Any) -> None:
+        given = str(dict(context.invocation_metadata() or ()).get("authorization", ""))
+        wanted = f"Bearer {self._token}"
+        if self._token and not hmac.compare_digest(given.encode(), wanted.encode()):
+            raise RequestError(401, "The call needs metadata: authorization: Bearer TOKEN.")
+
+    async def _predict(self, request: Any) -> Any:
+        found, signature = self._find(request.model_spec)
+        if request.inputs.keys() != signature.inputs.keys():
+            raise RequestError(
+                400,
+                f"The inputs of {signature.name!r} are {', '.join(signature.inputs)}. Received: "
+                f"{', '.join(request.inputs) or 'none'}",
+            )
+        tensors = {name: _array(name, proto, signature) for name, proto in request.inputs.items()}
+        wanted = list(request.output_filter) or list(signature.outputs)
+        if unknown := [name for name in wanted if name not in signature.outputs]:
+            known = ", ".join(signature.outputs)
+            raise RequestError(400, f"There is no output {unknown[0]!r}. There are: {known}.")
+        outputs = await self._run(found, signature, tensors)
+        answer = predict_pb2.PredictResponse()
+        _set_spec(answer.model_spec, request.model_spec, found, signature)
+        for name in wanted:
+            dtype = signature.outputs[name].dtype
+            answer.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name], dtype))
+        return answer
+
+    async def _classify(self, request: Any) -> Any:
+        found, signature, outputs = await self._of_examples(request, "classify")
+        answer = classification_pb2.ClassificationResponse()
+        _set_spec(answer.model_spec, request.model_spec, found, signature)
+        labels = outputs.get("classes")
+        for row, scores in enumerate(outputs["scores"]):
+            classes = answer.result.classifications.add().classes
+            for position, score in enumerate(scores):
+                label = b"" if labels is None else labels[row][position]
+                classes.add(label=label, score=score)
+        return answer
+
+    async def _regress(self, request: Any) -> Any:
+        found, signature, outputs = await self._of_examples(request, "regress")
+        answer = regression_pb2.RegressionResponse()
+        _set_spec(answer.model_spec, request.model_spec, found, signature)
+        for value in outputs["outputs"].reshape(-1):
+            answer.result.regressions.add(value=value)
+        return answer
+
+    async def _metadata(self, request: Any) -> Any:
+        if list(request.metadata_field) != [_SIGNATURES]:
+            received = ", ".join(request.metadata_field) or "none"
+            raise RequestError(400, f"The metadata field is {_SIGNATURES!r}. Received: {received}")
+        found, _ = self._find(request.model_spec)
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        for name, signature in found.model.signatures.items():
+            signatures.signature_def[name].CopyFrom(signature.proto)
+        answer = get_model_metadata_pb2.GetModelMetadataResponse()
+        _set_spec(answer.model_spec, request.model_spec, found)
+        answer.metadata[_SIGNATURES].Pack(signatures)
+        return answer
+
+    async def _of_examples(
+        self, request: Any, method: str
+    ) -> tuple[LoadedVersion, Signature, dict[str, Any]]:
+        found, signature = self._find(request.model_spec)
+        if signature.method != method or not signature.takes_examples:
+            raise RequestError(400, f"The signature {signature.name!r} is not for {method!r}.")
+        kind = request.input.WhichOneof("kind")
+        given = getattr(request.input, kind) if kind else None
+        if given is None or not given.examples:
+            raise RequestError(400, "There is no example. Give one or more.")
+        examples = []
+        for example in given.examples:
+            if kind == "example_list_with_context":
+                for name, feature in given.context.features.feature.items():
+                    example.features.feature[name].CopyFrom(feature)
+            examples.append(example.SerializeToString())
+        (name,) = signature.inputs
+        outputs = await self._run(found, signature, {name: np.array(examples, object)})
+        return found, signature, outputs
+
+    async def _run(
+        self, found: LoadedVersion, signature: Signature, tensors: Tensors
+    ) -> dict[str, Any]:
+        first = next(iter(tensors.values()))
+        num_rows = len(first) if first.ndim else 1
+        return await self._batcher.run(found.model, signature, tensors, num_rows)
+
+    def _find(self, spec: Any) -> tuple[LoadedVersion, Signature]:
+        version = str(spec.version.value) if spec.HasField("version") else None
+        label = spec.version_label or None
+        found = self._versions.find(spec.name, version, label)
+        try:
+            return found, found.model.signature(spec.signature_name or DEFAULT_SIGNATURE)
+        except BadInputError as error:
+            raise RequestError(400, str(error)) from error
+
+
+async def start_grpc(service: PredictionService, address: str, max_bytes: int) -> Any:
+    """Starts a gRPC server in the running event loop, and returns it.
+
+    Args:
+      service: Service to offer.
+      address: Address and port to listen on.
+      max_bytes: Size of a request.
+    """
+    options = [("grpc.max_receive_message_length", max_bytes), ("grpc.so_reuseport", 0)]
+    server = grpc.aio.server(options=options)
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(service, server)
+    server.add_insecure_port(address)
+    await server.start()
+    return server
+
+
+def _array(name: str, proto: Any, signature: Signature) -> Any:
+    tensor = signature.inputs[name]
+    try:
+        array = tf.make_ndarray(proto)
+    except (TypeError, ValueError) as error:
+        raise RequestError(400, f"The input {name!r} is no tensor: {error}") from error
+    shape = tensor.shape
+    fits = proto.dtype == tensor.dtype.as_datatype_enum and (
+        shape is None
+        or (
+            len(shape) == array.ndim
+            and all(size in (None, given) for size, given in zip(shape, array.shape, strict=True))
+        )
+    )
+    if not fits:
+        sizes = ["any" if size is None else size for size in shape or ()]
+        raise RequestError(
+            400,
+            f"The input {name!r} takes {tensor.dtype.name} of shape {sizes}. Received: "
+            f"{tf.as_dtype(proto.dtype).name} of shape {list(array.shape)}",
+        )
+    return array
+
+
+def _set_spec(
+    spec: Any, asked: Any, found: LoadedVersion, signature: Signature | None = None
+) -> None:
+    spec.name = asked.name
+    spec.version.value = found.model.version
+    if signature is not None:
+        spec.signature_name = signature.name

@@ -1,0 +1,77 @@
+"""Samples the requests of a server, and compares them with the training data of the version that serves."""
+
+import logging
+from collections.abc import Callable
+
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.serving.cells import Cells
+from pipelines.serving.model import Model
+from pipelines.serving.request_drift import TrainingData
+from pipelines.serving.request_files import RequestSample, SampleLimits, sampled_rows
+from pipelines.serving.server.metrics import ServerMetrics
+
+_LOGGER = logging.getLogger(__name__)
+_MIN_ROWS = 100  # fewer say nothing about a distribution
+
+
+class RequestMonitor:
+    """Samples rows into the root's folder of requests, and shows their drift in the metrics.
+
+    Args:
+      root: Root of the runs.
+      limits: Limits of the sample.
+      metrics: Figures to update.
+      clock: Clock with Unix seconds.
+      seed: Seed of the draws. Default: another one each time.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        limits: SampleLimits,
+        metrics: ServerMetrics,
+        clock: Callable[[], float],
+        seed: int | None = None,
+    ):
+        self._root = root
+        self._limits = limits
+        self._metrics = metrics
+        self._sample = RequestSample(root.requests, limits, clock, seed)
+        self._version: int | None = None
+        self._training: TrainingData | None = None
+        self._failure = ""
+
+    def add(self, model: Model, cells: Cells, num_rows: int) -> None:
+        """Draws from the rows of a request."""
+        self._sample.add(model.version, cells, num_rows)
+
+    def update(self, model: Model) -> None:
+        """Writes the sample, and compares it with the training data of a version. Blocks.
+
+        Args:
+          model: Version that serves.
+        """
+        try:
+            self._sample.write()
+            rows = sampled_rows(self._root.requests, model.version, self._limits.max_rows)
+        except OSError as error:
+            self._say(f"the sampled requests cannot be written: {error}")
+            return
+        if model.version != self._version:
+            self._version = model.version
+            try:
+                self._training = TrainingData.of_version(self._root, model.version)
+            except BadInputError as error:
+                self._training = None
+                self._say(str(error))
+        found = []
+        if self._training is not None and len(rows) >= _MIN_ROWS:
+            found = self._training.drift(rows, model.columns)
+        self._metrics.set_drift(len(rows), found)
+
+    def _say(self, failure: str) -> None:
+        """Logs a failure once."""
+        if failure != self._failure:
+            _LOGGER.warning(failure)
+        self._failure = failure

@@ -1,0 +1,53 @@
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from pipelines.cli.app import app
+
+KSERVE = ["--manifest", "kserve", "--image", "registry/image:1"]
+
+
+def test_a_manifest_goes_to_standard_output_and_no_server_starts(warm_command, tmp_path):
+    arguments = [*KSERVE, "--storage", "pvc://models", "--name", "Tips"]
+    result = warm_command("serve", "--root", tmp_path / "absent", *arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert yaml.safe_load(result.stdout)["metadata"]["name"] == "tips"
+
+
+def test_the_name_is_that_of_the_pipeline(warm_command, push):
+    result = warm_command("serve", "--root", push("regressor", 5), *KSERVE, "--storage", "s3://b/r")
+    assert yaml.safe_load(result.stdout)["metadata"]["name"] == "root"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--manifest", "kserve"], "--manifest kserve needs --image and --storage."),
+        (KSERVE, "--manifest kserve needs --image and --storage."),
+        (["--image", "x"], "--image and --storage belong to --manifest kserve."),
+        ([*KSERVE, "--storage", "s3://b/r", "--root", "absent"], "There is no folder "),
+        ([*KSERVE, "--storage", "here", "--name", "x"], "The storage is the address of the root"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(warm_command, tmp_path, arguments, message):
+    result = warm_command("serve", *arguments, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(message)
+
+
+def test_the_command_takes_the_arguments_of_the_manifest(push, monkeypatch):
+    root = push("regressor", 5)
+    monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", "secret")
+    text = CliRunner().invoke(app, ["serve", *KSERVE, "--storage", "pvc://m", "--name", "sums"])
+    (container,) = yaml.safe_load(text.stdout)["spec"]["predictor"]["containers"]
+    asked = {}
+
+    def serve(root, name, address, say, num_versions, settings, sample, grpc_port):
+        asked.update(name=name, host=address.host, port=address.port, token=settings.token)
+        assert (sample, grpc_port) == (None, None)
+
+    monkeypatch.setattr("pipelines.serving.server.process.serve", serve)
+    given = [str(root) if argument == "/mnt/root" else argument for argument in container["args"]]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 0, result.output
+    assert asked == {"name": "sums", "host": "0.0.0.0", "port": 8501, "token": "secret"}

@@ -1,0 +1,113 @@
+import numpy as np
+import pandas
+import pytest
+import tensorflow_data_validation as tfdv
+
+from components.example_validator.distributions import compare_values
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.serving.request_drift import TrainingData, limits_of
+from tests.pipelines import sum_models
+
+
+def table(rows, offset=0.0):
+    random = np.random.default_rng(rows)
+    return pandas.DataFrame(
+        {
+            "x": (random.normal(offset, 1.0, rows).round(1)).astype(np.float32),
+            "n": random.integers(0, 50, rows),
+            "city": random.choice(["Oslo", "Bergen", "Moss"], rows, p=[0.5, 0.3, 0.2]),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A root whose version 5 was trained on 4,000 rows of `table`."""
+    folder = tmp_path_factory.mktemp("root")
+    model = folder / "model"
+    model.mkdir()
+    (model / "saved_model.pb").touch()
+    root = sum_models.push(model, folder, 5)
+    sum_models.keep_statistics(root, 5, table(4_000))
+    return Root(root)
+
+
+@pytest.fixture(scope="module")
+def training(root):
+    return TrainingData.of_version(root, 5)
+
+
+def found_by(training, rows):
+    drift = training.drift(rows, ["city", "n", "unknown", "x"])
+    return {(one.column, one.measure): one.shift for one in drift}
+
+
+def test_shifts_of_the_values_are_those_of_tfdvs_statistics(training):
+    frame = table(600, offset=0.8)
+    found = found_by(training, frame.to_dict("records"))
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+    (dataset,) = tfdv.generate_statistics_from_dataframe(frame, options).datasets
+    for feature in dataset.features:
+        name = feature.path.step[0]
+        wanted = compare_values(training.columns[name], feature)
+        shift = found[name, wanted.measure]
+        assert shift.value == pytest.approx(wanted.value, abs=0.01)
+        assert shift.noise == pytest.approx(wanted.noise, rel=0.05)
+        assert shift.text == wanted.text
+    assert found["x", "jensen_shannon"].exceeds(0.02)
+
+
+def test_rows_like_those_of_the_training_have_not_drifted(training):
+    # x has one decimal: 0.1 of a request is 0.10000000149 in the training data.
+    rows = [{**row, "x": round(row["x"], 1)} for row in table(800).to_dict("records")]
+    limits = {"missing": 0.1, "l_infinity": 0.1, "jensen_shannon": 0.02}
+    found = found_by(training, rows)
+    assert len(found) == 6
+    assert not [key for key, shift in found.items() if shift.exceeds(limits[key[1]])]
+
+
+def test_missing_values_are_compared_and_the_others_among_themselves(training):
+    rows = table(400).to_dict("records")
+    for row in rows[:100]:
+        del row["city"]
+    found = found_by(training, rows)
+    assert found["city", "missing"].value == 0.25
+    assert found["city", "missing"].text == "0 % of the values were missing, now 25 %"
+    assert not found["city", "l_infinity"].exceeds(0.1)
+    assert found["n", "missing"].value == 0.0
+
+
+def test_a_feature_that_is_there_but_empty_was_missing_in_the_training():
+    statistics = tfdv.generate_statistics_from_dataframe(table(100))
+    feature = next(one for one in statistics.datasets[0].features if one.path.step[0] == "n")
+    common = feature.num_stats.common_stats
+    assert (common.num_non_missing, common.max_num_values) == (100, 1)
+    common.tot_num_values = 60
+    training = TrainingData(100, {"n": feature})
+    found = {one.measure: one.shift for one in training.drift([{"n": 1}, {}], ["n"])}
+    assert found["missing"].value == pytest.approx(0.1)  # 40 % before, half now
+
+
+def test_a_column_of_lists_has_the_values_of_all(training):
+    found = found_by(training, [{"city": ["Oslo", "Oslo"]}, {"city": "Moss"}])
+    # Oslo was half of the values; the table is random.
+    assert found["city", "l_infinity"].value == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_without_rows_there_is_no_drift(training):
+    assert training.drift([], ["x"]) == []
+
+
+def test_a_version_without_statistics_is_named(tmp_path, root):
+    with pytest.raises(BadInputError, match="version 6 was trained on are not in "):
+        TrainingData.of_version(root, 6)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "saved_model.pb").touch()
+    bare = sum_models.push(tmp_path / "model", tmp_path / "bare", 5)
+    with pytest.raises(BadInputError, match="version 5 was trained on are not in "):
+        TrainingData.of_version(Root(bare), 5)
+
+
+def test_limits_are_the_defaults_without_a_record(root):
+    assert limits_of(root, 5) == {"missing": 0.1, "l_infinity": 0.1, "jensen_shannon": 0.02}
