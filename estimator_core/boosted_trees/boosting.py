@@ -17,7 +17,7 @@ from estimator_core.boosted_trees.training_data import TrainingData, without_rar
 from estimator_core.logs import logger
 
 _SMALL = 1e15  # its square is a float32
-_SMALLEST = np.finfo(np.float32).tiny
+_SMALLEST = float(np.finfo(np.float32).tiny)
 _TREES_AT_A_TIME = 10  # bounds the memory for the leaves of all rows
 
 
@@ -134,13 +134,16 @@ class Boosting:
             self._grow_to(self._finished + 1)
             self._finished += 1
             self._steps_in_tree -= self._settings.steps_per_tree
-            if self._validation and self.steps_left == 0:
-                self._judge(self._validation)
+            if self.steps_left == 0:
+                self.judge()
 
-    def _judge(self, validation: Validation) -> None:
+    def judge(self) -> None:
         """Judges the iterations that were finished since the last time; this may move the end away."""
-        new = range(validation.iterations - self._first, self._finished - self._first)
-        validation.judge(self._booster, (index if index < self._split else None for index in new))
+        if self._validation is None:
+            return
+        new = range(self._validation.iterations - self._first, self._finished - self._first)
+        indices = (index if index < self._split else None for index in new)
+        self._validation.judge(self._booster, indices)
 
     def state(self) -> BoostingState:
         """Returns the forest after the steps made so far; at the end, the best one of the validation."""

@@ -32,6 +32,9 @@ class TreesEarlyStopping:
         validation_column: Name of the feature that marks the held-out rows: numbers or bools of shape
             `[batch_size]`, 0 for the rows to learn from.
         patience: Iterations without a lower loss that end the training.
+        report: Function of (number of iterations, loss after them), called for each iteration in order.
+            Losses are computed many at a time, the last ones at the end of a training. A training that
+            continues from a checkpoint begins with the first iteration again. None reports nothing.
 
     Raises:
         ValueError: `patience` is not a whole number above 0.
@@ -39,6 +42,7 @@ class TreesEarlyStopping:
 
     validation_column: str
     patience: int = 50
+    report: Callable[[int, float], None] | None = None
 
     def __post_init__(self) -> None:
         """Checks `patience`."""
@@ -60,13 +64,21 @@ class Validation:
         data: The held-out rows.
         loss: Function from logits, float32 `[rows, logits_dimension]`, to the loss.
         patience: See `TreesEarlyStopping`.
+        report: See `TreesEarlyStopping`.
 
     Attributes:
         best: Number of iterations with the lowest loss, of those that are judged.
     """
 
-    def __init__(self, data: TrainingData, loss: Callable[[Any], Any], patience: int):
+    def __init__(
+        self,
+        data: TrainingData,
+        loss: Callable[[Any], Any],
+        patience: int,
+        report: Callable[[int, float], None] | None = None,
+    ):
         self._data = data
+        self._report = report
         self._loss_of = loss
         self._patience = patience
         self._scores: Any = None
@@ -120,6 +132,8 @@ class Validation:
                 self._compare(float(self._loss_of(self._scores.astype(np.float32))))
 
     def _compare(self, loss: float) -> None:
+        if self._report:
+            self._report(self._iterations, loss)
         is_first = self.best == self._judged_from
         if is_first or loss < self._best_loss or np.isnan(self._best_loss):
             self.best, self._best_loss = self._iterations, loss

@@ -17,14 +17,14 @@ HELD_OUT = np.arange(400) % 4 == 1
 N_TREES = 300
 
 
-def classifier(model_dir, patience=20, n_trees=N_TREES, **settings):
+def classifier(model_dir, patience=20, n_trees=N_TREES, early_stopping=None, **settings):
     return est.BoostedTreesClassifier(
         columns(),
         2,
         n_trees=n_trees,
         max_depth=3,
         config=config(model_dir, **settings),
-        early_stopping=TreesEarlyStopping("is_held_out", patience),
+        early_stopping=early_stopping or TreesEarlyStopping("is_held_out", patience),
     )
 
 
@@ -34,13 +34,13 @@ def input_fn(mask=HELD_OUT):
     )
 
 
-def library_model(patience):
+def library_model(patience, *callbacks):
     matrix, labels = TABLE.matrix, TABLE.labels
     settings = parameters(metric="binary_logloss")
     data = lightgbm.Dataset(matrix[~HELD_OUT], labels[~HELD_OUT], params=settings)
     held_out = data.create_valid(matrix[HELD_OUT], labels[HELD_OUT])
     callback = lightgbm.early_stopping(patience, verbose=False)
-    return lightgbm.train(settings, data, N_TREES, [held_out], callbacks=[callback])
+    return lightgbm.train(settings, data, N_TREES, [held_out], callbacks=[callback, *callbacks])
 
 
 def test_the_trees_are_those_of_the_library_up_to_the_lowest_loss(tmp_path):
@@ -84,6 +84,23 @@ def test_growing_is_not_interrupted_for_each_loss(tmp_path, monkeypatch):
     )
     classifier(tmp_path, patience=20).train(input_fn())
     assert judged == [20]  # nothing was lower, as nothing was judged
+
+
+@pytest.mark.parametrize(("steps", "trees"), [(None, None), (6 * 9 + 2, 9)])
+def test_each_loss_is_reported_once(tmp_path, steps, trees):
+    found = {}
+
+    def report(iterations, loss):
+        assert iterations == len(found) + 1
+        found[iterations] = loss
+
+    stopping = TreesEarlyStopping("is_held_out", 20, report)
+    model = classifier(tmp_path, early_stopping=stopping).train(input_fn(), steps=steps)
+    expected = {}
+    best = library_model(20, lightgbm.record_evaluation(expected)).best_iteration
+    losses = expected["valid_0"]["binary_logloss"]
+    assert len(found) == (trees or best + 20) == model.get_variable_value("global_step") // 6
+    assert [*found.values()] == pytest.approx(losses[: len(found)], rel=1e-6)
 
 
 def test_a_training_that_has_ended_stays_so(tmp_path):
