@@ -114,7 +114,7 @@ def select_model(
 
     Each model is trained to its first rung. Then they go on to the end one after the other, the one with the
     lowest loss first. A training is dropped, before it goes on or at an evaluation, when its loss is too high
-    to become the lowest, see `can_win`.
+    to become the lowest, see `can_win`. After a first rung, it also has to be higher than by chance.
 
     Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
     For the other models, the best checkpoint is used, which another training might miss.
@@ -140,8 +140,10 @@ def select_model(
 
     def train(model: ModelName, *, to_first_rung: bool) -> None:
         others = (_rank(one.loss) for one in found.values() if one.model != model)
-        to_beat = min(others, default=math.inf) * (1 + _noise(held_out_rows))
+        to_beat = min(others, default=math.inf)
         former = found.get(model)
+        if former:
+            to_beat *= 1 + _noise(held_out_rows)
         if former and former.expected is not None and former.expected > to_beat:
             candidate = dataclasses.replace(former, is_paused=False, is_dropped=True)
         else:

@@ -18,12 +18,13 @@ from pipelines.tabular.inputs import (
 )
 from pipelines.tabular.label_means import has_label_means, label_means
 from pipelines.tabular.model_selection import MODELS, Training, select_model
-from pipelines.tabular.plan import ModelName, TabularPlan, TrainingPlan
+from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.preprocessing import VOCABULARY
 
 EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
-_RUNGS = 8  # the first rung has one in so many of the steps
+_SHARE = 8  # the first rung has one in so many of the steps
+_SOON_GROWN = 20_000_000  # rows times trees
 _EVALUATIONS_OF_RUNG = 4
 
 
@@ -145,17 +146,26 @@ def _training(
         best_step=(lambda: settings.trees.steps_per_tree * _num_trees(estimator))
         if is_trees
         else None,
-        first_rung=_first_rung(settings, estimator) if holds_out else None,
+        first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
     )
 
 
-def _first_rung(settings: TrainingPlan, estimator: Any) -> int:
-    """Returns the steps after which a model is compared with the others: an eighth, and some evaluations."""
+def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
+    """Returns the steps after which a model is compared with the others: an eighth, and some evaluations.
+
+    None if the trees are grown in the time that it takes to pause trainings: then their loss is the one to
+    beat.
+    """
+    settings = plan.training
+    num_rows = settings.held_out_rows * settings.one_held_out_in
+    trees_of_iteration = len(plan.label.classes) if len(plan.label.classes) > 2 else 1
+    if num_rows * settings.trees.n_trees * trees_of_iteration < _SOON_GROWN:
+        return None
     every = estimator.config.save_checkpoints_steps
     if not every:
-        return settings.trees.steps_per_tree * max(1, settings.trees.n_trees // _RUNGS)
-    return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _RUNGS / every))
+        return settings.trees.steps_per_tree * max(1, settings.trees.n_trees // _SHARE)
+    return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _SHARE / every))
 
 
 def _num_trees(estimator: Any) -> int:
