@@ -205,6 +205,44 @@ class Estimator:
         newest = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
         program = self.build_program(ModeKeys.EVAL, input_fn, newest() is not None)
+        return self._evaluate(program, newest, steps, hooks, name)
+
+    def evaluate_program(
+        self,
+        program: Program,
+        steps: int | None = None,
+        hooks: Sequence[Hook] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Returns the metrics like `evaluate`, by a graph that may have been used before.
+
+        It saves the time to build a graph. What `input_fn` and `model_fn` read is as it was when the graph
+        was built.
+
+        Args:
+            program: Graph of mode EVAL, from `build_program`.
+            steps: See `evaluate`.
+            hooks: See `evaluate`.
+            checkpoint_path: See `evaluate`.
+            name: See `evaluate`.
+
+        Raises:
+            ValueError: See `evaluate`.
+        """
+        steps = checked_steps("steps", steps)
+        hooks = checked_instances(hooks, "hooks")
+        newest = self._checkpoint_to_restore(checkpoint_path, "evaluate")
+        return self._evaluate(program, newest, steps, hooks, name)
+
+    def _evaluate(
+        self,
+        program: Program,
+        newest: Callable[[], str | None],
+        steps: int | None,
+        hooks: Sequence[Hook],
+        name: str | None,
+    ) -> dict[str, Any]:
         has_hooks = bool(hooks or program.spec.evaluation_hooks)
         restoring = RestoringSessionCreator(program, newest, has_hooks)
         results = loops.evaluate(program, restoring, steps, hooks)

@@ -13,10 +13,11 @@ from estimator_core.boosted_trees.library import lightgbm
 from estimator_core.boosted_trees.model_text import forest_from_text, text_from_forest
 from estimator_core.boosted_trees.objectives import Objective
 from estimator_core.boosted_trees.settings import BoostingSettings
-from estimator_core.boosted_trees.training_data import TrainingData
+from estimator_core.boosted_trees.training_data import TrainingData, without_rare_values
 from estimator_core.logs import logger
 
 _SMALL = 1e15  # its square is a float32
+_SMALLEST = float(np.finfo(np.float32).tiny)
 _TREES_AT_A_TIME = 10  # bounds the memory for the leaves of all rows
 
 
@@ -131,11 +132,18 @@ class Boosting:
         self._steps_in_tree += steps
         while self._steps_in_tree >= self._settings.steps_per_tree:
             self._grow_to(self._finished + 1)
-            if self._validation:
-                index = self._finished - self._first
-                self._validation.add(self._booster, index if index < self._split else None)
             self._finished += 1
             self._steps_in_tree -= self._settings.steps_per_tree
+            if self.steps_left == 0:
+                self.judge()
+
+    def judge(self) -> None:
+        """Judges the iterations that were finished since the last time; this may move the end away."""
+        if self._validation is None:
+            return
+        new = range(self._validation.iterations - self._first, self._finished - self._first)
+        indices = (index if index < self._split else None for index in new)
+        self._validation.judge(self._booster, indices)
 
     def state(self) -> BoostingState:
         """Returns the forest after the steps made so far; at the end, the best one of the validation."""
@@ -227,8 +235,12 @@ class Boosting:
     def _new_booster(self) -> Any:
         data, parameters = self._data, self._parameters
         library = lightgbm()
+        max_weight = 1.0 if data.weights is None else float(data.weights.max())
+        min_rows = parameters["min_sum_hessian_in_leaf"] / (
+            self._objective.max_hessian * max(max_weight, _SMALLEST)
+        )
         dataset = library.Dataset(
-            data.matrix,
+            without_rare_values(data.matrix, min_rows),
             label=np.zeros(data.num_rows, np.float32) if self._labels is None else self._labels,
             weight=None if self._labels is None else data.weights,
             init_score=self._scores.reshape(-1, order="F"),
@@ -252,8 +264,7 @@ class Boosting:
         is_leaf = forest.is_leaf
         iterations = forest.num_trees // dimension
         if self._validation:
-            for index in range(iterations):
-                self._validation.add(booster, index)
+            self._validation.judge(booster, range(iterations))
         for begin in range(0, iterations, step):
             leaves = booster.predict(
                 data.matrix,

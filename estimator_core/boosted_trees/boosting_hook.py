@@ -126,6 +126,7 @@ class BoostingHook(InitializationHook):
             held_out,
             lambda logits: self._head_loss.value(session, held_out.loss_data, logits),
             self._early_stopping.patience,
+            self._early_stopping.report,
         )
 
     def steps_until_due(self, global_step: int) -> int | None:
@@ -151,6 +152,12 @@ class BoostingHook(InitializationHook):
         del run_values
         if self._boosting and self._boosting.steps_left == 0:
             run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        """Computes the losses that are left to report."""
+        del session
+        if self._boosting and self._early_stopping and self._early_stopping.report:
+            self._boosting.judge()
 
     def advance(self, session: Any, steps: int) -> bool:
         """Makes steps at which no hook is due (`Step.advance`)."""

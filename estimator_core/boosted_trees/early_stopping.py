@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from estimator_core.logs import logger
 class TreesEarlyStopping:
     """Ends the training of boosted trees when the loss on held-out rows stops falling.
 
-    The loss is computed after each iteration, in memory. At the end, the trees after the iteration with the
+    The loss of each iteration is computed in memory. At the end, the trees after the iteration with the
     lowest loss are removed, and the variable `boosted_trees/finished` is the number of iterations that are
     left. A training that `max_steps` ends earlier keeps all of its trees. Without held-out rows, all trees
     are grown, with a warning.
@@ -32,6 +32,9 @@ class TreesEarlyStopping:
         validation_column: Name of the feature that marks the held-out rows: numbers or bools of shape
             `[batch_size]`, 0 for the rows to learn from.
         patience: Iterations without a lower loss that end the training.
+        report: Function of (number of iterations, loss after them), called for each iteration in order.
+            Losses are computed many at a time, the last ones at the end of a training. A training that
+            continues from a checkpoint begins with the first iteration again. None reports nothing.
 
     Raises:
         ValueError: `patience` is not a whole number above 0.
@@ -39,6 +42,7 @@ class TreesEarlyStopping:
 
     validation_column: str
     patience: int = 50
+    report: Callable[[int, float], None] | None = None
 
     def __post_init__(self) -> None:
         """Checks `patience`."""
@@ -53,17 +57,28 @@ class TreesEarlyStopping:
 class Validation:
     """The loss on held-out rows, iteration by iteration.
 
+    Iterations are judged many at a time, when the training may end: alternating between growing and judging
+    would cost more than either.
+
     Args:
         data: The held-out rows.
         loss: Function from logits, float32 `[rows, logits_dimension]`, to the loss.
         patience: See `TreesEarlyStopping`.
+        report: See `TreesEarlyStopping`.
 
     Attributes:
-        best: Number of iterations with the lowest loss so far.
+        best: Number of iterations with the lowest loss, of those that are judged.
     """
 
-    def __init__(self, data: TrainingData, loss: Callable[[Any], Any], patience: int):
+    def __init__(
+        self,
+        data: TrainingData,
+        loss: Callable[[Any], Any],
+        patience: int,
+        report: Callable[[int, float], None] | None = None,
+    ):
         self._data = data
+        self._report = report
         self._loss_of = loss
         self._patience = patience
         self._scores: Any = None
@@ -71,6 +86,11 @@ class Validation:
         self._iterations = self._judged_from = 0
         self._best_loss = np.inf
         self.best = 0
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations that are judged, with those of a warm start."""
+        return self._iterations
 
     @property
     def last(self) -> int:
@@ -90,26 +110,30 @@ class Validation:
         self._judged_from = warm_started
         self._num_threads = num_threads
 
-    def add(self, booster: Any, index: int | None) -> None:
-        """Adds the trees of an iteration.
+    def judge(self, booster: Any, indices: Iterable[int | None]) -> None:
+        """Judges the next iterations.
 
         Args:
-            booster: Booster with the trees.
-            index: Index of the iteration in the booster; None for trees that add nothing.
+            booster: Booster with their trees.
+            indices: Index of each iteration in the booster; None for trees that add nothing.
         """
-        if index is not None:
-            values = booster.predict(
-                self._data.matrix,
-                raw_score=True,
-                start_iteration=index,
-                num_iteration=1,
-                num_threads=self._num_threads,
-            )
-            self._scores += values.reshape(self._scores.shape)
-        self._iterations += 1
-        if self._iterations <= self._judged_from:
-            return
-        loss = float(self._loss_of(self._scores.astype(np.float32)))
+        for index in indices:
+            if index is not None:
+                values = booster.predict(
+                    self._data.matrix,
+                    raw_score=True,
+                    start_iteration=index,
+                    num_iteration=1,
+                    num_threads=self._num_threads,
+                )
+                self._scores += values.reshape(self._scores.shape)
+            self._iterations += 1
+            if self._iterations > self._judged_from:
+                self._compare(float(self._loss_of(self._scores.astype(np.float32))))
+
+    def _compare(self, loss: float) -> None:
+        if self._report:
+            self._report(self._iterations, loss)
         is_first = self.best == self._judged_from
         if is_first or loss < self._best_loss or np.isnan(self._best_loss):
             self.best, self._best_loss = self._iterations, loss

@@ -16,6 +16,7 @@ from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.mode_keys import ModeKeys
 
 _MIN_HESSIAN = 1e-16
+_IN_THIS_THREAD = tf1.RunOptions(inter_op_thread_pool=-1)  # waiting for another thread takes longer
 
 
 class HeadLoss:
@@ -68,7 +69,7 @@ class HeadLoss:
             data: Values of `batch` for all rows.
             logits: `[rows, logits_dimension]`.
         """
-        return session.run(self._loss, self._feed(data, logits))
+        return session.run(self._loss, self._feed(data, logits), options=_IN_THIS_THREAD)
 
     def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any, Any]:
         """Returns (loss, gradients, Hessians).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,12 +25,14 @@ class Objective:
         logits: Function from the library's float64 predictions to logits.
         center: Function from labels `[rows]` and weights `[rows]` to the constant logits,
             `[logits_dimension]`, that minimize the loss; None finds them by Newton's method.
+        max_hessian: Largest Hessian of an example whose weight is 1; infinity if there is no limit.
     """
 
     parameters: dict[str, Any]
     loss_scale: float = 1.0
     logits: Callable[[Any], Any] = lambda predictions: predictions
     center: Callable[[Any, Any], Any] | None = None
+    max_hessian: float = math.inf
 
 
 BY_GRADIENTS = Objective({"objective": "none"})
@@ -58,17 +61,20 @@ def objective_of(head: Head, labels: Any) -> Objective:
         return dataclasses.replace(BY_GRADIENTS, parameters={"objective": "none", **num_class})
     if type(head) is RegressionHead:
         # LightGBM minimizes half the squared error.
-        return Objective({"objective": "regression"}, 2.0, center=_mean)
+        return Objective({"objective": "regression"}, 2.0, center=_mean, max_hessian=1.0)
     if type(head) is MultiClassHead:
         parameters = {"objective": "multiclass", "num_class": head.logits_dimension}
         return Objective(
             parameters,
             logits=_log,
             center=lambda *values: _log_shares(head.logits_dimension, *values),
+            max_hessian=0.25 * head.logits_dimension / (head.logits_dimension - 1),
         )
     is_class = np.isin(labels, (0.0, 1.0)).all()
     name = "binary" if is_class else "cross_entropy"
-    return Objective({"objective": name}, logits=_log_odds, center=_log_odds_of_mean)
+    return Objective(
+        {"objective": name}, logits=_log_odds, center=_log_odds_of_mean, max_hessian=0.25
+    )
 
 
 def _mean(labels: Any, weights: Any) -> Any:

@@ -12,6 +12,7 @@ from estimator_core.logs import logger
 
 _WIDE_COLUMNS = 256
 _SPARSE_SHARE = 0.25
+_ROUNDING = 1e-6  # of sums of Hessians, relative
 
 
 class TrainingData(NamedTuple):
@@ -105,3 +106,21 @@ def _stacked(matrices: list[Any]) -> Any:
     from scipy import sparse
 
     return sparse.vstack(matrices, format="csr")
+
+
+def without_rare_values(matrix: Any, min_rows: float) -> Any:
+    """Returns a sparse matrix without the columns that no split can use; dense ones as they are.
+
+    A column with values other than 0 in fewer rows than a leaf needs, such as the indicator of a rare word,
+    can't divide the rows. Its values become 0, so that the library leaves it out.
+
+    Args:
+        matrix: `[rows, columns]`.
+        min_rows: Least number of rows of a leaf.
+    """
+    if isinstance(matrix, np.ndarray):
+        return matrix
+    is_kept = (matrix.getnnz(axis=0) >= min_rows * (1 - _ROUNDING))[matrix.indices]
+    begins = np.concatenate([[0], np.cumsum(is_kept)])[matrix.indptr]
+    kept = (matrix.data[is_kept], matrix.indices[is_kept], begins)
+    return type(matrix)(kept, shape=matrix.shape)

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from estimator_core.checkpoints.newest import with_newest
 from estimator_core.estimator import Estimator
+from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
+from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.training.specs import EvalSpec
 
 
@@ -42,6 +44,7 @@ class Evaluator:
     def __init__(self, estimator: Estimator, eval_spec: EvalSpec):
         self._estimator = estimator
         self._eval_spec = eval_spec
+        self._program: Program | None = None
         self.newest: Evaluation | None = None
         self.is_over = False
 
@@ -71,13 +74,7 @@ class Evaluator:
                 return self.newest
             metrics = self.newest.metrics
         else:
-            metrics = self._estimator.evaluate(
-                spec.input_fn,
-                steps=spec.steps,
-                hooks=spec.hooks,
-                checkpoint_path=path,
-                name=spec.name,
-            )
+            metrics = self._evaluate(path)
         export_results = [
             exporter.export(
                 estimator=self._estimator,
@@ -90,3 +87,17 @@ class Evaluator:
         ]
         self.newest = Evaluation(path, metrics, export_results, is_the_final_export)
         return self.newest
+
+    def _evaluate(self, path: str) -> dict[str, Any]:
+        estimator, spec = self._estimator, self._eval_spec
+        settings: dict[str, Any] = {
+            "steps": spec.steps,
+            "hooks": spec.hooks,
+            "checkpoint_path": path,
+            "name": spec.name,
+        }
+        if not spec.keeps_graph:
+            return estimator.evaluate(spec.input_fn, **settings)
+        if self._program is None:
+            self._program = estimator.build_program(ModeKeys.EVAL, spec.input_fn)
+        return estimator.evaluate_program(self._program, **settings)

@@ -67,6 +67,7 @@ class _EvalFields(NamedTuple):
     start_delay_secs: float
     throttle_secs: float
     every_n_steps: int | None
+    keeps_graph: bool
 
 
 class EvalSpec(_EvalFields):
@@ -84,13 +85,16 @@ class EvalSpec(_EvalFields):
         every_n_steps: Steps between two evaluations, regardless of the time between them; a multiple
             of `RunConfig.save_checkpoints_steps`. None uses `throttle_secs`, as a separate
             evaluator always does.
+        keeps_graph: True to build the graph of the evaluations once, which saves its time in all others.
+            What `input_fn` and `model_fn` read is then as it was at the first one. False calls both each
+            time.
 
     Raises:
         TypeError: `input_fn` is not callable, a number of steps is not a whole number, or a hook or
             exporter has the wrong type.
         ValueError: A number is out of range, or two exporters share a name.
 
-    Source: `tf.estimator.EvalSpec`; only ours has `every_n_steps`.
+    Source: `tf.estimator.EvalSpec`; only ours has `every_n_steps` and `keeps_graph`.
     """
 
     __slots__ = ()
@@ -105,6 +109,7 @@ class EvalSpec(_EvalFields):
         start_delay_secs: float = 120,
         throttle_secs: float = 600,
         every_n_steps: int | None = None,
+        keeps_graph: bool = False,
     ) -> EvalSpec:
         """Returns the checked EvalSpec."""
         _check_input_fn(input_fn)
@@ -140,6 +145,7 @@ class EvalSpec(_EvalFields):
             start_delay_secs,
             throttle_secs,
             every_n_steps,
+            keeps_graph,
         )
 
 

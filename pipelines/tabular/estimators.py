@@ -1,5 +1,6 @@
 """Generic models: Estimators of a `TabularPlan`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def build_estimator(
     transform: tft.TFTransformOutput,
     model_dir: str,
     means: npt.NDArray[np.float32] | None = None,
-    holds_out: bool = False,
+    report: Callable[[int, float], None] | None = None,
 ) -> Any:
     """Returns an untrained Estimator.
 
@@ -34,7 +35,7 @@ def build_estimator(
       transform: Output of Transform, with its features.
       model_dir: Directory of the Estimator.
       means: See `tree_columns`.
-      holds_out: True if trees learn from rows of `read_marked`.
+      report: See `TreesEarlyStopping`, if trees learn from rows of `read_marked`; None without held-out rows.
     """
     config = estimator_core.RunConfig(
         model_dir=model_dir,
@@ -44,9 +45,9 @@ def build_estimator(
     )
     settings: dict[str, Any] = {"model_dir": model_dir, "config": config}
     if model == "boosted_trees":
-        if holds_out:
+        if report:
             settings["early_stopping"] = estimator_core.experimental.TreesEarlyStopping(
-                HELD_OUT_KEY, patience=_PATIENCE * _trees_between_summaries(plan)
+                HELD_OUT_KEY, _PATIENCE * _trees_between_summaries(plan), report
             )
         return _boosted_trees(plan, tree_columns(plan, transform, means), settings)
     is_deep = model == "wide_deep"

@@ -277,6 +277,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
             reason = "without early_stopping, no rows are held out to compare models on"
         elif not early_stopping:
             reason = f"with fewer than {MIN_ROWS_TO_HOLD_OUT} rows, none are held out to compare models on"
+    one_held_out_in = max(6, round(num_rows * TRAIN_SHARE / MAX_HELD_OUT_ROWS))
     return TrainingPlan(
         model=model,
         reason=reason,
@@ -290,7 +291,8 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         dropout=0.2 if early_stopping else 0.1 if small else 0.0,
         seed=trainer.seed,
         early_stopping=early_stopping,
-        one_held_out_in=max(6, round(num_rows * TRAIN_SHARE / MAX_HELD_OUT_ROWS)),
+        one_held_out_in=one_held_out_in,
+        held_out_rows=round(num_rows * TRAIN_SHARE / one_held_out_in) if early_stopping else 0,
     )
 
 

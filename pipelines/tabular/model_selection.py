@@ -24,6 +24,7 @@ _SHOWN = ("average_loss", "auc", "accuracy")
 _FILE = "model_selection.json"
 _FOLDER = "candidates"
 _EVALUATIONS_BEFORE_DROPPED = 4
+_STANDARD_ERRORS = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,17 +37,23 @@ class Training:
       eval_spec: Its `EvalSpec`.
       best_step: Function that returns the best number of steps after the training; None takes that of the
         checkpoint with the lowest loss.
+      first_rung: Steps after which the model is compared with the others for the first time; None trains to
+        the end at once.
+      losses: Function that returns the losses on the held-out rows by step, after the training; None takes
+        those of the evaluations.
     """
 
     estimator: Any
     train_spec: estimator_core.TrainSpec
     eval_spec: estimator_core.EvalSpec
     best_step: Callable[[], int] | None = None
+    first_rung: int | None = None
+    losses: Callable[[], Mapping[int, float]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A model that was trained.
+    """A model that was trained, to its end or to the first rung.
 
     Attributes:
       model: Name of the model.
@@ -57,6 +64,10 @@ class Candidate:
       failure: Reason why there is no loss.
       is_dropped: True if the training ended early because the loss would not have become the lowest.
       is_chosen: True if its loss is the lowest of all.
+      last_step: Global step at which the training has ended.
+      is_paused: True if the training waits for the others after its first rung.
+      expected: Loss that it was expected to reach at the end, see `expected_loss`; None if the training has
+        not been paused.
     """
 
     model: ModelName
@@ -67,17 +78,26 @@ class Candidate:
     failure: str = ""
     is_dropped: bool = False
     is_chosen: bool = False
+    last_step: int = 0
+    is_paused: bool = False
+    expected: float | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Returns the fields for JSON, where NaN becomes None."""
-        return {**dataclasses.asdict(self), "loss": self.loss if math.isfinite(self.loss) else None}
+        record = dataclasses.asdict(self)
+        for name in ("loss", "expected"):
+            value = record[name]
+            record[name] = value if value is not None and math.isfinite(value) else None
+        return record
 
     def describe(self) -> str:
         """Returns the result as text."""
         if self.failure:
             return f"{self.model}: failed, {self.failure}"
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
-        dropped = "; dropped, as it was too far behind" if self.is_dropped else ""
+        dropped = ""
+        if self.is_dropped:
+            dropped = f"; dropped at step {self.last_step}, as it was too far behind"
         return (
             f"{self.model}: {', '.join(named)} at step {self.step} ({self.seconds:.1f} s{dropped})"
         )
@@ -88,10 +108,13 @@ def select_model(
     model_dir: str,
     work_dir: str,
     models: tuple[ModelName, ...] = MODELS,
+    held_out_rows: int = 0,
 ) -> Training:
-    """Trains each model, and returns the training of the best one.
+    """Trains each model as far as it can win, and returns the training of the best one.
 
-    The training of a model ends early when its loss is too high to become the lowest, see `can_win`.
+    Each model is trained to its first rung. Then they go on to the end one after the other, the one with the
+    lowest loss first. A training is dropped, before it goes on or at an evaluation, when its loss is too high
+    to become the lowest, see `can_win`. After a first rung, it also has to be higher than by chance.
 
     Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
     For the other models, the best checkpoint is used, which another training might miss.
@@ -104,6 +127,7 @@ def select_model(
       model_dir: Directory of the returned training.
       work_dir: Directory of the models that are compared, as long as they are needed.
       models: Names of the models to compare.
+      held_out_rows: Number of held-out rows; 0 takes losses on them as exact.
 
     Raises:
       RuntimeError: No model could be trained.
@@ -113,13 +137,31 @@ def select_model(
     if tf.io.gfile.exists(model_dir) and not any(one.is_chosen for one in found.values()):
         _LOGGER.warning("Removing %s: it is from a training that compared no models.", model_dir)
         tf.io.gfile.rmtree(model_dir)
+
+    def train(model: ModelName, *, to_first_rung: bool) -> None:
+        others = (_rank(one.loss) for one in found.values() if one.model != model)
+        to_beat = min(others, default=math.inf)
+        former = found.get(model)
+        if former:
+            to_beat *= 1 + _noise(held_out_rows)
+        if former and former.expected is not None and former.expected > to_beat:
+            candidate = dataclasses.replace(former, is_paused=False, is_dropped=True)
+        else:
+            training = prepare(model, os.path.join(folder, model))
+            candidate = _train(model, training, to_beat, to_first_rung)
+            if former:
+                seconds = former.seconds + candidate.seconds
+                candidate = dataclasses.replace(candidate, seconds=seconds)
+        found[model] = candidate
+        _LOGGER.info("Trained %s", candidate.describe())
+        _write(work_dir, found.values())
+
     for model in models:
         if model not in found:
-            to_beat = min((_rank(one.loss) for one in found.values()), default=math.inf)
-            candidate = _train(model, prepare(model, os.path.join(folder, model)), to_beat)
-            found[model] = candidate
-            _LOGGER.info("Trained %s", candidate.describe())
-            _write(work_dir, found.values())
+            train(model, to_first_rung=True)
+    for one in sorted(found.values(), key=lambda candidate: _rank(candidate.loss)):
+        if one.is_paused:
+            train(one.model, to_first_rung=False)
     best = min(found.values(), key=lambda candidate: _rank(candidate.loss))
     if not math.isfinite(best.loss):
         reasons = "; ".join(f"{one.model}: {one.failure}" for one in found.values())
@@ -165,53 +207,91 @@ def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
 def can_win(losses: Mapping[int, float], max_steps: int, to_beat: float) -> bool:
     """Returns False if a training is very unlikely to reach a loss.
 
+    Args:
+      losses: Loss of each evaluation, by step.
+      max_steps: Step at which the training ends.
+      to_beat: Loss to reach.
+    """
+    return not expected_loss(losses, max_steps) > to_beat
+
+
+def expected_loss(losses: Mapping[int, float], max_steps: int) -> float:
+    """Returns the loss that a training can be expected to reach at best; -inf after too few evaluations.
+
     A loss falls less and less. So it is assumed that each doubling of the steps lowers it as much as the last
     one did.
 
     Args:
       losses: Loss of each evaluation, by step.
       max_steps: Step at which the training ends.
-      to_beat: Loss to reach.
     """
     if len(losses) < _EVALUATIONS_BEFORE_DROPPED:
-        return True
+        return -math.inf
     step, lowest = max(losses), min(losses.values())
     before = [loss for at, loss in losses.items() if at <= step / 2]
     gain = min(before, default=math.inf) - lowest
-    return not lowest - gain * math.log2(max_steps / step) > to_beat
+    return lowest - gain * max(0.0, math.log2(max_steps / step))
 
 
-def _train(model: ModelName, training: Training, to_beat: float) -> Candidate:
+def _noise(held_out_rows: int) -> float:
+    """Returns the difference between two losses that may be chance, as a share of the loss.
+
+    It is two standard errors of the mean over the rows, if the losses of the rows vary as much as they are
+    large. The difference between two models varies less, as both are judged on the same rows.
+    """
+    return _STANDARD_ERRORS / math.sqrt(held_out_rows) if held_out_rows else 0.0
+
+
+class _BestSoFar(BestCheckpointExporter):
+    """Keeps the best checkpoint of a training that goes on from its newest one."""
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any] | None,
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Keeps the checkpoint if its loss is the lowest so far."""
+        del is_the_final_export
+        return super().export(estimator, export_path, checkpoint_path, eval_result, False)
+
+
+def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: bool) -> Candidate:
     """Trains a model, without exports.
 
     Args:
       model: Name of the model.
       training: Its training.
-      to_beat: Lowest loss of the models before it.
+      to_beat: Loss above which it is dropped.
+      to_first_rung: True to pause it at its first rung.
     """
     estimator, spec = training.estimator, training.train_spec
-    keep_best = BestCheckpointExporter(_FOLDER, None)
     every = estimator.config.save_checkpoints_steps
     max_steps = spec.max_steps or 0
+    rung = training.first_rung if to_first_rung and training.first_rung else max_steps
+    pauses = rung < max_steps
+    keep_best = (_BestSoFar if pauses else BestCheckpointExporter)(_FOLDER, None)
     hooks = [*spec.hooks]
     is_dropped = False
 
     def is_behind() -> bool:
         nonlocal is_dropped
         losses = BestCheckpoint(estimator.model_dir).losses
-        is_dropped = not can_win(losses, max_steps, to_beat)
+        is_dropped = not (pauses or can_win(losses, max_steps, to_beat))
         return is_dropped
 
-    if every and max_steps and math.isfinite(to_beat):
+    if every and max_steps:  # even if it can't stop: its variable is in the checkpoints
         hooks.append(
             estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every)
         )
-    _LOGGER.info("Training %s: %d steps at most.", model, training.train_spec.max_steps)
+    _LOGGER.info("Training %s: %d of %d steps at most.", model, rung, max_steps)
     begin = time.monotonic()
     try:
         train_and_evaluate(
             estimator,
-            spec._replace(hooks=tuple(hooks)),
+            spec._replace(hooks=tuple(hooks), max_steps=rung if pauses else spec.max_steps),
             training.eval_spec._replace(exporters=(keep_best,)),
         )
     except estimator_core.NanLossDuringTrainingError as error:
@@ -220,9 +300,25 @@ def _train(model: ModelName, training: Training, to_beat: float) -> Candidate:
     failure = ""
     if not math.isfinite(best.loss):
         failure = f"its loss is {best.loss}, as of a label too large for squares in float32"
-    seconds = time.monotonic() - begin
+    last_step = max(best.losses, default=0)
+    is_paused = pauses and last_step >= rung and not failure
+    if pauses and not is_paused:
+        best.make_newest()
+    losses = training.losses() if training.losses else best.losses
+    expected = expected_loss(losses, max_steps) if is_paused else None
     step = training.best_step() if training.best_step else best.step
-    return Candidate(model, best.loss, best.metrics, step, seconds, failure, is_dropped)
+    return Candidate(
+        model,
+        best.loss,
+        best.metrics,
+        step,
+        seconds=time.monotonic() - begin,
+        failure=failure,
+        is_dropped=is_dropped,
+        last_step=last_step,
+        is_paused=is_paused,
+        expected=expected,
+    )
 
 
 def _number(loss: float | None) -> float:

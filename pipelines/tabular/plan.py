@@ -168,6 +168,7 @@ class TrainingPlan(_Part):
       early_stopping: Holds out a part of the training rows, stops when the loss on them stops falling,
         and keeps the checkpoint with the lowest loss.
       one_held_out_in: Number of training rows of which one is held out.
+      held_out_rows: Number of held-out rows, about; 0 without early stopping.
     """
 
     model: ModelName | Literal["auto"] = "wide_deep"
@@ -183,6 +184,7 @@ class TrainingPlan(_Part):
     seed: int
     early_stopping: bool = False
     one_held_out_in: int = 6
+    held_out_rows: int = 0
 
     def max_steps(self, model: ModelName) -> int:
         """Returns the maximal number of steps of a model's training."""

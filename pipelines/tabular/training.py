@@ -1,5 +1,6 @@
 """Generic `trainer_fn`: a canned Estimator, or the best of several, driven by a `TabularPlan`."""
 
+import math
 from typing import Any
 
 import tensorflow_transform as tft
@@ -22,6 +23,9 @@ from pipelines.tabular.preprocessing import VOCABULARY
 
 EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
+_SHARE = 8  # the first rung has one in so many of the steps
+_SOON_GROWN = 20_000_000  # rows times trees
+_EVALUATIONS_OF_RUNG = 4
 
 
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
@@ -46,7 +50,13 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
     if settings.model == "auto":
-        training = select_model(prepare, model_dir, trainer_fn_args.model_run_dir, models_for(plan))
+        training = select_model(
+            prepare,
+            model_dir,
+            trainer_fn_args.model_run_dir,
+            models_for(plan),
+            settings.held_out_rows,
+        )
     else:
         training = prepare(settings.model, model_dir)
     return {
@@ -89,7 +99,13 @@ def _training(
         return read(transform, args.train_files, part, one_in, settings.batch_size, seed)
 
     means = _label_means(plan, transform, read_train) if is_trees else None
-    estimator = build_estimator(model, plan, transform, model_dir, means, holds_out)
+    losses: dict[int, float] = {}
+
+    def note(iterations: int, loss: float) -> None:
+        losses[settings.trees.steps_per_tree * iterations] = loss
+
+    report = note if holds_out else None
+    estimator = build_estimator(model, plan, transform, model_dir, means, report)
     receive_serving = serving_input_receiver_fn(plan, transform, schema)
     hooks: list[Any] = []
     exporter: estimator_core.Exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
@@ -125,11 +141,31 @@ def _training(
             name=EXPORTER_NAME,
             start_delay_secs=0,
             throttle_secs=0 if holds_out and not is_trees else 60,
+            keeps_graph=True,
         ),
         best_step=(lambda: settings.trees.steps_per_tree * _num_trees(estimator))
         if is_trees
         else None,
+        first_rung=_first_rung(plan, estimator) if holds_out else None,
+        losses=(lambda: losses) if is_trees and holds_out else None,
     )
+
+
+def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
+    """Returns the steps after which a model is compared with the others: an eighth, and some evaluations.
+
+    None if the trees are grown in the time that it takes to pause trainings: then their loss is the one to
+    beat.
+    """
+    settings = plan.training
+    num_rows = settings.held_out_rows * settings.one_held_out_in
+    trees_of_iteration = len(plan.label.classes) if len(plan.label.classes) > 2 else 1
+    if num_rows * settings.trees.n_trees * trees_of_iteration < _SOON_GROWN:
+        return None
+    every = estimator.config.save_checkpoints_steps
+    if not every:
+        return settings.trees.steps_per_tree * max(1, settings.trees.n_trees // _SHARE)
+    return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _SHARE / every))
 
 
 def _num_trees(estimator: Any) -> int:

@@ -105,6 +105,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             {
                 "name": one["model"],
                 "is_chosen": one["is_chosen"],
+                "dropped": _dropped(one),
                 "loss": words.number(one["loss"]),
                 "metrics": [words.number(one["metrics"].get(name)) for name in metrics],
                 "step": words.number(one["step"]),
@@ -114,6 +115,14 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             for one in models
         ],
     }
+
+
+def _dropped(model: Mapping[str, Any]) -> str:
+    """Returns where a training was dropped; empty if it was not."""
+    if not model.get("is_dropped"):
+        return ""
+    step = model.get("last_step")  # an earlier version recorded none
+    return f"dropped at step {words.number(step)}" if step else "dropped"
 
 
 def _quantity(tag: str) -> str:

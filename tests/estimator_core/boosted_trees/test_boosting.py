@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import datasets
 
 import estimator_core as est
+from estimator_core.boosted_trees import boosting as boosting_module
 from estimator_core.boosted_trees.boosting import Boosting, BoostingState
 from estimator_core.boosted_trees.forest import concatenated
 from estimator_core.boosted_trees.model_text import forest_from_text
@@ -145,3 +147,41 @@ def test_classes_that_are_told_apart_leave_no_leaf_without_a_row():
     grown = Boosting(settings, objective, data, labels, None, new_state(10))
     grown.advance(360)
     assert grown.state().forest.num_trees == 600
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 3, 400, dtype=np.float32)])
+@pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
+def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, monkeypatch):
+    """LightGBM alone has all columns."""
+    table = Table()
+    words = np.random.default_rng(1).zipf(1.4, 400) % 300
+    matrix = np.hstack([table.matrix, np.eye(300, dtype=np.float32)[words]])
+    given = []
+    real = boosting_module.without_rare_values
+    monkeypatch.setattr(
+        boosting_module, "without_rare_values", lambda *args: given.append(real(*args)) or given[0]
+    )
+    head, labels, scale = {
+        "regression": (est.RegressionHead(), table.score, 2.0),
+        "binary": (est.BinaryClassHead(), table.labels, 1.0),
+        "multiclass": (est.MultiClassHead(3), table.three_classes, 1.0),
+    }[kind]
+    labels = labels.astype(np.float32)
+    settings = BoostingSettings(1, n_trees=5, max_depth=3, min_node_weight=2 * scale / 400)
+    data = TrainingData(sparse.csr_matrix(matrix), weights, None)
+    dimension = head.logits_dimension
+    objective = objective_of(head, labels)
+    grown = Boosting(settings, objective, data, labels, None, new_state(dimension))
+    grown.advance(15)
+    assert 0 < len(np.unique(given[0].indices)) < 0.6 * 305
+    expected = library_model(
+        data.matrix,
+        labels,
+        5,
+        weights,
+        **objective.parameters,
+        min_sum_hessian_in_leaf=2,
+    )
+    found, expected = grown.state().forest, forest_from_text(expected.model_to_string())
+    np.testing.assert_array_equal(found.feature, expected.feature)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)

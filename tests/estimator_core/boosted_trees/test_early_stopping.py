@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 import estimator_core as est
+from estimator_core.boosted_trees.early_stopping import Validation
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
 from estimator_core.boosted_trees.model_text import forest_from_text
+from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.experimental import TreesEarlyStopping
 from tests.estimator_core.tree_programs import Table, columns, config, parameters
 
@@ -15,14 +17,14 @@ HELD_OUT = np.arange(400) % 4 == 1
 N_TREES = 300
 
 
-def classifier(model_dir, patience=20, n_trees=N_TREES, **settings):
+def classifier(model_dir, patience=20, n_trees=N_TREES, early_stopping=None, **settings):
     return est.BoostedTreesClassifier(
         columns(),
         2,
         n_trees=n_trees,
         max_depth=3,
         config=config(model_dir, **settings),
-        early_stopping=TreesEarlyStopping("is_held_out", patience),
+        early_stopping=early_stopping or TreesEarlyStopping("is_held_out", patience),
     )
 
 
@@ -32,13 +34,13 @@ def input_fn(mask=HELD_OUT):
     )
 
 
-def library_model(patience):
+def library_model(patience, *callbacks):
     matrix, labels = TABLE.matrix, TABLE.labels
     settings = parameters(metric="binary_logloss")
     data = lightgbm.Dataset(matrix[~HELD_OUT], labels[~HELD_OUT], params=settings)
     held_out = data.create_valid(matrix[HELD_OUT], labels[HELD_OUT])
     callback = lightgbm.early_stopping(patience, verbose=False)
-    return lightgbm.train(settings, data, N_TREES, [held_out], callbacks=[callback])
+    return lightgbm.train(settings, data, N_TREES, [held_out], callbacks=[callback, *callbacks])
 
 
 def test_the_trees_are_those_of_the_library_up_to_the_lowest_loss(tmp_path):
@@ -58,6 +60,47 @@ def test_the_trees_are_those_of_the_library_up_to_the_lowest_loss(tmp_path):
     )
     loss = model.evaluate(held_out)["average_loss"]
     assert loss == pytest.approx(expected.best_score["valid_0"]["binary_logloss"], rel=1e-6)
+
+
+def test_iterations_are_judged_when_the_training_may_end():
+    """Losses fall for three iterations, then rise; a tree of the library's adds to the scores."""
+    losses = iter([0.5, 0.4, 0.3, 0.6, 0.7, 0.2])
+    rows = TrainingData(np.zeros([2, 1], np.float32), None, None)
+    validation = Validation(rows, lambda logits: next(losses), patience=2)
+    validation.start(np.zeros(1), 0, 1)
+    assert validation.last == 2
+    validation.judge(None, [None, None])
+    assert (validation.best, validation.last, validation.iterations) == (2, 4, 2)
+    validation.judge(None, [None, None])
+    assert (validation.best, validation.last) == (3, 5)
+    validation.judge(None, [None])
+    assert (validation.best, validation.last, validation.iterations) == (3, 5, 5)
+
+
+def test_growing_is_not_interrupted_for_each_loss(tmp_path, monkeypatch):
+    judged = []
+    monkeypatch.setattr(
+        Validation, "judge", lambda _, booster, indices: judged.append(len([*indices]))
+    )
+    classifier(tmp_path, patience=20).train(input_fn())
+    assert judged == [20]  # nothing was lower, as nothing was judged
+
+
+@pytest.mark.parametrize(("steps", "trees"), [(None, None), (6 * 9 + 2, 9)])
+def test_each_loss_is_reported_once(tmp_path, steps, trees):
+    found = {}
+
+    def report(iterations, loss):
+        assert iterations == len(found) + 1
+        found[iterations] = loss
+
+    stopping = TreesEarlyStopping("is_held_out", 20, report)
+    model = classifier(tmp_path, early_stopping=stopping).train(input_fn(), steps=steps)
+    expected = {}
+    best = library_model(20, lightgbm.record_evaluation(expected)).best_iteration
+    losses = expected["valid_0"]["binary_logloss"]
+    assert len(found) == (trees or best + 20) == model.get_variable_value("global_step") // 6
+    assert [*found.values()] == pytest.approx(losses[: len(found)], rel=1e-6)
 
 
 def test_a_training_that_has_ended_stays_so(tmp_path):

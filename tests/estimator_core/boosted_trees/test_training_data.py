@@ -2,7 +2,7 @@ import numpy as np
 import tensorflow as tf
 from scipy import sparse
 
-from estimator_core.boosted_trees.training_data import read_training_data
+from estimator_core.boosted_trees.training_data import read_training_data, without_rare_values
 
 
 def reader_of(batches):
@@ -70,3 +70,17 @@ def test_wide_and_mostly_zeros():
     dense, _ = read_training_data(reader_of([wide, batch(4, width=600)])[0], 2)
     assert sparse.issparse(dense.matrix)  # one batch alone is; the whole stays in one form
     assert dense.num_rows == 8
+
+
+def test_columns_that_no_split_can_use():
+    matrix = np.zeros((6, 4), np.float32)
+    matrix[:3, 0] = [5, np.nan, -1]
+    matrix[:2, 1] = 1
+    matrix[:, 3] = 2
+    found = without_rare_values(sparse.csr_matrix(matrix), 3)
+    expected = matrix.copy()
+    expected[:, 1] = 0
+    np.testing.assert_array_equal(found.toarray(), expected)
+    assert without_rare_values(matrix, 3) is matrix  # a dense one stays
+    everything = without_rare_values(sparse.csr_matrix(matrix), 0)
+    np.testing.assert_array_equal(everything.toarray(), matrix)

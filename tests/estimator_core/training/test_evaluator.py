@@ -3,6 +3,7 @@ import os
 import pytest
 
 import estimator_core as est
+from estimator_core import summaries
 from estimator_core.training.evaluator import Evaluator
 
 
@@ -75,3 +76,45 @@ def test_each_checkpoint_is_evaluated_once_and_exported_as_final_once(
     later = evaluator.evaluate_and_export(is_the_final_export=False)
     assert (later.metrics["global_step"], later.is_final) == (3, False)
     assert hook.count == 4
+
+
+@pytest.mark.parametrize("has_hook", [False, True])
+@pytest.mark.parametrize("steps", [None, 1])
+def test_a_graph_that_is_kept_follows_the_checkpoints(
+    make_estimator, input_fn, eval_input_fn, has_hook, steps
+):
+    built = []
+
+    def counted_input_fn():
+        built.append(1)
+        return eval_input_fn()
+
+    estimator = make_estimator()
+    hooks = [Batches()] if has_hook else []
+    settings = {"steps": steps, "name": "kept", "hooks": hooks, "keeps_graph": True}
+    evaluator = Evaluator(estimator, est.EvalSpec(counted_input_fn, **settings))
+    for step in (1, 3, 4):
+        estimator.train(input_fn, max_steps=step)
+        found = evaluator.evaluate_and_export(is_the_final_export=False).metrics
+        assert found == estimator.evaluate(eval_input_fn, steps=steps)
+        assert found["global_step"] == step
+        assert len(built) == 1
+    assert not has_hook or hooks[0].count == 3 * (steps or 2)
+    assert sorted(summaries.read_evaluations(estimator.eval_dir("kept"))) == [1, 3, 4]
+
+
+def test_a_graph_is_built_for_each_evaluation_unless_it_is_to_be_kept(
+    make_estimator, input_fn, eval_input_fn
+):
+    built = []
+
+    def counted_input_fn():
+        built.append(1)
+        return eval_input_fn()
+
+    estimator = make_estimator()
+    evaluator = Evaluator(estimator, est.EvalSpec(counted_input_fn))
+    for step in (1, 2):
+        estimator.train(input_fn, max_steps=step)
+        evaluator.evaluate_and_export(is_the_final_export=False)
+    assert len(built) == 2

@@ -38,8 +38,8 @@ def test_what_is_given_can_be_read():
     train = est.TrainSpec(input_fn, 7, hooks=[hook], saving_listeners=[listener])
     assert train == (input_fn, 7, (hook,), (listener,))
     exporters = [Exporter("a", RECEIVER), Exporter("b", RECEIVER)]
-    evaluate = est.EvalSpec(input_fn, None, "name", [hook], exporters, 3, 0, 5)
-    assert evaluate == (input_fn, None, "name", (hook,), tuple(exporters), 3, 0, 5)
+    evaluate = est.EvalSpec(input_fn, None, "name", [hook], exporters, 3, 0, 5, True)
+    assert evaluate == (input_fn, None, "name", (hook,), tuple(exporters), 3, 0, 5, True)
 
 
 def test_one_exporter_needs_no_list():

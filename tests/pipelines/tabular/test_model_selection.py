@@ -22,6 +22,7 @@ class Trainings:
         self.losses = losses
         self.trained = []
         self.steps = 2.5
+        self.first_rung = None
         self.evaluated = collections.Counter()
 
     def __call__(self, model, model_dir, steps=None):
@@ -65,11 +66,20 @@ class Trainings:
             estimator_core.EvalSpec(
                 eval_input_fn, exporters=[BestCheckpointExporter("e", receive)], throttle_secs=0
             ),
+            first_rung=self.first_rung,
         )
 
 
-def select(trainings, tmp_path):
-    return select_model(trainings, str(tmp_path / "Format-Serving"), str(tmp_path))
+def select(trainings, tmp_path, held_out_rows=0):
+    model_dir = str(tmp_path / "Format-Serving")
+    return select_model(trainings, model_dir, str(tmp_path), held_out_rows=held_out_rows)
+
+
+def trainings_in_rungs(**losses):
+    """Trainings of 24 steps, evaluated every 3 steps; the first rung has 12."""
+    trainings = Trainings(**losses)
+    trainings.steps, trainings.first_rung = 12, 12
+    return trainings
 
 
 def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
@@ -120,6 +130,62 @@ def test_a_model_that_is_too_far_behind_is_dropped(tmp_path):
     assert "; dropped" not in linear.describe()
     assert trainings.evaluated["wide_deep"] <= 5
     assert trainings.evaluated["linear"] >= 8
+
+
+def test_a_model_that_is_too_far_behind_at_the_first_rung_goes_no_further(tmp_path):
+    trainings = trainings_in_rungs(boosted_trees=0.2, wide_deep=0.3, linear=0.1)
+    training = select(trainings, tmp_path)
+    trees, deep, linear = read_candidates(str(tmp_path))
+    assert [one.last_step for one in (trees, deep, linear)] == [12, 12, 24]
+    assert [one.is_dropped for one in (trees, deep, linear)] == [True, True, False]
+    assert not any(one.is_paused for one in (trees, deep, linear))
+    assert [one.expected for one in (trees, deep)] == pytest.approx([0.2, 0.3])
+    assert linear.is_chosen
+    assert "; dropped at step 12, as it was too far behind" in trees.describe()
+    assert trainings.evaluated["boosted_trees"] == trainings.evaluated["wide_deep"] == 4
+    assert trainings.evaluated["linear"] == 9  # at the end, the best checkpoint once more
+    assert training.train_spec.max_steps == 3  # of the best checkpoint: the loss never falls
+
+
+def test_a_model_whose_loss_may_be_higher_by_chance_goes_on(tmp_path):
+    """Two standard errors of the mean of 16 rows are half of it: 0.15 with 0.1 as the lowest loss."""
+    trainings = trainings_in_rungs(boosted_trees=0.14, wide_deep=0.16, linear=0.1)
+    select(trainings, tmp_path, held_out_rows=16)
+    trees, deep, _ = read_candidates(str(tmp_path))
+    assert (trees.is_dropped, trees.last_step) == (False, 24)
+    assert (deep.is_dropped, deep.last_step) == (True, 12)
+
+
+def test_trainings_go_on_from_their_first_rung_after_an_interruption(tmp_path):
+    losses = {"boosted_trees": 0.1, "wide_deep": 0.3, "linear": 0.12}
+    first = trainings_in_rungs(**losses)
+    prepared = []
+
+    def interrupted(model, *args):
+        prepared.append(model)
+        if len(prepared) == 5:
+            raise KeyboardInterrupt
+        return first(model, *args)
+
+    with pytest.raises(KeyboardInterrupt):
+        select(interrupted, tmp_path, held_out_rows=16)
+    assert prepared == [*MODELS, "boosted_trees", "linear"]
+    assert first.evaluated == {"boosted_trees": 9, "wide_deep": 4, "linear": 4}
+    *_, linear = read_candidates(str(tmp_path))
+    assert (linear.is_paused, linear.last_step) == (True, 12)
+    again = trainings_in_rungs(**losses)
+    select(again, tmp_path, held_out_rows=16)
+    assert again.evaluated == {"linear": 5}
+    trees, deep, linear = read_candidates(str(tmp_path))
+    assert [one.last_step for one in (trees, deep, linear)] == [24, 12, 24]
+    assert trees.is_chosen
+
+
+def test_a_training_that_ends_before_the_first_rung_has_ended(tmp_path):
+    trainings = trainings_in_rungs(boosted_trees=0.3, wide_deep=0.2, linear=0.1)
+    trainings.steps = 3
+    select(trainings, tmp_path)
+    assert [one.last_step for one in read_candidates(str(tmp_path))] == [6, 6, 6]
 
 
 @pytest.mark.parametrize(

@@ -193,3 +193,24 @@ def test_trees_are_not_compared_where_there_is_text_alone():
     assert training.models_for(plan) == ("boosted_trees", "wide_deep", "linear")
     text_alone = plan.model_copy(update={"numeric": (), "categorical": ()})
     assert training.models_for(text_alone) == ("wide_deep", "linear")
+
+
+@pytest.mark.parametrize(
+    ("held_out_rows", "expected"),
+    [
+        (4_166, {"boosted_trees": None, "wide_deep": None}),  # 25,000 rows times 800 trees
+        (4_167, {"boosted_trees": 100 * 6, "wide_deep": 4 * 50}),
+    ],
+)
+def test_where_growing_trees_takes_long_models_train_an_eighth_first(call, held_out_rows, expected):
+    for model, steps in expected.items():
+        plan = make_plan(
+            BINARY,
+            model=model,
+            early_stopping=True,
+            train_steps=160,
+            trees={"n_trees": 800},
+            held_out_rows=held_out_rows,
+        )
+        estimator = call(plan, lambda x, city: b"yes" if x > 0 else b"no")["estimator"]
+        assert training._first_rung(plan, estimator) == steps

@@ -1,7 +1,7 @@
 import pytest
 
 from estimator_core.summaries import INPUT_WAIT
-from pipelines.report.sections.training import describe, plots_of, waiting_in_words
+from pipelines.report.sections.training import describe, models_table, plots_of, waiting_in_words
 
 from ..conftest import HOSTILE  # noqa: TID252
 
@@ -51,6 +51,20 @@ def test_keras_curves_are_of_the_same_quantity():
 def test_how_long_it_waited_for_its_input(share, found):
     points = [] if share is None else [curve(INPUT_WAIT, points=((90, 0.9), (100, share)))]
     assert waiting_in_words([curve("loss"), *points]) == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ""),
+        ({"is_dropped": True, "last_step": 1200}, "dropped at step 1,200"),
+        ({"is_dropped": True}, "dropped"),  # of an earlier version
+    ],
+)
+def test_where_a_model_was_dropped(changes, expected):
+    fields = {"model": "linear", "loss": 0.5, "metrics": {}, "step": 300, "seconds": 1.0}
+    (row,) = models_table([{**fields, "failure": "", "is_chosen": False, **changes}])["rows"]
+    assert row["dropped"] == expected
 
 
 def test_the_models_are_listed_with_the_chosen_one(full, bare, failed):
