@@ -80,7 +80,7 @@ def tree_columns(
     for number, word in enumerate(words):
         ids_by_prefix.setdefault(word.partition(b"=")[0] + b"=", []).append(number)
     if plan.has_word_matrix:
-        found.append(_matrix_column(plan, words, ids_by_prefix, means))
+        found += _matrix_columns(plan, words, ids_by_prefix, means)
     for index, part in enumerate(plan.categorical):
         if plan.has_word_matrix and part.hash_buckets is None:
             continue
@@ -104,38 +104,37 @@ def tree_columns(
     return found
 
 
-def _matrix_column(
+def _matrix_columns(
     plan: FeaturePlan,
     words: Sequence[bytes],
     ids_by_prefix: Mapping[bytes, list[int]],
     means: npt.NDArray[np.float32] | None,
-) -> Any:
-    """Returns the column of trees for the matrix of categories, with the values that single columns have.
+) -> list[Any]:
+    """Returns the columns of trees for the matrix of categories: what single columns have, side by side.
 
-    Only an unknown word is a missing number here, and not the id behind all others.
+    The number of a category that has none is missing, and so is that of an unknown word.
     """
-    numbers: list[int] = []
-    indicators: list[tuple[int, int]] = []
-    values = np.arange(len(words) + 1, dtype=np.float32) if means is None else means.copy()
-    values[-1] = np.nan
-    for place, index in enumerate(plan.words):
+    columns = tf.feature_column
+    values: npt.NDArray[np.float32] = np.full(len(words) + 1, np.nan, np.float32)
+    frequent: list[int] = []
+    for index in plan.words:
         ids = ids_by_prefix.get(f"{index}=".encode(), [])
-        is_part = plan.categorical[index].part is not None
-        if is_part:
+        if plan.categorical[index].part is not None:
             values[ids] = _parts_of_dates(words, ids)
-        if is_part or (ids and means is not None) or len(ids) > MAX_INDICATORS:
-            numbers.append(place)
-        if not is_part:
-            indicators += [(place, number) for number in ids[:MAX_INDICATORS]]
-    places, known = np.reshape(indicators, [-1, 2]).astype(np.int64).T
-
-    def normalizer_fn(ids: Any) -> Any:
-        looked_up = tf.gather(tf.constant(values), tf.gather(ids, numbers, axis=1))
-        is_one = tf.equal(tf.gather(ids, places, axis=1), known)
-        return tf.concat([looked_up, tf.cast(is_one, tf.float32)], axis=1)
-
-    size = len(numbers) + len(indicators)
-    return tf.feature_column.numeric_column(CATEGORY_KEY, (size,), normalizer_fn=normalizer_fn)
+            continue
+        if means is not None:
+            values[ids] = means[ids]
+        elif len(ids) > MAX_INDICATORS:
+            values[ids] = ids
+        frequent += ids[:MAX_INDICATORS]
+    shape = (len(plan.words),)
+    found = [columns.numeric_column(CATEGORY_KEY, shape, normalizer_fn=_looked_up(values))]
+    if frequent:
+        known = columns.categorical_column_with_vocabulary_list(
+            CATEGORY_KEY, frequent, dtype=tf.int64
+        )
+        found.append(columns.indicator_column(known))
+    return found
 
 
 def _parts_of_dates(words: Sequence[bytes], ids: Sequence[int]) -> list[float]:

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.boosted_trees.columns import checked_columns, column_matrix
+from pipelines.tabular import plan as plans
 from pipelines.tabular.columns import dnn_columns, keys_of_words, linear_columns, tree_columns
 from pipelines.tabular.plan import CategoricalFeature, NumericFeature, TextFeature
 from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan
@@ -152,3 +153,37 @@ def test_an_hour_is_a_number_to_trees():
     found = values_of([column], {"category_0": ids})
     assert found[:2, 0].tolist() == [4, 17]
     assert np.isnan(found[2:, 0]).all()  # no date, and an hour that no training row had
+
+
+@pytest.mark.parametrize("has_means", [False, True])
+def test_trees_see_the_same_in_a_matrix_of_categories(monkeypatch, has_means):
+    plan = make_plan(BINARY).model_copy(
+        update={
+            "numeric": (),
+            "categorical": (
+                CategoricalFeature(column="word", num_values=70),
+                CategoricalFeature(column="member", num_values=2),
+            ),
+        }
+    )
+    means = np.linspace(0, 1, 73).astype(np.float32) if has_means else None
+    rows = np.array([[0, 71], [70, 70], [3, 71], [69, 71]])
+    separate = values_of(
+        tree_columns(plan, Vocabulary(tf.string), means),
+        {"category_0": tf.constant(rows[:, 0]), "category_1": tf.constant(rows[:, 1])},
+    )
+    monkeypatch.setattr(plans, "MAX_SEPARATE", 1)
+    matrix = values_of(
+        tree_columns(plan, Vocabulary(tf.string), means), {"category": tf.constant(rows)}
+    )
+    indicators = matrix[:, 2:]
+    if has_means:
+        np.testing.assert_array_equal(matrix[:, 0], separate[:, 0])
+        np.testing.assert_array_equal(matrix[:, 1], separate[:, 65])
+        np.testing.assert_array_equal(indicators, np.delete(separate, [0, 65], axis=1))
+    else:
+        assert np.isnan(matrix[:, 1]).sum() >= 3  # two words are indicators alone
+        np.testing.assert_array_equal(indicators, separate[:, 1:])
+    assert keys_of_words(plan) == ("category",)
+    assert [column.key for column in linear_columns(plan, Vocabulary(tf.string))][-1] == "category"
+    assert dnn_columns(plan, Vocabulary(tf.string))[-1].dimension == 64
