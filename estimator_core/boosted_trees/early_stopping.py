@@ -12,6 +12,8 @@ import numpy as np
 from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.logs import logger
 
+_ITERATIONS_AT_A_TIME = 10  # a prediction reads all values of the rows, however many trees it has
+
 
 @dataclasses.dataclass(frozen=True)
 class TreesEarlyStopping:
@@ -115,21 +117,40 @@ class Validation:
 
         Args:
             booster: Booster with their trees.
-            indices: Index of each iteration in the booster; None for trees that add nothing.
+            indices: Index of each iteration in the booster, one after the other; None at the end for trees
+                that add nothing.
         """
-        for index in indices:
-            if index is not None:
-                values = booster.predict(
-                    self._data.matrix,
-                    raw_score=True,
-                    start_iteration=index,
-                    num_iteration=1,
-                    num_threads=self._num_threads,
-                )
-                self._scores += values.reshape(self._scores.shape)
-            self._iterations += 1
-            if self._iterations > self._judged_from:
-                self._compare(float(self._loss_of(self._scores.astype(np.float32))))
+        grown = list(indices)
+        for begin in range(0, len(grown), _ITERATIONS_AT_A_TIME):
+            part = grown[begin : begin + _ITERATIONS_AT_A_TIME]
+            known = [index for index in part if index is not None]
+            leaves: Any = self._leaves(booster, known[0], len(known)) if known else None
+            for place, index in enumerate(part):
+                if index is not None:
+                    self._add(booster, index, leaves[:, place])
+                self._iterations += 1
+                if self._iterations > self._judged_from:
+                    self._compare(float(self._loss_of(self._scores.astype(np.float32))))
+
+    def _leaves(self, booster: Any, first: int, count: int) -> Any:
+        """Returns the leaf of each row in each tree, `[rows, iterations, logits_dimension]`."""
+        leaves = booster.predict(
+            self._data.matrix,
+            pred_leaf=True,
+            start_iteration=first,
+            num_iteration=count,
+            num_threads=self._num_threads,
+        )
+        return leaves.reshape(len(self._scores), count, -1).astype(np.int64)
+
+    def _add(self, booster: Any, index: int, leaves: Any) -> None:
+        """Adds the trees of an iteration to the scores, by their leaves `[rows, logits_dimension]`."""
+        dimension = leaves.shape[1]
+        for logit in range(dimension):
+            of_tree = leaves[:, logit]
+            tree = index * dimension + logit
+            values = [booster.get_leaf_output(tree, leaf) for leaf in range(of_tree.max() + 1)]
+            self._scores[:, logit] += np.array(values)[of_tree]
 
     def _compare(self, loss: float) -> None:
         if self._report:

@@ -77,6 +77,31 @@ def test_iterations_are_judged_when_the_training_may_end():
     assert (validation.best, validation.last, validation.iterations) == (3, 5, 5)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_scores_are_those_of_the_library(classes):
+    """Thirteen iterations, more than are predicted at a time, and one that adds nothing."""
+    kind = {"objective": "multiclass", "num_class": 3} if classes == 3 else {}
+    labels = TABLE.three_classes if classes == 3 else TABLE.labels
+    settings = parameters(**kind)
+    data = lightgbm.Dataset(TABLE.matrix[~HELD_OUT], labels[~HELD_OUT], params=settings)
+    booster = lightgbm.train(settings, data, 13)
+    dimension = 3 if classes == 3 else 1
+    rows = TABLE.matrix[HELD_OUT]
+    scores = []
+    validation = Validation(
+        TrainingData(rows, None, None), lambda logits: scores.append(logits) or 0.0, 50
+    )
+    validation.start(np.zeros(dimension), 0, 1)
+    validation.judge(booster, [*range(13), None])
+    assert len(scores) == 14
+    for count in (1, 10, 11, 13):
+        expected = booster.predict(rows, raw_score=True, num_iteration=count)
+        np.testing.assert_allclose(
+            scores[count - 1], expected.reshape(-1, dimension), rtol=1e-6, atol=1e-6
+        )
+    np.testing.assert_array_equal(scores[13], scores[12])
+
+
 def test_growing_is_not_interrupted_for_each_loss(tmp_path, monkeypatch):
     judged = []
     monkeypatch.setattr(
