@@ -321,7 +321,8 @@ def compare(works: Sequence[Work], rounds: int) -> dict[str, dict[int, Measureme
         with tempfile.TemporaryDirectory() as scratch:
             data = pathlib.Path(scratch, "data")
             data.mkdir()
-            work.write(data / "rows.csv")
+            work.write(pathlib.Path(scratch, "rows.csv"))  # which may write facts beside it
+            pathlib.Path(scratch, "rows.csv").rename(data / "rows.csv")
             for number in range(rounds):
                 for side in list(sides)[:: -1 if number % 2 else 1]:
                     if side in stopped:
