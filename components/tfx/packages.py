@@ -49,8 +49,15 @@ def _get_ipython() -> Any:
     return shells and shells.get_ipython()
 
 
-_ANSWERS: dict[str, dict[str, Any]] = {"IPython": {"get_ipython": _get_ipython}}
-"""Names of packages that are there before the package is imported."""
+def _version_info() -> Any:
+    """Returns IPython's version, which matplotlib asks for with its first figure."""
+    return importlib.import_module("IPython.core.release").version_info
+
+
+_ANSWERS: dict[str, dict[str, Callable[[], Any]]] = {
+    "IPython": {"get_ipython": lambda: _get_ipython, "version_info": _version_info}
+}
+"""Names of packages that are there before the package is imported, and functions that return their values."""
 
 _SPECIAL_NAMES = ("__all__", "__version__")
 
@@ -80,7 +87,7 @@ class _DeferredLoader(importlib.abc.Loader):
     def _find(self, module: types.ModuleType, name: str) -> Any:
         package = module.__name__
         if not self._has_begun and name in _ANSWERS.get(package, ()):
-            return _ANSWERS[package][name]
+            return _ANSWERS[package][name]()
         if not name.startswith("__") or name in _SPECIAL_NAMES:
             if hasattr(module, "__path__") and importlib.util.find_spec(f"{package}.{name}"):
                 return importlib.import_module(f"{package}.{name}")

@@ -135,11 +135,15 @@ def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -
     )
 
 
-def test_beam_asks_for_a_shell_without_an_import_of_ipython() -> None:
+def test_beam_and_matplotlib_ask_for_a_shell_without_an_import_of_ipython() -> None:
     check(
         "from apache_beam.utils.interactive_utils import is_in_ipython",
         "assert not is_in_ipython()",
-        "assert 'IPython.core' not in sys.modules",
+        "from matplotlib.figure import Figure",
+        "Figure()",
+        "import IPython",
+        "assert IPython.version_info[0] >= 7 and IPython.get_ipython() is None",
+        "assert 'IPython.terminal' not in sys.modules",
         "from IPython.core.interactiveshell import InteractiveShell",
         "shell = InteractiveShell.instance()",
         "assert is_in_ipython()",
