@@ -61,6 +61,8 @@ def parse_packed(
     Raises:
         ValueError: A column of a pack has no spec.
     """
+    if not packs:
+        return dict(tf.io.parse_example(serialized=serialized, features=dict(feature_spec)))
     packed = dict.fromkeys(column for columns in packs.values() for column in columns)
     dtypes = {name: kind.dtype for name, kind in feature_spec.items()}
     matrices = {
