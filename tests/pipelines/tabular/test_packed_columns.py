@@ -11,16 +11,19 @@ from tfx.types import standard_artifacts
 from tfx.utils import io_utils
 
 from components.transform.executor import Executor
+from estimator_core.export import parse_packed
 from pipelines.tabular import plan as plans
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
 from pipelines.tabular.plan import (
+    GROUP_KEY,
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
     NumericFeature,
     TextFeature,
 )
+from pipelines.tabular.preprocessing import _group
 
 PLAN = FeaturePlan(
     label=LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
@@ -44,6 +47,7 @@ PLAN = FeaturePlan(
     ),
     text=(TextFeature(column="note", hash_buckets=20),),
     num_buckets=3,
+    group="city",
 )
 DTYPES = {
     "whole": tf.int64, "day": tf.string, "share": tf.float32, "price": tf.string, "late day": tf.string,
@@ -105,8 +109,11 @@ def transform(folder, schema):
         },
     )
     output = tft.TFTransformOutput(graph.uri)
-    ((features, labels),) = read(output, [f"{transformed.uri}/Split-train/*"], Part.ALL, 6, 100)
-    return output, {**features, "label": labels}
+    files = tf.io.gfile.glob(f"{transformed.uri}/Split-train/*")
+    ((features, labels),) = read(output, files, Part.ALL, 6, 100)
+    serialized = list(tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator())
+    spec = {GROUP_KEY: output.transformed_feature_spec()[GROUP_KEY]}
+    return output, {**features, "label": labels, **tf.io.parse_example(serialized, spec)}
 
 
 def served(output, schema, is_rows):
@@ -170,6 +177,30 @@ def test_transform_gives_the_same_features(both):
     assert separate["numeric"].shape == (40, 5)
     assert np.isnan(separate["numeric"]).mean() > 0.2
     check_same(arrays(packed), arrays(separate))
+
+
+def test_rows_of_a_city_are_a_group_though_the_city_is_a_feature_too(both):
+    _, _, (_, packed) = both
+    cities = [row.get("city") for row in rows()]
+    numbers = dict(zip(cities, packed[GROUP_KEY].numpy().tolist(), strict=True))
+    assert [numbers[city] for city in cities] == packed[GROUP_KEY].numpy().tolist()
+    assert numbers[None] == -1
+    assert len(set(numbers.values())) == 4
+
+
+@pytest.mark.parametrize("column", ["whole", "share", "price"])
+def test_the_group_of_a_number_is_that_of_its_separate_column(column, monkeypatch):
+    raw = tf.io.parse_example(
+        [serialize(row) for row in rows()], {column: tf.io.VarLenFeature(DTYPES[column])}
+    )
+    monkeypatch.setattr(plans, "MAX_SEPARATE", 64)
+    separate = _group(PLAN, column, raw)
+    monkeypatch.setattr(plans, "MAX_SEPARATE", 3)
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in DTYPES.items()}
+    packed = parse_packed([serialize(row) for row in rows()], spec, PLAN.packs)
+    found = _group(PLAN, column, packed)
+    assert found.numpy().tolist() == separate.numpy().tolist()
+    assert len(set(found.numpy().tolist())) > 3
 
 
 @pytest.mark.parametrize("is_rows", [False, True])
