@@ -191,12 +191,16 @@ def _matrix(
 def _packed_matrix(
     pack: str, parts: Sequence[Any], inputs: dict[str, Any], read: Callable[..., Any], missing: Any
 ) -> Any:
-    """Returns the values of a pack's columns, see `_matrix`."""
+    """Returns the values of a pack's columns, see `_matrix`.
+
+    Two values of a row in a column are an InvalidArgumentError, as they are in separate columns.
+    """
     kinds: dict[Any, list[int]] = {}
     for index, part in enumerate(parts):
         kinds.setdefault(part.kind, []).append(index)
     found = []
     for pack_matrix in _matrices_of_pack(pack, inputs):
+        pack_matrix = _with_single_values(pack_matrix, [part.column for part in parts])
         for indices in kinds.values():
             places = np.full(len(parts), -1)
             places[indices] = np.arange(len(indices))
@@ -220,6 +224,19 @@ def _matrices_of_pack(pack: str, inputs: dict[str, Any]) -> list[Any]:
 
     names = (packed_name(pack, dtype) for dtype in (tf.float32, tf.int64, tf.string))
     return [inputs[name] for name in names if name in inputs]
+
+
+def _with_single_values(matrix: Any, columns: Sequence[str]) -> Any:
+    """Returns a matrix in row-major order; running it fails where a row has two values in a column."""
+    places = matrix.indices
+    is_repeated = tf.reduce_all(tf.equal(places[1:], places[:-1]), axis=1)
+    names = tf.gather(columns, tf.boolean_mask(places[1:, 1], is_repeated))
+    check = tf.debugging.Assert(
+        tf.logical_not(tf.reduce_any(is_repeated)),
+        ["A row has more than one value in a column. Received: columns", names],
+    )
+    with tf.control_dependencies([check]):
+        return _with_values(matrix, tf.identity(matrix.values))
 
 
 def _cells(columns: Sequence[Any]) -> Any:

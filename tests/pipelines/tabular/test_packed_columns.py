@@ -1,6 +1,7 @@
 """Many columns are read as matrices. The same table, with either way of reading, has the same features."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from pipelines.tabular.plan import (
     NumericFeature,
     TextFeature,
 )
-from pipelines.tabular.preprocessing import _group
+from pipelines.tabular.preprocessing import _categories, _group, _matrix, _numbers
 
 PLAN = FeaturePlan(
     label=LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
@@ -201,6 +202,33 @@ def test_the_group_of_a_number_is_that_of_its_separate_column(column, monkeypatc
     found = _group(PLAN, column, packed)
     assert found.numpy().tolist() == separate.numpy().tolist()
     assert len(set(found.numpy().tolist())) > 3
+
+
+@pytest.mark.parametrize("max_separate", [64, 3])
+@pytest.mark.parametrize("column", ["share", "member"])
+def test_two_values_of_a_row_in_a_column_are_an_error(column, max_separate, monkeypatch):
+    monkeypatch.setattr(plans, "MAX_SEPARATE", max_separate)
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in DTYPES.items()}
+    is_number = column == "share"
+    parts = PLAN.numeric if is_number else PLAN.categorical
+    pack, read_cells = ("numbers", _numbers) if is_number else ("categories", _categories)
+
+    @tf.function
+    def matrix(serialized):
+        inputs = parse_packed(serialized, spec, PLAN.packs)
+        return _matrix(PLAN, pack, parts, inputs, read_cells, math.nan if is_number else "")
+
+    good = [serialize(row) for row in rows()]
+    assert matrix(tf.constant(good)).shape == (40, 5)
+    two = tf.train.Example.FromString(good[1])
+    value = "float_list" if is_number else "bytes_list"
+    del getattr(two.features.feature[column], value).value[:]
+    getattr(two.features.feature[column], value).value.extend(
+        [1.0, 2.0] if is_number else [b"non"] * 2
+    )
+    message = f"more than one value in a column.*{column}" if max_separate == 3 else "is repeated"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        matrix(tf.constant([good[0], two.SerializeToString()]))
 
 
 @pytest.mark.parametrize("is_rows", [False, True])
