@@ -239,6 +239,18 @@ def test_the_served_model_makes_the_features_of_transform(both, is_rows):
     check_same(arrays(served(output, schema, is_rows)), expected)
 
 
+def test_the_served_model_refuses_two_values_in_a_column(both):
+    schema, _, (output, _) = both
+    two = tf.train.Example.FromString(serialize({"share": 1.0}))
+    two.features.feature["share"].float_list.value.append(2.0)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        receiver = serving_input_receiver_fn(PLAN, output, schema)()
+        session.run(tf.compat.v1.tables_initializer())
+        feed = {receiver.receiver_tensors["examples"]: [two.SerializeToString()]}
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more than one value"):
+            session.run(receiver.features["numeric"], feed)
+
+
 def test_the_evaluation_makes_the_features_of_transform(both):
     schema, _, (output, packed) = both
     check_same(arrays(evaluated(output, schema)), arrays(packed))
