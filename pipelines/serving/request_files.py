@@ -26,8 +26,9 @@ class SampleLimits:
     Attributes:
       share: Share of the rows to draw, from 0 to 1.
       max_rows: Rows of a window; of more, each has the same chance to stay.
-      max_bytes: Size of a window's file.
-      window_secs: Time after which a new file begins.
+      max_bytes: Size of a window's file, which lowers the number of rows if they are long. A row of more
+        than a hundredth of it is not kept.
+      window_secs: Time after which a new file begins. Each version has windows of its own.
       max_files: Number of files that stay, of all versions.
     """
 
@@ -41,7 +42,9 @@ class SampleLimits:
 @dataclass
 class _Window:
     version: int
-    start_secs: float
+    end_secs: float
+    file: str
+    max_rows: int
     num_seen: int = 0
     num_bytes: int = 0
     lines: list[str] = field(default_factory=list)
@@ -69,7 +72,8 @@ class RequestSample:
         self._limits = limits
         self._clock = clock
         self._random = random.Random(seed)
-        self._window: _Window | None = None
+        self._windows: list[_Window] = []  # those that are open or not yet written
+        self._last_start = 0
         self._lock = threading.Lock()
 
     def add(self, version: int, cells: Cells, num_rows: int) -> None:
@@ -91,39 +95,60 @@ class RequestSample:
           OSError: The folder cannot be written to.
         """
         with self._lock:
-            window = self._window
-            if window is None or window.is_written:
+            windows = list(self._windows)
+        for window in windows:
+            self._write(window)
+        for file in _files(self._folder)[: -self._limits.max_files]:
+            file.unlink(missing_ok=True)
+        with self._lock:
+            now = self._clock()
+            self._windows = [
+                window for window in self._windows if now < window.end_secs or not window.is_written
+            ]
+
+    def _write(self, window: _Window) -> None:
+        with self._lock:
+            if window.is_written:
                 return
             window.is_written = True
             text = "".join(window.lines)
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        name = f"{window.version}-{int(window.start_secs)}-{os.getpid()}.jsonl"
-        atomic_files.write(self._folder / name, text, private=True)
-        for file in _files(self._folder)[: -self._limits.max_files]:
-            file.unlink(missing_ok=True)
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            atomic_files.write(self._folder / window.file, text, private=True)
+        except OSError:
+            window.is_written = False
+            raise
 
     def _add(self, version: int, line: str) -> None:
-        limits, now = self._limits, self._clock()
+        if len(line) > self._limits.max_bytes // 100:
+            return
         with self._lock:
-            window = self._window
-            if (
-                window is None
-                or window.version != version
-                or now >= window.start_secs + limits.window_secs
-            ):
-                window = self._window = _Window(version, now)
+            window = self._open_window(version)
             window.num_seen += 1
             place = len(window.lines)
-            if place >= limits.max_rows:
+            if place >= window.max_rows:
                 place = self._random.randrange(window.num_seen)
-                if place >= limits.max_rows:
+                if place >= window.max_rows:
                     return
-            former = window.lines[place : place + 1]
-            size = window.num_bytes + len(line) - sum(map(len, former))
-            if size <= limits.max_bytes:
-                window.lines[place : place + 1] = [line]
-                window.num_bytes = size
-                window.is_written = False
+            window.num_bytes += len(line) - sum(map(len, window.lines[place : place + 1]))
+            window.lines[place : place + 1] = [line]
+            while window.num_bytes > self._limits.max_bytes:
+                gone = window.lines.pop(self._random.randrange(len(window.lines)))
+                window.num_bytes -= len(gone)
+                window.max_rows = len(window.lines)
+            window.is_written = False
+
+    def _open_window(self, version: int) -> _Window:
+        limits, now = self._limits, self._clock()
+        for window in self._windows:
+            if window.version == version and now < window.end_secs:
+                return window
+        self._last_start = max(int(now), self._last_start + 1)  # no two files have the same name
+        file = f"{version}-{self._last_start}-{os.getpid()}.jsonl"
+        window = _Window(version, now + limits.window_secs, file, limits.max_rows)
+        self._windows.append(window)
+        del self._windows[: -limits.max_files]  # as of the files
+        return window
 
 
 def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, Any]]:

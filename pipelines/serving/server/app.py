@@ -25,7 +25,7 @@ from pipelines.serving.server import open_inference, tf_serving
 from pipelines.serving.server.batching import Batcher, BatchLimits
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
-from pipelines.serving.server.prepared_request import PreparedRequest
+from pipelines.serving.server.prepared_request import LARGE_BYTES, PreparedRequest
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
@@ -44,7 +44,6 @@ _VERBS = {
     ":classify": tf_serving.classify,
     ":regress": tf_serving.regress,
 }
-_LARGE_BYTES = 64 << 10
 _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 
@@ -140,10 +139,16 @@ class _Server:
         settings = self._settings
         if settings.grpc_address is None:
             return None
-        from pipelines.serving.server.prediction_service import PredictionService, start_grpc
+        from pipelines.serving.server.prediction_service import (
+            PredictionService,
+            TokenCheck,
+            start_grpc,
+        )
 
-        service = PredictionService(self._versions, self._batcher, self._metrics, settings.token)
-        return await start_grpc(service, settings.grpc_address, settings.max_body_bytes)
+        limit = settings.max_body_bytes
+        service = PredictionService(self._versions, self._batcher, self._metrics, limit)
+        check = None if settings.token is None else TokenCheck(settings.token, self._metrics)
+        return await start_grpc(service, settings.grpc_address, limit, check)
 
     async def watch_versions(self) -> None:
         """Looks for versions that were pushed or withdrawn, until it is cancelled."""
@@ -259,7 +264,7 @@ class _Server:
         body = await self._body(request)
         model = self._versions.find(name, version, label).model
         # A large body in a thread: it would keep all others waiting.
-        call = _in_thread if len(body) > _LARGE_BYTES else _at_once
+        call = _in_thread if len(body) > LARGE_BYTES else _at_once
         prepared = await call(lambda: prepare(model, _parsed(body)))
         inputs = prepared.inputs
         outputs = await self._batcher.run(

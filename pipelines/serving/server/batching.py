@@ -86,7 +86,7 @@ class Batcher:
                 {"Retry-After": "1"},
             )
         answer = asyncio.get_running_loop().create_future()
-        kind = _kind(model, signature, inputs) or (id(answer),)
+        kind = _kind(model, signature, inputs, num_rows) or (id(answer),)
         self._waiting.append(_Request(model, signature, inputs, num_rows, kind, answer))
         self._set_waiting_rows(waiting + num_rows)
         if self._work is None:
@@ -167,10 +167,14 @@ class Batcher:
             self._metrics.add_batch(rows, time.perf_counter() - start)
 
 
-def _kind(model: Model, signature: Signature, inputs: Tensors) -> tuple[Any, ...] | None:
+def _kind(
+    model: Model, signature: Signature, inputs: Tensors, num_rows: int
+) -> tuple[Any, ...] | None:
     """Returns the key that requests of one batch share; None for a request that shares none."""
     tensors = [*signature.inputs.values(), *signature.outputs.values()]
     if not all(tensor.shape and tensor.shape[0] is None for tensor in tensors):
+        return None
+    if any(values.shape[:1] != (num_rows,) for values in inputs.values()):
         return None
     shapes = tuple((name, inputs[name].dtype.str, inputs[name].shape[1:]) for name in inputs)
     return (id(model), signature.name, shapes)

@@ -40,6 +40,7 @@ class ServerMetrics:
         self._failures = Counter("load_failures", "Versions that could not be loaded.", **common)
         self._failures.inc(0)
         self._sampled_rows = Gauge("sampled_rows", "Rows of requests in the sample.", **common)
+        self._shifted: set[tuple[str, str]] = set()
         labels = ["column", "measure"]
         self._drift = Gauge(
             "request_drift", "Shift from the training data to the requests.", labels, **common
@@ -88,8 +89,11 @@ class ServerMetrics:
           found: Drift of the columns; others have none.
         """
         self._sampled_rows.set(num_rows)
-        for gauge in (self._drift, self._drift_by_chance):
-            gauge.clear()
+        shifted = {(one.column, one.measure) for one in found}
+        for labels in self._shifted - shifted:  # the others stay while a scrape may look
+            self._drift.remove(*labels)
+            self._drift_by_chance.remove(*labels)
+        self._shifted = shifted
         for one in found:
             self._drift.labels(one.column, one.measure).set(one.shift.value)
             self._drift_by_chance.labels(one.column, one.measure).set(one.shift.noise)

@@ -4,11 +4,13 @@ Source: TensorFlow Serving's protos. Tensors have the types of the signature; ro
 are for the REST interfaces.
 """
 
+import asyncio
 import hmac
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import numpy as np
@@ -25,7 +27,7 @@ from pipelines.errors import BadInputError
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.prepared_request import Tensors
+from pipelines.serving.server.prepared_request import LARGE_BYTES, Tensors
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
@@ -36,6 +38,7 @@ _CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
     401: grpc.StatusCode.UNAUTHENTICATED,
     404: grpc.StatusCode.NOT_FOUND,
+    501: grpc.StatusCode.UNIMPLEMENTED,
     503: grpc.StatusCode.UNAVAILABLE,
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
@@ -48,7 +51,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
       versions: Versions, the first of which is loaded.
       batcher: Runs the requests in batches.
       metrics: Figures to update.
-      token: Token that each request must carry, as `authorization: Bearer TOKEN`; None for none.
+      max_bytes: Size of a request, also of the tensors that it stands for.
     """
 
     def __init__(
@@ -56,12 +59,12 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         versions: ServedVersions,
         batcher: Batcher,
         metrics: ServerMetrics,
-        token: str | None,
+        max_bytes: int,
     ):
         self._versions = versions
         self._batcher = batcher
         self._metrics = metrics
-        self._token = token
+        self._max_bytes = max_bytes
 
     async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Returns the outputs of a signature."""
@@ -79,6 +82,10 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         """Returns the signatures of a version."""
         return await self._answered("grpc_metadata", self._metadata, request, context)
 
+    async def MultiInference(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Refuses the call."""
+        return await self._answered("grpc_other", self._no_multi_inference, request, context)
+
     async def _answered(
         self, kind: str, handle: Callable[[Any], Awaitable[Any]], request: Any, context: Any
     ) -> Any:
@@ -87,7 +94,6 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         status, error = 200, ""
         answer = None
         try:
-            self._check_token(context)
             answer = await handle(request)
         except RequestError as failure:
             status, error = failure.status, failure.message
@@ -99,12 +105,6 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             await context.abort(_CODES.get(status, grpc.StatusCode.INTERNAL), error)
         return answer
 
-    def _check_token(self, context: Any) -> None:
-        given = str(dict(context.invocation_metadata() or ()).get("authorization", ""))
-        wanted = f"Bearer {self._token}"
-        if self._token and not hmac.compare_digest(given.encode(), wanted.encode()):
-            raise RequestError(401, "The call needs metadata: authorization: Bearer TOKEN.")
-
     async def _predict(self, request: Any) -> Any:
         found, signature = self._find(request.model_spec)
         if request.inputs.keys() != signature.inputs.keys():
@@ -113,38 +113,56 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 f"The inputs of {signature.name!r} are {', '.join(signature.inputs)}. Received: "
                 f"{', '.join(request.inputs) or 'none'}",
             )
-        tensors = {name: _array(name, proto, signature) for name, proto in request.inputs.items()}
         wanted = list(request.output_filter) or list(signature.outputs)
         if unknown := [name for name in wanted if name not in signature.outputs]:
             known = ", ".join(signature.outputs)
             raise RequestError(400, f"There is no output {unknown[0]!r}. There are: {known}.")
+        tensors = await _by_size(
+            request,
+            lambda: {
+                name: _array(name, proto, signature, self._max_bytes)
+                for name, proto in request.inputs.items()
+            },
+        )
         outputs = await self._run(found, signature, tensors)
-        answer = predict_pb2.PredictResponse()
-        _set_spec(answer.model_spec, request.model_spec, found, signature)
-        for name in wanted:
-            dtype = signature.outputs[name].dtype
-            answer.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name], dtype))
-        return answer
+
+        def answer() -> Any:
+            made = predict_pb2.PredictResponse()
+            _set_spec(made.model_spec, request.model_spec, found, signature)
+            for name in wanted:
+                dtype = signature.outputs[name].dtype
+                made.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name], dtype))
+            return made
+
+        return await _by_size(request, answer)
 
     async def _classify(self, request: Any) -> Any:
         found, signature, outputs = await self._of_examples(request, "classify")
-        answer = classification_pb2.ClassificationResponse()
-        _set_spec(answer.model_spec, request.model_spec, found, signature)
         labels = outputs.get("classes")
-        for row, scores in enumerate(outputs["scores"]):
-            classes = answer.result.classifications.add().classes
-            for position, score in enumerate(scores):
-                label = b"" if labels is None else labels[row][position]
-                classes.add(label=label, score=score)
-        return answer
+
+        def answer() -> Any:
+            made = classification_pb2.ClassificationResponse()
+            _set_spec(made.model_spec, request.model_spec, found, signature)
+            for row, scores in enumerate(outputs["scores"]):
+                classes = made.result.classifications.add().classes
+                for position, score in enumerate(scores):
+                    label = b"" if labels is None else labels[row][position]
+                    classes.add(label=label, score=score)
+            return made
+
+        return await _by_size(request, answer)
 
     async def _regress(self, request: Any) -> Any:
         found, signature, outputs = await self._of_examples(request, "regress")
-        answer = regression_pb2.RegressionResponse()
-        _set_spec(answer.model_spec, request.model_spec, found, signature)
-        for value in outputs["outputs"].reshape(-1):
-            answer.result.regressions.add(value=value)
-        return answer
+
+        def answer() -> Any:
+            made = regression_pb2.RegressionResponse()
+            _set_spec(made.model_spec, request.model_spec, found, signature)
+            for value in outputs["outputs"].reshape(-1):
+                made.result.regressions.add(value=value)
+            return made
+
+        return await _by_size(request, answer)
 
     async def _metadata(self, request: Any) -> Any:
         if list(request.metadata_field) != [_SIGNATURES]:
@@ -159,6 +177,9 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         answer.metadata[_SIGNATURES].Pack(signatures)
         return answer
 
+    async def _no_multi_inference(self, request: Any) -> Any:
+        raise RequestError(501, "There is no MultiInference. There are Classify and Regress.")
+
     async def _of_examples(
         self, request: Any, method: str
     ) -> tuple[LoadedVersion, Signature, dict[str, Any]]:
@@ -169,15 +190,22 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         given = getattr(request.input, kind) if kind else None
         if given is None or not given.examples:
             raise RequestError(400, "There is no example. Give one or more.")
-        examples = []
-        for example in given.examples:
-            if kind == "example_list_with_context":
-                for name, feature in given.context.features.feature.items():
-                    example.features.feature[name].CopyFrom(feature)
-            examples.append(example.SerializeToString())
+        has_context = kind == "example_list_with_context"
+        if has_context and len(given.examples) * given.context.ByteSize() > self._max_bytes:
+            raise RequestError(400, "The context is too large for so many examples.")
+
+        def examples() -> Any:
+            if has_context:
+                for example in given.examples:
+                    features = example.features.feature
+                    for name, feature in given.context.features.feature.items():
+                        if name not in features:
+                            features[name].CopyFrom(feature)
+            return np.array([example.SerializeToString() for example in given.examples], object)
+
         (name,) = signature.inputs
-        outputs = await self._run(found, signature, {name: np.array(examples, object)})
-        return found, signature, outputs
+        tensors = {name: await _by_size(request, examples)}
+        return found, signature, await self._run(found, signature, tensors)
 
     async def _run(
         self, found: LoadedVersion, signature: Signature, tensors: Tensors
@@ -196,34 +224,73 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             raise RequestError(400, str(error)) from error
 
 
-async def start_grpc(service: PredictionService, address: str, max_bytes: int) -> Any:
+class TokenCheck(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Refuses calls without the token, before their messages are parsed.
+
+    Args:
+      token: Token that each call must carry, as `authorization: Bearer TOKEN`.
+      metrics: Figures to update.
+    """
+
+    def __init__(self, token: str, metrics: ServerMetrics):
+        self._wanted = f"Bearer {token}".encode()
+        self._metrics = metrics
+
+    async def intercept_service(
+        self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
+    ) -> Any:
+        """Returns the handler of a call, or one that refuses it."""
+        metadata = dict(handler_call_details.invocation_metadata or ())
+        given = str(metadata.get("authorization", "")).encode()
+        if hmac.compare_digest(given, self._wanted):
+            return await continuation(handler_call_details)
+        return grpc.unary_unary_rpc_method_handler(self._refuse)
+
+    async def _refuse(self, request: bytes, context: Any) -> None:
+        self._metrics.add_request("grpc_other", 401, 0.0)
+        await context.abort(_CODES[401], "The call needs metadata: authorization: Bearer TOKEN.")
+
+
+async def start_grpc(
+    service: PredictionService, address: str, max_bytes: int, check: TokenCheck | None
+) -> Any:
     """Starts a gRPC server in the running event loop, and returns it.
 
     Args:
       service: Service to offer.
       address: Address and port to listen on.
       max_bytes: Size of a request.
+      check: Check of the token; None for none.
     """
     options = [("grpc.max_receive_message_length", max_bytes), ("grpc.so_reuseport", 0)]
-    server = grpc.aio.server(options=options)
+    server = grpc.aio.server(options=options, interceptors=[check] if check else None)
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(service, server)
     server.add_insecure_port(address)
     await server.start()
     return server
 
 
-def _array(name: str, proto: Any, signature: Signature) -> Any:
+_Value = TypeVar("_Value")
+
+
+async def _by_size(request: Any, function: Callable[[], _Value]) -> _Value:
+    """Returns a function's value, for a large request from a thread: it would keep all others waiting."""
+    return await asyncio.to_thread(function) if request.ByteSize() > LARGE_BYTES else function()
+
+
+def _array(name: str, proto: Any, signature: Signature, max_bytes: int) -> Any:
     tensor = signature.inputs[name]
-    try:
-        array = tf.make_ndarray(proto)
-    except (TypeError, ValueError) as error:
-        raise RequestError(400, f"The input {name!r} is no tensor: {error}") from error
-    shape = tensor.shape
-    fits = proto.dtype == tensor.dtype.as_datatype_enum and (
-        shape is None
-        or (
-            len(shape) == array.ndim
-            and all(size in (None, given) for size, given in zip(shape, array.shape, strict=True))
+    shape, given = tensor.shape, [dim.size for dim in proto.tensor_shape.dim]
+    fits = (
+        proto.dtype == tensor.dtype.as_datatype_enum
+        and not proto.tensor_shape.unknown_rank
+        and min(given, default=0) >= 0
+        and (
+            shape is None
+            or (
+                len(shape) == len(given)
+                and all(size in (None, one) for size, one in zip(shape, given, strict=True))
+            )
         )
     )
     if not fits:
@@ -231,9 +298,25 @@ def _array(name: str, proto: Any, signature: Signature) -> Any:
         raise RequestError(
             400,
             f"The input {name!r} takes {tensor.dtype.name} of shape {sizes}. Received: "
-            f"{tf.as_dtype(proto.dtype).name} of shape {list(array.shape)}",
+            f"{_type_name(proto.dtype)} of shape {given}",
         )
-    return array
+    # A few bytes can stand for a tensor of any size: one value is that of all elements.
+    size = math.prod(given) * np.dtype(tensor.dtype.as_numpy_dtype).itemsize
+    if size > max_bytes:
+        raise RequestError(
+            400, f"The input {name!r} of shape {given} has {size} bytes; {max_bytes} are allowed."
+        )
+    try:
+        return tf.make_ndarray(proto)
+    except (TypeError, ValueError) as error:
+        raise RequestError(400, f"The input {name!r} is no tensor: {error}") from error
+
+
+def _type_name(number: int) -> str:
+    try:
+        return str(tf.as_dtype(number).name)
+    except TypeError:
+        return f"type {number}"
 
 
 def _set_spec(

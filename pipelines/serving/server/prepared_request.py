@@ -13,6 +13,9 @@ from pipelines.serving.server.request_error import RequestError
 Tensors = Mapping[str, Any]
 """NumPy arrays by the name of an input or an output."""
 
+LARGE_BYTES = 64 << 10
+"""Size of a request beyond which it is read, and its answer written, in a thread."""
+
 
 @dataclass(frozen=True)
 class Inputs:

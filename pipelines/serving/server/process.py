@@ -19,6 +19,7 @@ from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
 _BACKLOG = 2_048
 _KEEP_ALIVE_SECS = 75
+_MAX_GRPC_BYTES = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,15 @@ def serve(
             "--token-file, or leave --host out to serve this machine only."
         )
     if grpc_port is not None:
-        with _listening(ServerAddress(address.host, grpc_port)) as listener:  # or its error
+        if grpc_port == address.port != 0:
+            raise BadInputError(f"--port and --grpc-port are both {grpc_port}. Choose two ports.")
+        if settings.max_body_bytes > _MAX_GRPC_BYTES:
+            raise BadInputError(
+                f"With --grpc-port, --max-body is {_MAX_GRPC_BYTES} at most, gRPC's own limit. Received: "
+                f"{settings.max_body_bytes}"
+            )
+        grpc_address = ServerAddress(address.host, grpc_port)
+        with _listening(grpc_address, "--grpc-port") as listener:  # or its error
             grpc_port = listener.getsockname()[1]
         settings = replace(settings, grpc_address=f"{_shown(address.host)}:{grpc_port}")
     metrics = ServerMetrics()
@@ -118,7 +127,7 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _listening(address: ServerAddress) -> socket.socket:
+def _listening(address: ServerAddress, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -129,6 +138,6 @@ def _listening(address: ServerAddress) -> socket.socket:
         listener.close()
         raise BadInputError(
             f"The server cannot listen on {address.host}, port {address.port}: "
-            f"{getattr(error, 'strerror', None) or error}. Choose another --port or --host."
+            f"{getattr(error, 'strerror', None) or error}. Choose another {option} or --host."
         ) from error
     return listener

@@ -58,20 +58,22 @@ class RequestMonitor:
         except OSError as error:
             self._say(f"the sampled requests cannot be written: {error}")
             return
+        self._failure = ""
         if model.version != self._version:
-            self._version = model.version
+            self._training = None
+            self._metrics.set_drift(len(rows), [])
             try:
                 self._training = TrainingData.of_version(self._root, model.version)
             except BadInputError as error:
-                self._training = None
-                self._say(str(error))
+                _LOGGER.warning(error)
+            self._version = model.version  # any other error: once more next time
         found = []
         if self._training is not None and len(rows) >= _MIN_ROWS:
             found = self._training.drift(rows, model.columns)
         self._metrics.set_drift(len(rows), found)
 
     def _say(self, failure: str) -> None:
-        """Logs a failure once."""
+        """Logs a failure once, until all is well again."""
         if failure != self._failure:
             _LOGGER.warning(failure)
         self._failure = failure

@@ -66,12 +66,15 @@ def test_each_row_of_a_window_has_the_same_chance_to_stay(sample_of, tmp_path):
 
 
 def test_a_window_is_bounded_in_bytes(sample_of, tmp_path):
-    sample = sample_of(max_bytes=1_000)
-    sample.add(5, {"x": ["long " * 1_000, *range(500)]}, 501)
+    sample = sample_of(max_bytes=6_000)
+    sample.add(5, {"x": ["long " * 12, *range(1_000)]}, 1_001)
     sample.write()
     (file,) = (tmp_path / "requests").iterdir()
-    assert 900 < file.stat().st_size <= 1_000
-    assert 0 in numbers(tmp_path)
+    assert 5_800 < file.stat().st_size <= 6_000
+    found = numbers(tmp_path)
+    # Lines have 11 bytes, so about 545 of 1,000 stay, half of them of each half; the standard deviation is 8.
+    assert 240 < sum(number < 500 for number in found) < 305
+    assert 240 < sum(number >= 500 for number in found) < 305
 
 
 def test_a_window_ends_with_its_time_or_its_version(sample_of, tmp_path, clock):
@@ -109,3 +112,37 @@ def test_what_has_not_changed_is_not_written_again(sample_of, tmp_path):
     file.unlink()
     sample.write()
     assert not file.exists()
+
+
+def test_versions_that_answer_in_turn_have_a_window_each(sample_of, tmp_path, clock):
+    sample = sample_of()
+    for number in range(100):
+        clock.now += 0.5
+        sample.add(5 + number % 2, {"x": [number]}, 1)
+        if number % 20 == 19:
+            sample.write()
+    assert numbers(tmp_path, version=5) == list(range(0, 100, 2))
+    assert numbers(tmp_path, version=6) == list(range(1, 100, 2))
+    assert len(list((tmp_path / "requests").iterdir())) == 2
+
+
+def test_a_window_that_has_ended_is_written(sample_of, tmp_path, clock):
+    sample = sample_of(window_secs=0.25)
+    for number in range(3):
+        sample.add(5, {"x": [number] * 50}, 50)
+        clock.now += 0.25  # in the same second
+    sample.add(6, {"x": [9]}, 1)
+    sample.write()
+    assert sorted(numbers(tmp_path)) == [0] * 50 + [1] * 50 + [2] * 50
+    assert numbers(tmp_path, version=6) == [9]
+
+
+def test_what_could_not_be_written_is_written_later(sample_of, tmp_path):
+    sample = sample_of()
+    sample.add(5, {"x": [1]}, 1)
+    (tmp_path / "requests").write_text("a file")
+    with pytest.raises(OSError, match="requests"):
+        sample.write()
+    (tmp_path / "requests").unlink()
+    sample.write()
+    assert numbers(tmp_path) == [1]

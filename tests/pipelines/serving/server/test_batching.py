@@ -162,3 +162,27 @@ def test_a_request_whose_time_is_over_is_dropped():
     status, batches = run(steps, BatchLimits(timeout_secs=0.05))
     assert status == 504
     assert batches == [[1], [3]]
+
+
+class Sum:
+    """A model with y = a + b, which broadcasts."""
+
+    def run(self, name, inputs):
+        return {"y": inputs["a"] + inputs["b"]}
+
+
+def test_inputs_of_unequal_length_are_not_batched():
+    tensor = Tensor("y", tf.float32, (None,))
+    inputs = {"a": tensor, "b": tensor}
+    adding = Signature("sum", "predict", inputs, {"y": tensor}, {}, False, None)
+
+    async def main():
+        batcher, model = Batcher(LIMITS, ServerMetrics()), Sum()
+        given = [([1, 2], [100]), ([1], [1]), ([5], [1, 2])]
+        tasks = [
+            batcher.run(model, adding, {"a": np.array(a, float), "b": np.array(b, float)}, len(a))
+            for a, b in given
+        ]
+        return [found["y"].tolist() for found in await asyncio.gather(*tasks)]
+
+    assert asyncio.run(main()) == [[101, 102], [2], [6, 7]]

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
+    inference_pb2,
     predict_pb2,
     prediction_service_pb2_grpc,
     regression_pb2,
@@ -117,10 +118,17 @@ def test_a_context_belongs_to_each_example(classifier):
     request.model_spec.name = "sums"
     given = request.input.example_list_with_context
     given.examples.extend([example(x=1.0), example(x=2.0)])
-    given.context.CopyFrom(example(n=3))
+    given.context.CopyFrom(example(n=3, x=7.0))  # an example's own value wins
     answer = classifier.stub.Classify(request)
     scores = [row.classes[1].score for row in answer.result.classifications]
     assert scores == pytest.approx([sigmoid(4), sigmoid(5)], abs=1e-6)
+    given.context.CopyFrom(example(city=b"x" * 1_000_000))
+    given.examples.extend([example(x=1.0)] * 20)
+    code, text = error_of(classifier.stub.Classify, request)
+    assert (code, text) == (
+        Code.INVALID_ARGUMENT,
+        "The context is too large for so many examples.",
+    )
 
 
 def test_regress_returns_values(regressor):
@@ -201,12 +209,65 @@ def test_errors_have_the_codes_of_tensorflow_serving(classifier):
     assert error_of(stub.Predict, request)[1].startswith("There is no output 'absent'.")
 
 
+@pytest.mark.parametrize("size", [20_000_000, 1 << 40])
+def test_a_small_message_makes_no_large_tensor(classifier, size, monkeypatch):
+    made = []
+    monkeypatch.setattr(tf, "make_ndarray", made.append)
+    large = tf.make_tensor_proto([1.0], tf.float32)
+    large.tensor_shape.dim[0].size = size
+    one = {"n": tf.make_tensor_proto([1], tf.int64), "city": tf.make_tensor_proto([b""])}
+    request = predict_request("serving_rows", x=large, **one)
+    code, text = error_of(classifier.stub.Predict, request)
+    assert code == Code.INVALID_ARGUMENT
+    assert text == (
+        f"The input 'x' of shape [{size}] has {4 * size} bytes; {16 << 20} are allowed."
+    )
+    assert large not in made
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "received"),
+    [
+        (20, [1], "resource of shape [1]"),
+        (999, [1], "type 999 of shape [1]"),
+        (7, [-1], "string of shape [-1]"),
+        (7, [1, 1], "string of shape [1, 1]"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(classifier, dtype, sizes, received):
+    proto = tf.make_tensor_proto([b"x"])
+    proto.dtype = dtype
+    proto.tensor_shape.ClearField("dim")
+    for size in sizes:
+        proto.tensor_shape.dim.add(size=size)
+    code, text = error_of(classifier.stub.Predict, predict_request("predict", examples=proto))
+    assert (code, text.partition("Received: ")[2]) == (Code.INVALID_ARGUMENT, received)
+
+
+def test_a_large_request_is_answered(classifier):
+    examples = [example(x=1.0, city=b"Bergen" * 100)] * 200
+    request = request_of(classification_pb2.ClassificationRequest, *examples)
+    assert request.ByteSize() > 100_000
+    rows = classifier.stub.Classify(request).result.classifications
+    assert [row.classes[1].score for row in rows] == pytest.approx([sigmoid(1)] * 200, abs=1e-6)
+
+
+def test_multi_inference_is_not_offered(regressor):
+    request = inference_pb2.MultiInferenceRequest()
+    assert error_of(regressor.stub.MultiInference, request)[0] == Code.UNAUTHENTICATED
+    code, text = error_of(regressor.stub.MultiInference, request, metadata=TOKEN)
+    assert code == Code.UNIMPLEMENTED
+    assert text == "There is no MultiInference. There are Classify and Regress."
+
+
 def test_a_call_needs_the_token(regressor):
     request = request_of(regression_pb2.RegressionRequest, example(x=1.0))
     assert error_of(regressor.stub.Regress, request)[0] == Code.UNAUTHENTICATED
     wrong = [("authorization", "Bearer wrong")]
     code, _ = error_of(regressor.stub.Regress, request, metadata=wrong)
     assert code == Code.UNAUTHENTICATED
+    text = regressor.client.get("/metrics", headers={"Authorization": "Bearer secret"}).text
+    assert 'requests_total{kind="grpc_other",status="401"}' in text
 
 
 def test_calls_are_counted(push):

@@ -59,8 +59,20 @@ def test_a_port_that_is_taken_is_named():
 def test_a_port_for_grpc_that_is_taken_is_named(tmp_path):
     with _listening(ServerAddress(port=0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(BadInputError, match=f"cannot listen on 127.0.0.1, port {port}"):
+        message = f"cannot listen on 127.0.0.1, port {port}: .* another --grpc-port or --host"
+        with pytest.raises(BadInputError, match=message):
             serve(Root(tmp_path), "m", ServerAddress(), print, grpc_port=port)
+
+
+def test_one_port_for_http_and_grpc_is_refused(tmp_path):
+    with pytest.raises(BadInputError, match="--port and --grpc-port are both 8501"):
+        serve(Root(tmp_path), "m", ServerAddress(), print, grpc_port=8501)
+
+
+def test_a_body_beyond_grpcs_limit_is_refused(tmp_path):
+    settings = ServerSettings(max_body_bytes=1 << 32)
+    with pytest.raises(BadInputError, match="--max-body is 2147483647 at most"):
+        serve(Root(tmp_path), "m", ServerAddress(), print, settings=settings, grpc_port=0)
 
 
 def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_path):

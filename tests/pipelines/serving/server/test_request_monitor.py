@@ -5,6 +5,7 @@ import pandas
 import pytest
 
 from pipelines.root import Root
+from pipelines.serving.request_drift import TrainingData
 from pipelines.serving.request_files import SampleLimits, sampled_rows
 from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.metrics import ServerMetrics
@@ -98,3 +99,43 @@ def test_a_folder_that_cannot_be_written_to_stops_nothing(push, model, caplog):
     monitor.add(model, {"x": [5.0]}, 1)
     monitor.update(model)
     assert "the sampled requests cannot be written" in caplog.text
+    (root / "requests").unlink()
+    monitor.update(model)
+    assert sampled_rows(root / "requests", 5, 10) == [{"x": 5.0}]
+    caplog.clear()
+    (root / "requests").rename(root / "elsewhere")
+    (root / "requests").write_text("a file")
+    for _ in range(3):
+        monitor.add(model, {"x": [5.0]}, 1)
+        monitor.update(model)
+    assert len(caplog.records) == 1  # the same failure again
+
+
+def test_statistics_that_cannot_be_read_are_not_those_of_the_version_before(
+    push, model, monkeypatch
+):
+    root = push("classifier", 5)
+    frame = pandas.DataFrame({"x": [float(x) for x in range(1_000)]})
+    sum_models.keep_statistics(root, 5, frame)
+    metrics = ServerMetrics()
+    monitor = monitor_of(root, metrics)
+    for version in (5, 6):
+        model.version = version
+        monitor.add(model, {"x": [5.0] * 100}, 100)
+    model.version = 5
+    monitor.update(model)
+    assert "request_drift{" in metrics.text().decode()
+    training = TrainingData.of_version(Root(root), 5)
+
+    def locked(root, version):
+        raise RuntimeError("database is locked")
+
+    monkeypatch.setattr(TrainingData, "of_version", locked)
+    model.version = 6
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="locked"):
+            monitor.update(model)
+        assert "request_drift{" not in metrics.text().decode()
+    monkeypatch.setattr(TrainingData, "of_version", lambda root, version: training)
+    monitor.update(model)
+    assert "request_drift{" in metrics.text().decode()
