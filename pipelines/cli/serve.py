@@ -12,9 +12,11 @@ from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path
 from pipelines.root import Root
 
 _TOKEN_VARIABLE = "ESTIMATOR_PIPELINES_TOKEN"
+_OF_MANIFEST = ("root", "name", "manifest", "image", "storage")
 
 
 def serve_command(
+    context: typer.Context,
     root: RootOption = DEFAULT_ROOT,
     host: Annotated[
         str,
@@ -92,14 +94,14 @@ def serve_command(
     ] = None,
     image: Annotated[
         str | None,
-        typer.Option("--image", metavar="IMAGE", help="Of --manifest: image with this package."),
+        typer.Option("--image", metavar="IMAGE", help="Image with this package, for --manifest."),
     ] = None,
     storage: Annotated[
         str | None,
         typer.Option(
             "--storage",
             metavar="URI",
-            help="Of --manifest: address of the root, such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
+            help="Address of the root, for --manifest: such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
         ),
     ] = None,
 ) -> None:
@@ -109,6 +111,7 @@ def serve_command(
     after answering the requests that have begun.
     """
     if manifest:
+        _refuse_options_of_a_server(context)
         _print_manifest(root, name, image, storage)
         return
     if image or storage:
@@ -130,6 +133,17 @@ def serve_command(
     address = ServerAddress(host, port)
     sample = SampleLimits(sample_requests) if sample_requests else None
     serve(root, name or _name(root), address, _say, versions, settings, sample, grpc_port)
+
+
+def _refuse_options_of_a_server(context: typer.Context) -> None:
+    """Refuses options that the manifest would leave out."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if is_given and parameter.name not in _OF_MANIFEST:
+            refuse(
+                f"{parameter.opts[0]} is not in the manifest. Leave it out, and add it to the args in the file."
+            )
 
 
 def _print_manifest(root: Root, name: str | None, image: str | None, storage: str | None) -> None:

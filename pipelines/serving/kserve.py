@@ -11,10 +11,10 @@ import yaml
 from pipelines.errors import BadInputError, shown
 
 PORT = 8501
-_MODELS = "/mnt/models"  # where KServe's storage initializer puts a download
+_MODELS = "/mnt/models"  # KServe's storage initializer puts a download here
 _ROOT = "/mnt/root"
 _CLAIM = re.compile(r"pvc://([a-z0-9.-]+)((?:/[^/]+)*)/?")
-_MAX_NAME = 40  # of a service; KServe makes longer names of it, which have 63 letters at most
+_MAX_NAME = 40  # KServe makes longer names of it, which have 63 letters at most
 
 
 def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:

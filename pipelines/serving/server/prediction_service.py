@@ -224,7 +224,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             raise RequestError(400, str(error)) from error
 
 
-class TokenCheck(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+class TokenCheck(grpc.aio.ServerInterceptor):
     """Refuses calls without the token, before their messages are parsed.
 
     Args:
