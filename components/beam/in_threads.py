@@ -29,6 +29,8 @@ class InThreads(beam.DoFn):
 
     def finish(self) -> Iterator[Any]:
         """Yields the values that are left, and ends the threads."""
-        for running in self._running:
-            yield running.result()
-        self._threads.shutdown()
+        try:
+            for running in self._running:
+                yield running.result()
+        finally:
+            self._threads.shutdown()

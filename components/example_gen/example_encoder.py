@@ -23,24 +23,27 @@ _VARINT_LIMITS = np.array([1 << 7 * size for size in range(1, 10)], np.uint64)
 _MAX_ROWS, _MAX_CELLS = 16_384, 1 << 22  # encoded at a time
 
 
-def serialize(batch: Any) -> Iterator[Any]:
+def serialize(batch: Any, leaves_out_nulls: bool = False) -> Iterator[Any]:
     """Yields pyarrow binary arrays with a serialized tf.Example for each row.
 
     Args:
-      batch: Record batch of int64, float32, binary and null columns. A null is a feature without a value. Of
-        several columns with one name, the last one counts.
+      batch: Record batch of int64, float32, binary and null columns. Of several columns with one name, the
+        last one counts.
+      leaves_out_nulls: True leaves out the feature of a null, so that a parser takes its default. False
+        writes a feature without a value, as TFX's CsvExampleGen does.
     """
     num_rows = max(1, min(_MAX_ROWS, _MAX_CELLS // batch.num_columns))
     for begin in range(0, len(batch), num_rows):
-        yield _serialized(batch.slice(begin, num_rows))
+        yield _serialized(batch.slice(begin, num_rows), leaves_out_nulls)
 
 
-def _serialized(batch: Any) -> Any:
+def _serialized(batch: Any, leaves_out_nulls: bool) -> Any:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     parts = []
     for name in sorted(columns, key=_place):
         values = value_bytes(columns[name])
-        entry = functools.partial(_entry, name.encode(), _KINDS[columns[name].type])
+        kind = _KINDS[columns[name].type]
+        entry = functools.partial(_entry, name.encode(), kind, leaves_out_nulls)
         parts += [_by_size(values, entry), values]
     features = _join(parts)
     return _join([_by_size(features, lambda size: _FIRST + _varint(size)), features])
@@ -89,8 +92,10 @@ def _feature(kind: bytes, size: int | None) -> bytes:
     return kind + _varint(len(head) + size) + head
 
 
-def _entry(key: bytes, kind: bytes, size: int | None) -> bytes:
+def _entry(key: bytes, kind: bytes, leaves_out_nulls: bool, size: int | None) -> bytes:
     """Returns the bytes before the value in an entry of Features."""
+    if size is None and leaves_out_nulls:
+        return b""
     feature = _feature(kind, size)
     feature = _SECOND + _varint(len(feature) + (size or 0)) + feature
     entry = _FIRST + _varint(len(key)) + key + feature

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from tensorflow_metadata.proto.v0 import statistics_pb2
@@ -40,6 +40,17 @@ class Shift:
         return self.value > max(threshold, self.noise)
 
 
+def num_present(common: Any) -> int:
+    """Returns the number of examples in which a column has a value.
+
+    TFDV counts a feature with an empty list as not missing, and CsvExampleGen writes one for an empty cell.
+
+    Args:
+      common: `common_stats` of the column. If examples can have several values, an empty list counts as one.
+    """
+    return int(common.tot_num_values if common.max_num_values == 1 else common.num_non_missing)
+
+
 def compare_values(before: _Feature, now: _Feature) -> Shift | None:
     """Returns the shift of the values; None if either column has no values, or the types differ.
 
@@ -68,7 +79,7 @@ def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
     if not (before.type == now.type == _Feature.STRING):
         return {}
     known = {bucket.label for bucket in before.string_stats.rank_histogram.buckets}
-    total = now.string_stats.common_stats.num_non_missing
+    total = num_present(now.string_stats.common_stats)
     if not known or len(known) > _MOST_CATEGORIES or before.string_stats.unique > len(known):
         return {}
     return {
@@ -95,7 +106,7 @@ def compare_missing(before: float, now: float, num_before: int, num_now: int) ->
 def _compare_categories(
     before: statistics_pb2.StringStatistics, now: statistics_pb2.StringStatistics
 ) -> Shift | None:
-    totals = [stats.common_stats.num_non_missing for stats in (before, now)]
+    totals = [num_present(stats.common_stats) for stats in (before, now)]
     if not all(totals):
         return None
     counts = [
@@ -127,7 +138,7 @@ def _compare_numbers(
     shares = [np.diff(share, prepend=0.0, append=1.0) for share in below]
     value = _jensen_shannon(*shares)
     bins = int(np.sum(shares[0] + shares[1] > 0))
-    sizes = [stats.common_stats.num_non_missing for stats in (before, now)]
+    sizes = [num_present(stats.common_stats) for stats in (before, now)]
     text = f"the median was {before.median:.6g}, now {now.median:.6g}"
     noise = _noise_of_divergence(bins, *sizes) + _coarseness(bins, *quantiles)
     return Shift("jensen_shannon", value, noise, text)

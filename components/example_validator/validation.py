@@ -13,6 +13,7 @@ from components.example_validator.distributions import (
     compare_missing,
     compare_values,
     new_values,
+    num_present,
     percent,
 )
 
@@ -263,7 +264,7 @@ def _has_reason(anomalies: anomalies_pb2.Anomalies, name: str, kinds: Collection
 
 
 def _missing_share(feature: _Feature, statistics: _Statistics) -> float:
-    return 1 - float(_common(feature).num_non_missing) / float(statistics.num_examples)
+    return 1 - num_present(_common(feature)) / float(statistics.num_examples)
 
 
 def _sizes(before: _Statistics, now: _Statistics) -> tuple[int, int]:
@@ -311,7 +312,7 @@ def _name(feature: _Feature) -> str:
 
 
 def _has_values(feature: _Feature) -> bool:
-    return _common(feature).num_non_missing > 0
+    return num_present(_common(feature)) > 0
 
 
 def _kind(feature: _Feature) -> str:

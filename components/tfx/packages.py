@@ -57,7 +57,7 @@ def _version_info() -> Any:
 _ANSWERS: dict[str, dict[str, Callable[[], Any]]] = {
     "IPython": {"get_ipython": lambda: _get_ipython, "version_info": _version_info}
 }
-"""Names of packages that are there before the package is imported, and functions that return their values."""
+"""Names that are answered without the import of their package: functions that return their values."""
 
 _SPECIAL_NAMES = ("__all__", "__version__")
 

@@ -120,7 +120,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
 
 
 class _WithoutCache(beam.PTransform):
-    """Does the work of stock's `_OptimizeRun` without a cache, which would trace the user's code."""
+    """Replaces stock's `_OptimizeRun` where there is no cache; that one traces the user's code."""
 
     def __init__(self, datasets: list[Any]) -> None:
         super().__init__()
@@ -128,7 +128,6 @@ class _WithoutCache(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
         """Returns the data sets to analyze by key, no cache, and no estimate of the stages."""
-        _ = pipeline | "None" >> beam.Create(
-            []
-        )  # without a step in it, Beam takes it for one of its own
+        # Beam looks for a runner's own implementation of a transform without steps.
+        _ = pipeline | "None" >> beam.Create([])
         return {dataset.dataset_key: dataset for dataset in self._datasets[::-1]}, None, 0

@@ -235,7 +235,7 @@ class Boosting:
     def _new_booster(self) -> Any:
         data, parameters = self._data, self._parameters
         library = lightgbm()
-        max_weight = 1.0 if data.weights is None else float(data.weights.max())
+        max_weight = 1.0 if data.weights is None else float(np.nanmax(data.weights))
         min_rows = parameters["min_sum_hessian_in_leaf"] / (
             self._objective.max_hessian * max(max_weight, _SMALLEST)
         )

@@ -111,6 +111,24 @@ def _values(column: Any, cache: FeatureTransformationCache, state: StateManager)
         source = cache.get(column.source_column, state)
         buckets = tf.cast(cache.get(column, state), tf.float32)
         return tf.where(tf.math.is_nan(tf.cast(source, tf.float32)), float("nan"), buckets)
+    if _is_indicator(column):
+        return _counts(column.categorical_column, cache, state)
     if is_categorical(column) and not is_numeric(column):
-        return tf.feature_column.indicator_column(column).get_dense_tensor(cache, state)
+        return _counts(column, cache, state)
     return column.get_dense_tensor(cache, state)
+
+
+def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager) -> tf.Tensor:
+    """Returns the count of each category, `[batch_size, num_buckets]`, as an indicator column does.
+
+    That one makes `[batch_size, values of an example, num_buckets]` first, too much for many values.
+    """
+    ids, weights = column.get_sparse_tensors(cache, state)
+    if weights is not None:
+        return tf.feature_column.indicator_column(column).get_dense_tensor(cache, state)
+    size = tf.cast(column.num_buckets, tf.int64)
+    values = tf.cast(ids.values, tf.int64)
+    places = tf.stack([ids.indices[:, 0], values], axis=1)
+    known = tf.boolean_mask(places, (values >= 0) & (values < size))
+    ones = tf.ones(tf.shape(known)[:1])
+    return tf.scatter_nd(known, ones, tf.stack([ids.dense_shape[0], size]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 Packs = Mapping[str, Sequence[str]]
@@ -48,8 +49,9 @@ def parse_packed(
     """Returns the features of tf.Examples, with the columns of packs as sparse matrices.
 
     The matrices of a pack are named by `packed_name`, and have the shape `[batch_size, columns of the pack]`:
-    each has the columns of its type. A column without a value has no entry, also if its spec is a
-    `FixedLenFeature`.
+    each has the columns of its type. A `VarLenFeature` without a value has no entry. A `FixedLenFeature`
+    without a value has its default; without a default, it is an InvalidArgumentError in a tf.Example, and
+    has no entry in `rows`.
 
     Args:
         serialized: tf.Examples, string `[batch_size]`.
@@ -61,6 +63,8 @@ def parse_packed(
     Raises:
         ValueError: A column of a pack has no spec.
     """
+    if not packs:
+        return dict(tf.io.parse_example(serialized=serialized, features=dict(feature_spec)))
     packed = dict.fromkeys(column for columns in packs.values() for column in columns)
     dtypes = {name: kind.dtype for name, kind in feature_spec.items()}
     matrices = {
@@ -69,16 +73,22 @@ def parse_packed(
         for name, positions in columns_by_type(pack, columns, dtypes).items()
     }
     spec = dict(feature_spec)
-    spec.update((name, tf.io.VarLenFeature(dtypes[name])) for name in packed)
+    spec.update((name, _scalar(feature_spec[name])) for name in packed)
     features = tf.io.parse_example(serialized=serialized, features=spec)
     num_parsed = tf.size(serialized, tf.int64)
     for name, (columns, positions) in matrices.items():
-        names = [columns[position] for position in positions]
-        cells = [_cells([features[column] for column in names], positions)]
+        cells = []
+        fixed = [at for at in positions if isinstance(spec[columns[at]], tf.io.FixedLenFeature)]
+        sparse = sorted(set(positions) - set(fixed))
+        if fixed:
+            values = tf.stack([features[columns[at]] for at in fixed])
+            cells.append(_cells_of_rows(values, tf.ones_like(values, tf.bool), fixed, 0))
+        if sparse:
+            cells.append(_cells([features[columns[at]] for at in sparse], sparse))
         num_rows = num_parsed
         if rows is not None:
-            values = tf.stack([rows[column] for column in names])
-            cells.append(_cells_of_rows(values, positions, num_parsed))
+            values, known = _with_defaults(rows, [columns[at] for at in positions], feature_spec)
+            cells.append(_cells_of_rows(values, known, positions, num_parsed))
             num_rows += tf.shape(values, tf.int64)[1]
         indices, values = (tf.concat(parts, axis=0) for parts in zip(*cells, strict=True))
         shape = tf.stack([num_rows, tf.constant(len(columns), tf.int64)])
@@ -97,9 +107,38 @@ def _cells(columns: Sequence[Any], positions: Sequence[int]) -> tuple[Any, Any]:
     return tf.stack([rows, numbers], axis=1), values
 
 
-def _cells_of_rows(matrix: Any, positions: Sequence[int], first_row: Any) -> tuple[Any, Any]:
+def _scalar(kind: Any) -> Any:
+    """Returns the spec of a column with one value, or one at most, for each example."""
+    if isinstance(kind, tf.io.FixedLenFeature):
+        return tf.io.FixedLenFeature([], kind.dtype, _default(kind))
+    return tf.io.VarLenFeature(kind.dtype)
+
+
+def _default(kind: Any) -> Any:
+    """Returns the default of a spec as a scalar; None without one."""
+    default = getattr(kind, "default_value", None)
+    return None if default is None else np.reshape(default, []).item()
+
+
+def _with_defaults(
+    rows: Mapping[str, Any], columns: Sequence[str], feature_spec: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Returns the values of columns of a type `[num_columns, num_rows]`, and which of them are known."""
+    values = tf.stack([rows[column] for column in columns])
+    known = is_known(values)
+    defaults = [_default(feature_spec[column]) for column in columns]
+    if all(default is None for default in defaults):
+        return values, known
+    has_default = tf.constant([[default is not None] for default in defaults])
+    filled = [[MISSING[values.dtype] if each is None else each] for each in defaults]
+    values = tf.where(known, values, tf.constant(filled, values.dtype))
+    return values, tf.logical_or(known, has_default)
+
+
+def _cells_of_rows(
+    matrix: Any, known: Any, positions: Sequence[int], first_row: Any
+) -> tuple[Any, Any]:
     """Returns the indices and the known values of `[num_columns, num_rows]` in their matrix."""
-    known = is_known(matrix)
     places = tf.where(known)
     numbers = tf.gather(tf.constant(positions, tf.int64), places[:, 0])
     indices = tf.stack([places[:, 1] + first_row, numbers], axis=1)

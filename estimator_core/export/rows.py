@@ -30,7 +30,7 @@ def build_rows_serving_input_receiver_fn(
     Args:
         feature_spec: Dict of feature name to `tf.io.VarLenFeature` with at most one value, or to
             `tf.io.FixedLenFeature` of shape [] or [1]; of float32, int64 or string. A missing value of the
-            latter is its default; without one, its mark reaches the model.
+            latter is its default; without one, its mark reaches the model, and in a pack there is no entry.
         packs: Columns that are features together, see `parse_packed`. The inputs of the model stay the same.
 
     Raises:

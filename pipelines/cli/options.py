@@ -128,7 +128,7 @@ def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
 def errors_as_exit_codes() -> Iterator[None]:
     """Turns errors into a message and an exit code."""
     from components.errors import SettingError
-    from pipelines.errors import BadInputError
+    from pipelines.errors import BadInputError, RunFailedError
 
     try:
         yield
@@ -141,7 +141,7 @@ def errors_as_exit_codes() -> Iterator[None]:
     except RuntimeError as error:
         from pipelines.kubeflow.server.submission import ServerError
 
-        if not isinstance(error, ServerError):
+        if not isinstance(error, ServerError | RunFailedError):
             raise
         refuse(str(error), EXIT_FAILED)
 

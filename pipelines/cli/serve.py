@@ -142,7 +142,7 @@ def _refuse_options_of_a_server(context: typer.Context) -> None:
         is_given = source is not None and source.name == "COMMANDLINE"
         if is_given and parameter.name not in _OF_MANIFEST:
             refuse(
-                f"{parameter.opts[0]} is not in the manifest. Leave it out; its args can be edited."
+                f"{parameter.opts[0]} is not in the manifest. Leave it out, and add it to the file's args."
             )
 
 

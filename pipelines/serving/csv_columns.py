@@ -63,7 +63,8 @@ def inputs_of_columns(
             for key, array in arrays.items()
         }
         batch = pa.RecordBatch.from_pydict(found or {"": pa.nulls(num_rows)})
-        rows = [row for part in serialize(batch) for row in part.to_pylist()]
+        parts = serialize(batch, leaves_out_nulls=True)
+        rows = [row for part in parts for row in part.to_pylist()]
         return {name: np.array(rows, object)}
     inputs = {}
     for name, column in signature.columns.items():
@@ -104,7 +105,7 @@ def _one_by_one(texts: Any, column: Column) -> list[float | None]:
     numbers: list[float | None] = []
     for row, cell in enumerate(texts.to_pylist()):
         try:
-            is_whole = type_of(cell) is ColumnType.INTEGER  # which a float may not hold
+            is_whole = type_of(cell) is ColumnType.INTEGER  # a float would round a large one
             numbers.append((int(cell) if is_whole else float(cell)) if cell else None)
         except ValueError:
             raise CellError(

@@ -51,6 +51,7 @@ def predict_files(
     output: Path | None,
     reading: Reading,
     say: Callable[[str], None],
+    may_be_empty: bool = False,
 ) -> int:
     """Writes the rows of CSV files with their predictions, and returns the number of rows.
 
@@ -62,6 +63,7 @@ def predict_files(
       output: File to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
       reading: Settings of how the files are read.
       say: Function that shows a line to the user.
+      may_be_empty: True allows files without rows; the output is then empty, too.
 
     Raises:
       BadInputError: The files cannot be used; the message names file, line and column. No file is written.
@@ -78,7 +80,12 @@ def predict_files(
             if name not in header:
                 say(f"! {found[0]} has no column {name!r}: it counts as missing in every row")
         with _writer(output) as writer:
-            return _predict(model, utf8.files, header, dialect, writer, say)
+            num_rows = _predict(model, utf8.files, header, dialect, writer, say)
+            if not num_rows and not may_be_empty:
+                raise BadInputError(
+                    f"{utf8.files[0]}: there is a header (line 1) but no row below it."
+                )
+            return num_rows
     except BadInputError as error:
         raise BadInputError(utf8.in_words_of_user(str(error))) from error
 
@@ -118,8 +125,6 @@ def _predict(
                     if name != free:
                         say(f"! the input has a column {name!r}: the prediction is {free!r}")
             writer.write(texts, columns, {names[name]: rows for name, rows in predictions.items()})
-    if not num_rows:
-        raise BadInputError(f"{files[0]}: there is a header (line 1) but no row below it.")
     return num_rows
 
 

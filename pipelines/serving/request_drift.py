@@ -47,10 +47,10 @@ class TrainingData:
 
     def __init__(self, num_rows: int, columns: Mapping[str, Any]):
         self.num_rows = num_rows
-        self._present = {name: _num_present(column, num_rows) for name, column in columns.items()}
-        self.columns = {
-            name: _of_present(column, self._present[name]) for name, column in columns.items()
-        }
+        from components.example_validator.distributions import num_present
+
+        self._present = {name: num_present(_common(column)) for name, column in columns.items()}
+        self.columns = columns
 
     @classmethod
     def of_version(cls, root: Root, version: int) -> "TrainingData":
@@ -131,22 +131,6 @@ def limits_of(root: Root, version: int) -> dict[str, float]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _num_present(column: Any, num_rows: int) -> int:
-    """Returns the number of rows with a value: an example can have a feature that is empty."""
-    common = _common(column)
-    if common.max_num_values <= 1:
-        return min(int(common.tot_num_values), num_rows)
-    return int(common.num_non_missing)
-
-
-def _of_present(column: Any, num_present: int) -> Any:
-    """Returns statistics whose shares are those of the rows with a value."""
-    found = type(column)()
-    found.CopyFrom(column)
-    _common(found).num_non_missing = num_present
-    return found
 
 
 def _common(column: Any) -> Any:

@@ -112,7 +112,7 @@ def _matrix_columns(
 ) -> list[Any]:
     """Returns the columns of trees for the matrix of categories: what single columns have, side by side.
 
-    The number of a category that has none is missing, and so is that of an unknown word.
+    In the column of numbers, a category without a number and an unknown word are NaN.
     """
     columns = tf.feature_column
     values: npt.NDArray[np.float32] = np.full(len(words) + 1, np.nan, np.float32)

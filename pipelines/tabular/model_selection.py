@@ -97,7 +97,8 @@ class Candidate:
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
         dropped = ""
         if self.is_dropped:
-            dropped = f"; dropped at step {self.last_step}, as it was too far behind"
+            where = f" at step {self.last_step}" if self.last_step else ""  # not known of old ones
+            dropped = f"; dropped{where}, as it was too far behind"
         return (
             f"{self.model}: {', '.join(named)} at step {self.step} ({self.seconds:.1f} s{dropped})"
         )

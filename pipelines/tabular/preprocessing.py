@@ -71,7 +71,7 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     for index, text in enumerate(plan.text):
         outputs[text_key(index)] = _ngram_ids(text, _sparse(inputs[text.column]))
     if plan.group:
-        outputs[GROUP_KEY] = _group(_sparse(inputs[plan.group]))
+        outputs[GROUP_KEY] = _group(plan, plan.group, inputs)
     return outputs
 
 
@@ -191,19 +191,21 @@ def _matrix(
 def _packed_matrix(
     pack: str, parts: Sequence[Any], inputs: dict[str, Any], read: Callable[..., Any], missing: Any
 ) -> Any:
-    """Returns the values of a pack's columns, see `_matrix`."""
-    from estimator_core.export import packed_name
+    """Returns the values of a pack's columns, see `_matrix`.
 
+    Two values of a row in a column are an InvalidArgumentError, as they are in separate columns.
+    """
     kinds: dict[Any, list[int]] = {}
     for index, part in enumerate(parts):
         kinds.setdefault(part.kind, []).append(index)
     found = []
-    for name in (packed_name(pack, dtype) for dtype in (tf.float32, tf.int64, tf.string)):
-        for indices in kinds.values() if name in inputs else ():
+    for pack_matrix in _matrices_of_pack(pack, inputs):
+        pack_matrix = _with_single_values(pack_matrix, [part.column for part in parts])
+        for indices in kinds.values():
             places = np.full(len(parts), -1)
             places[indices] = np.arange(len(indices))
-            places_of_cells = tf.gather(places, inputs[name].indices[:, 1])
-            cells = tf.sparse.retain(inputs[name], places_of_cells >= 0)
+            places_of_cells = tf.gather(places, pack_matrix.indices[:, 1])
+            cells = tf.sparse.retain(pack_matrix, places_of_cells >= 0)
             alike = [parts[index] for index in indices]
             found.append(read(alike, cells, tf.gather(places, cells.indices[:, 1])))
     positions = tf.concat([part.indices for part in found], axis=0)
@@ -214,6 +216,27 @@ def _packed_matrix(
     )
     matrix.set_shape([None, len(parts)])
     return matrix
+
+
+def _matrices_of_pack(pack: str, inputs: dict[str, Any]) -> list[Any]:
+    """Returns the matrices of a pack, one for each type that its columns have."""
+    from estimator_core.export import packed_name
+
+    names = (packed_name(pack, dtype) for dtype in (tf.float32, tf.int64, tf.string))
+    return [inputs[name] for name in names if name in inputs]
+
+
+def _with_single_values(matrix: Any, columns: Sequence[str]) -> Any:
+    """Returns a matrix in row-major order; running it fails where a row has two values in a column."""
+    places = matrix.indices
+    is_repeated = tf.reduce_all(tf.equal(places[1:], places[:-1]), axis=1)
+    names = tf.gather(columns, tf.boolean_mask(places[1:, 1], is_repeated))
+    check = tf.debugging.Assert(
+        tf.logical_not(tf.reduce_any(is_repeated)),
+        ["A row has more than one value in a column. Received: columns", names],
+    )
+    with tf.control_dependencies([check]):
+        return _with_values(matrix, tf.identity(matrix.values))
 
 
 def _cells(columns: Sequence[Any]) -> Any:
@@ -285,10 +308,29 @@ def _categories(parts: Sequence[CategoricalFeature], cells: Any, _: Any) -> Any:
     return _with_values(text, folded)
 
 
-def _group(raw: Any) -> Any:
+def _group(plan: FeaturePlan, column: str, inputs: dict[str, Any]) -> Any:
     """Returns the number of each row's group, int64 of shape [batch_size]; -1 without a group."""
-    text = _as_text(raw)
-    return _dense(_with_values(text, tf.strings.to_hash_bucket_fast(text.values, _NUM_GROUPS)), -1)
+    numbers = []
+    for raw in _cells_of_column(plan, column, inputs):
+        text = _as_text(raw)
+        hashes = tf.strings.to_hash_bucket_fast(text.values, _NUM_GROUPS)
+        numbers.append(_dense(_with_values(text, hashes), -1))
+    return tf.reduce_max(tf.stack(numbers), axis=0)
+
+
+def _cells_of_column(plan: FeaturePlan, column: str, inputs: dict[str, Any]) -> list[Any]:
+    """Returns sparse tensors of shape [batch_size, <=1]; one has the cells of a column.
+
+    A column in a pack is cut out of the matrix of each type, as the matrices do not tell its type.
+    """
+    for pack, columns in plan.packs.items():
+        if column in columns:
+            start = [0, columns.index(column)]
+            return [
+                tf.sparse.slice(matrix, start, [matrix.dense_shape[0], 1])
+                for matrix in _matrices_of_pack(pack, inputs)
+            ]
+    return [_sparse(inputs[column])]
 
 
 def _ngram_ids(part: TextFeature, raw: Any) -> Any:

@@ -32,9 +32,8 @@ MAX_SECS = 1.0
 
 _MIN_ROWS = 20
 _ROWS_IN_A_CALL = 4_096
-_CELLS_IN_A_CALL = (
-    1_000_000  # so that the first call of a wide table does not take many times MAX_SECS
-)
+# The first call of a wide table would take many times MAX_SECS otherwise.
+_CELLS_IN_A_CALL = 1_000_000
 _FEWEST_ROWS = 100  # used for many features
 _READ_FOR_ONE = 4  # rows to read for each row used, so that the sample covers all files
 _CONFIDENCE = 0.95

@@ -1,9 +1,15 @@
+import re
+
 import numpy as np
 import pandas
+import pyarrow as pa
 import pytest
 import tensorflow_data_validation as tfdv
+from tensorflow_data_validation.statistics.stats_impl import generate_statistics_in_memory
 from tensorflow_metadata.proto.v0 import anomalies_pb2
+from tfx_bsl.coders import example_coder
 
+from components.example_gen.example_encoder import serialize
 from components.example_validator.validation import DriftLimits, validate
 
 ERROR, WARNING = anomalies_pb2.AnomalyInfo.ERROR, anomalies_pb2.AnomalyInfo.WARNING
@@ -103,6 +109,41 @@ def test_values_that_were_not_missing_before(schema, baseline):
     severity, text = found(frame, schema, baseline)["fare"]
     assert severity == WARNING
     assert "0 % of the values were missing, now 20" in text
+
+
+def statistics_of_examples(frame):
+    """Statistics of tf.Examples as CsvExampleGen writes them: an empty cell is an empty list."""
+    batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    columns = [
+        column.cast(pa.binary() if pa.types.is_string(column.type) else pa.float32())
+        for column in batch.columns
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    examples = [example for part in serialize(batch) for example in part.to_pylist()]
+    decoded = example_coder.ExamplesToRecordBatchDecoder().DecodeBatch(examples)
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+    return generate_statistics_in_memory(decoded, options)
+
+
+def test_more_empty_cells_than_before_in_tf_examples():
+    def frame(seed, share):
+        found = table(seed)[["fare", "company", "tips"]]
+        missing = np.random.default_rng(seed).random((ROWS, 2)) < share
+        found[["fare", "company"]] = found[["fare", "company"]].mask(missing)
+        return found
+
+    before = statistics_of_examples(frame(1, 0.2))
+    schema = tfdv.infer_schema(before, infer_feature_shape=False)
+
+    def texts(statistics):
+        anomalies = validate(statistics, schema, before, label="tips", moving=[])
+        return {name: info.description for name, info in anomalies.anomaly_info.items()}
+
+    assert texts(statistics_of_examples(frame(2, 0.2))) == {}
+    found = texts(statistics_of_examples(frame(2, 0.5)))
+    assert sorted(found) == ["company", "fare"]
+    for text in found.values():
+        assert re.search(r"(19|20|21)(\.\d)? % of the values were missing, now (49|50|51)", text)
 
 
 def test_an_unknown_label(schema, baseline):

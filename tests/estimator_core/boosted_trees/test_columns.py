@@ -58,6 +58,20 @@ def test_a_hashed_column_counts_its_words():
     assert found[1].sum() == 2
 
 
+def test_many_values_of_an_example_are_counted_without_a_matrix_for_each_of_them():
+    rows = [[3, 1, 3, -1], [0, 0, 0, 9], [-1, -1, -1, -1]]  # 9 and -1 are no category
+    known = tf.feature_column.categorical_column_with_vocabulary_list(
+        "word", [5, 0, 1, 3], tf.int64
+    )
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        features = {"word": tf.constant(rows, tf.int64)}
+        columns = checked_columns([tf.feature_column.indicator_column(known)])
+        counts = column_matrix(features, columns)
+        session.run(tf.compat.v1.tables_initializer())
+        assert session.run(counts).tolist() == [[0, 0, 1, 2], [0, 3, 0, 0], [0, 0, 0, 0]]
+    assert "OneHot" not in {operation.type for operation in graph.get_operations()}
+
+
 def test_columns_that_trees_can_not_use():
     words = fc.categorical_column_with_hash_bucket("word", 7)
     with pytest.raises(ValueError, match="Trees train no embedding"):

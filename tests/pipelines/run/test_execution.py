@@ -262,10 +262,18 @@ def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     leave(PASSED, version="1")
     # Enough rows to hold some out for the comparison of models.
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(250)))
-    fields = {"metrics": {"auc": 0.75}, "step": 30, "seconds": 2.0, "failure": ""}
+    fields = {
+        "metrics": {"auc": 0.75},
+        "step": 30,
+        "seconds": 2.0,
+        "failure": "",
+        "is_paused": False,
+    }
+    dropped = {"is_chosen": False, "is_dropped": True, "last_step": 40, "expected": 0.45}
+    chosen = {"is_chosen": True, "is_dropped": False, "last_step": 90, "expected": None}
     models = [
-        {"model": "linear", "loss": 0.5, "is_chosen": False, "is_dropped": True, **fields},
-        {"model": "wide_deep", "loss": 0.25, "is_chosen": True, "is_dropped": False, **fields},
+        {"model": "linear", "loss": 0.5, **fields, **dropped},
+        {"model": "wide_deep", "loss": 0.25, **fields, **chosen},
     ]
     (tmp_path / "model_selection.json").write_text(json.dumps(models))
     start, recorder, _ = run()
@@ -273,7 +281,7 @@ def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     assert recorder.record.models == tuple(models)
     assert (
         "model: wide_deep: auc 0.75 at step 30 (2.0 s) is better than "
-        "linear: auc 0.75 at step 30 (2.0 s; dropped, as it was too far behind)"
+        "linear: auc 0.75 at step 30 (2.0 s; dropped at step 40, as it was too far behind)"
     ) in recorder.record.notes
 
 

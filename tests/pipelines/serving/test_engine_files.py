@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 import pipelines
@@ -49,11 +51,30 @@ def test_a_bad_cell_leaves_no_folder_and_is_named_as_without_an_engine(model, ro
     assert [file.name for file in tmp_path.iterdir() if "out" in file.name] == []
 
 
-def test_a_folder_with_files_is_not_written_to(model, rows, tmp_path):
+def test_what_exists_is_not_written_to(model, rows, tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine").write_text("kept")
-    with pytest.raises(
-        BadInputError, match=r"/out exists. With --runner beam, -o names a new folder"
-    ):
-        predict_on_engine(model, rows(), tmp_path / "out", Reading(), IN_PROCESS, print)
-    assert (tmp_path / "out" / "mine").read_text() == "kept"
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    data = rows()
+    for taken in ("out", "link", "."):
+        with pytest.raises(
+            BadInputError, match=r"exists. With --runner beam, -o names a new folder"
+        ):
+            predict_on_engine(model, data, tmp_path / taken, Reading(), IN_PROCESS, print)
+    assert {"link", "out"} <= {file.name for file in tmp_path.iterdir()}
+    assert not [*tmp_path.glob(".*")]
+
+
+def test_a_file_without_rows_has_no_part_and_other_columns_are_refused(
+    model, rows, tmp_path, monkeypatch
+):
+    data = rows()
+    (tmp_path / "rows" / "aa.csv").write_text("x,city\n")
+    monkeypatch.chdir(tmp_path)
+    predict_on_engine(model, data, Path("out"), Reading(), IN_PROCESS, print)
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        f"part-{number:05d}-of-00003.csv" for number in range(3)
+    ]
+    (tmp_path / "rows" / "d.csv").write_text("city,x\nOslo,1\n")
+    with pytest.raises(BadInputError, match=r"d.csv has other columns than \S+/a.csv"):
+        predict_on_engine(model, data, tmp_path / "other", Reading(), IN_PROCESS, print)
+    assert not (tmp_path / "other").exists()

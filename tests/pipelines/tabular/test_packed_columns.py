@@ -1,6 +1,7 @@
 """Many columns are read as matrices. The same table, with either way of reading, has the same features."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,16 +12,19 @@ from tfx.types import standard_artifacts
 from tfx.utils import io_utils
 
 from components.transform.executor import Executor
+from estimator_core.export import parse_packed
 from pipelines.tabular import plan as plans
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
 from pipelines.tabular.plan import (
+    GROUP_KEY,
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
     NumericFeature,
     TextFeature,
 )
+from pipelines.tabular.preprocessing import _categories, _group, _matrix, _numbers
 
 PLAN = FeaturePlan(
     label=LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
@@ -44,6 +48,7 @@ PLAN = FeaturePlan(
     ),
     text=(TextFeature(column="note", hash_buckets=20),),
     num_buckets=3,
+    group="city",
 )
 DTYPES = {
     "whole": tf.int64, "day": tf.string, "share": tf.float32, "price": tf.string, "late day": tf.string,
@@ -105,8 +110,11 @@ def transform(folder, schema):
         },
     )
     output = tft.TFTransformOutput(graph.uri)
-    ((features, labels),) = read(output, [f"{transformed.uri}/Split-train/*"], Part.ALL, 6, 100)
-    return output, {**features, "label": labels}
+    files = tf.io.gfile.glob(f"{transformed.uri}/Split-train/*")
+    ((features, labels),) = read(output, files, Part.ALL, 6, 100)
+    serialized = list(tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator())
+    spec = {GROUP_KEY: output.transformed_feature_spec()[GROUP_KEY]}
+    return output, {**features, "label": labels, **tf.io.parse_example(serialized, spec)}
 
 
 def served(output, schema, is_rows):
@@ -172,12 +180,75 @@ def test_transform_gives_the_same_features(both):
     check_same(arrays(packed), arrays(separate))
 
 
+def test_rows_of_a_city_are_a_group_though_the_city_is_a_feature_too(both):
+    _, _, (_, packed) = both
+    cities = [row.get("city") for row in rows()]
+    numbers = dict(zip(cities, packed[GROUP_KEY].numpy().tolist(), strict=True))
+    assert [numbers[city] for city in cities] == packed[GROUP_KEY].numpy().tolist()
+    assert numbers[None] == -1
+    assert len(set(numbers.values())) == 4
+
+
+@pytest.mark.parametrize("column", ["whole", "share", "price"])
+def test_the_group_of_a_number_is_that_of_its_separate_column(column, monkeypatch):
+    raw = tf.io.parse_example(
+        [serialize(row) for row in rows()], {column: tf.io.VarLenFeature(DTYPES[column])}
+    )
+    monkeypatch.setattr(plans, "MAX_SEPARATE", 64)
+    separate = _group(PLAN, column, raw)
+    monkeypatch.setattr(plans, "MAX_SEPARATE", 3)
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in DTYPES.items()}
+    packed = parse_packed([serialize(row) for row in rows()], spec, PLAN.packs)
+    found = _group(PLAN, column, packed)
+    assert found.numpy().tolist() == separate.numpy().tolist()
+    assert len(set(found.numpy().tolist())) > 3
+
+
+@pytest.mark.parametrize("max_separate", [64, 3])
+@pytest.mark.parametrize("column", ["share", "member"])
+def test_two_values_of_a_row_in_a_column_are_an_error(column, max_separate, monkeypatch):
+    monkeypatch.setattr(plans, "MAX_SEPARATE", max_separate)
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in DTYPES.items()}
+    is_number = column == "share"
+    parts = PLAN.numeric if is_number else PLAN.categorical
+    pack, read_cells = ("numbers", _numbers) if is_number else ("categories", _categories)
+
+    @tf.function
+    def matrix(serialized):
+        inputs = parse_packed(serialized, spec, PLAN.packs)
+        return _matrix(PLAN, pack, parts, inputs, read_cells, math.nan if is_number else "")
+
+    good = [serialize(row) for row in rows()]
+    assert matrix(tf.constant(good)).shape == (40, 5)
+    two = tf.train.Example.FromString(good[1])
+    value = "float_list" if is_number else "bytes_list"
+    del getattr(two.features.feature[column], value).value[:]
+    getattr(two.features.feature[column], value).value.extend(
+        [1.0, 2.0] if is_number else [b"non"] * 2
+    )
+    message = f"more than one value in a column.*{column}" if max_separate == 3 else "is repeated"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        matrix(tf.constant([good[0], two.SerializeToString()]))
+
+
 @pytest.mark.parametrize("is_rows", [False, True])
 def test_the_served_model_makes_the_features_of_transform(both, is_rows):
     schema, _, (output, packed) = both
     expected = arrays(packed)
     del expected["label"]
     check_same(arrays(served(output, schema, is_rows)), expected)
+
+
+def test_the_served_model_refuses_two_values_in_a_column(both):
+    schema, _, (output, _) = both
+    two = tf.train.Example.FromString(serialize({"share": 1.0}))
+    two.features.feature["share"].float_list.value.append(2.0)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        receiver = serving_input_receiver_fn(PLAN, output, schema)()
+        session.run(tf.compat.v1.tables_initializer())
+        feed = {receiver.receiver_tensors["examples"]: [two.SerializeToString()]}
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more than one value"):
+            session.run(receiver.features["numeric"], feed)
 
 
 def test_the_evaluation_makes_the_features_of_transform(both):
