@@ -91,7 +91,9 @@ def serve(
             grpc_port = listener.getsockname()[1]
         settings = replace(settings, grpc_address=f"{_shown(address.host)}:{grpc_port}")
     metrics = ServerMetrics()
-    versions = ServedVersions(root, name, metrics, num_versions)
+    versions = ServedVersions(
+        root, name, metrics, num_versions, request_secs=settings.batches.timeout_secs
+    )
     folder = version_folder(root)  # or the error for a root without a model
     with quiet_tensorflow():
         versions.refresh()

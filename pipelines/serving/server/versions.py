@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class ServedVersions:
       metrics: Figures to update.
       num_versions: Number of the newest versions to load.
       load: Function that loads a version.
+      request_secs: Time after which no request holds a version that was dropped.
     """
 
     def __init__(
@@ -69,12 +71,15 @@ class ServedVersions:
         metrics: ServerMetrics,
         num_versions: int = 1,
         load: Callable[[Path], LoadedVersion] = load_version,
+        request_secs: float = 30.0,
     ):
         self._root = root
         self.name = name
         self._metrics = metrics
         self._num_versions = num_versions
         self._load = load
+        self._request_secs = request_secs
+        self._next_collection = math.inf
         self._loaded: dict[int, LoadedVersion] = {}
         self._failed: dict[int, tuple[float, str]] = {}  # time of the file, and the error
 
@@ -90,6 +95,9 @@ class ServedVersions:
             if version not in loaded and (found := self._loaded_or_none(version)):
                 loaded[version] = found
         if not loaded or loaded.keys() == self._loaded.keys():
+            if time.monotonic() >= self._next_collection:
+                self._next_collection = math.inf
+                _collect()
             return False
         self._loaded = loaded
         newest = max(loaded)
@@ -98,9 +106,9 @@ class ServedVersions:
             version: self._failed[version] for version in self._failed if version in served
         }
         _LOGGER.info("version %d serves", newest)
-        gc.unfreeze()
-        gc.collect()  # a model is a cycle of objects
-        gc.freeze()  # what is left stays: to look at all of it again takes a quarter of a second
+        _collect()
+        # Requests that have begun hold the version that was dropped.
+        self._next_collection = time.monotonic() + self._request_secs
         return True
 
     def versions(self) -> list[int]:
@@ -164,3 +172,9 @@ class ServedVersions:
             return None
         self._metrics.set_load_secs(time.monotonic() - start)
         return found
+
+
+def _collect() -> None:
+    gc.unfreeze()
+    gc.collect()  # a model is a cycle of objects
+    gc.freeze()  # what is left stays: to look at all of it again takes a quarter of a second

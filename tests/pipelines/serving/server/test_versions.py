@@ -1,3 +1,5 @@
+import weakref
+
 import pytest
 
 from pipelines.root import Root
@@ -10,6 +12,7 @@ from tests.pushed_versions import add_model
 class Version:
     def __init__(self, version):
         self.version = version
+        self.cycle = self  # as in a model
 
 
 class Loader:
@@ -112,3 +115,17 @@ def test_there_is_nothing_to_find_before_the_first_version(versions):
     with pytest.raises(RequestError) as raised:
         versions.find("m")
     assert raised.value.status == 503
+
+
+def test_a_version_that_a_request_held_goes_after_the_request(tmp_path, loader, metrics):
+    add_model(tmp_path / "serving" / "3")
+    versions = ServedVersions(Root(tmp_path), "m", metrics, load=loader, request_secs=0.0)
+    versions.refresh()
+    held = versions.find("m").model
+    gone = weakref.ref(held)
+    add_model(tmp_path / "serving" / "4")
+    assert versions.refresh()
+    del held
+    assert gone() is not None
+    assert not versions.refresh()
+    assert gone() is None
