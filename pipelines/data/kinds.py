@@ -17,6 +17,9 @@ from pipelines.errors import BadInputError
 
 KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
 
+MOVING_KINDS = ("date", "id")
+"""Kinds of columns that have new values in each run's data."""
+
 _MAX_VOCABULARY = 2_000
 _MIN_ROWS_OF_RANGE = 20
 _MIN_TO_MISS = 20

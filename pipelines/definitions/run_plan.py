@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.bad_rows import BadRows
+from pipelines.data.kinds import MOVING_KINDS
 from pipelines.data.profile import CsvProfile
 from pipelines.data.spans import ResolvedSpans
 from pipelines.data.splits import ROW_BY_ROW, Splits
@@ -18,9 +19,6 @@ from pipelines.tabular.column_table import ColumnRow
 
 if TYPE_CHECKING:
     from components import LocalCluster
-
-_MOVING_KINDS = ("date", "id")
-"""Kinds of columns that have new values in each run's data."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class RunPlan:
     @property
     def moving_columns(self) -> tuple[str, ...]:
         """Columns whose values are expected to be new in each run's data."""
-        of_kind = (column.name for column in self.columns if column.kind in _MOVING_KINDS)
+        of_kind = (column.name for column in self.columns if column.kind in MOVING_KINDS)
         return (*self.config.example_validator.moving, *of_kind)
 
     @property

@@ -1,7 +1,7 @@
 """Compares rows of requests with the data of the training, by the ExampleValidator's distances."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ class TrainingData:
 
     @classmethod
     def of_version(cls, root: Root, version: int) -> "TrainingData":
-        """Returns the statistics of a version's training split.
+        """Returns the statistics of a version's training split, without columns whose values always change.
 
         Raises:
           BadInputError: They are not known, or gone.
@@ -69,17 +69,18 @@ class TrainingData:
                 if file.exists():
                     content = file.read_bytes()
                     found = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
-                    return cls._of(found.datasets[0])
+                    return cls._of(found.datasets[0], _moving(root, origin.pipeline_run_id))
         raise BadInputError(
             f"The statistics of the data that version {version} was trained on are not in {root}."
         )
 
     @classmethod
-    def _of(cls, dataset: Any) -> "TrainingData":
+    def _of(cls, dataset: Any, moving: Collection[str]) -> "TrainingData":
         columns = {
             feature.name or ".".join(feature.path.step): feature for feature in dataset.features
         }
-        return cls(int(dataset.num_examples), columns)
+        kept = {name: column for name, column in columns.items() if name not in moving}
+        return cls(int(dataset.num_examples), kept)
 
     def drift(self, rows: Sequence[Row], columns: Iterable[str]) -> list[ColumnDrift]:
         """Returns the drift of each column that is known; empty without rows.
@@ -104,7 +105,8 @@ class TrainingData:
             )
             found.append(ColumnDrift(name, "missing", missing))
             values = [one for value in present for one in _listed(value)]
-            if values and (shift := compare_values(before, _statistics(values, before.type))):
+            now = _statistics(values, before.type)
+            if now and (shift := compare_values(before, now)):
                 found.append(ColumnDrift(name, shift.measure, shift))
         return found
 
@@ -129,6 +131,17 @@ def limits_of(root: Root, version: int) -> dict[str, float]:
     }
 
 
+def _moving(root: Root, run_id: str) -> set[str]:
+    """Returns the columns that the ExampleValidator of a run does not compare either."""
+    from pipelines.data.kinds import MOVING_KINDS
+
+    record = root.records.read(run_id)
+    if record is None:
+        return set()
+    of_kind = (column["name"] for column in record.columns if column["kind"] in MOVING_KINDS)
+    return {*record.validated_config().example_validator.moving, *of_kind}
+
+
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -138,11 +151,16 @@ def _common(column: Any) -> Any:
 
 
 def _statistics(values: Sequence[Any], kind: int) -> Any:
-    """Returns the statistics that the distances need, as TFDV would compute them, for a type of column."""
+    """Returns the statistics that the distances need, as TFDV would compute them, for a type of column.
+
+    Numbers that are not finite are left out. None without a value.
+    """
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     found = statistics_pb2.FeatureNameStatistics(type=kind)
     if kind == found.STRING:
+        if not values:
+            return None
         texts = found.string_stats
         texts.common_stats.num_non_missing = len(values)
         counts = Counter(map(str, values))
@@ -150,15 +168,19 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
         for label, count in counts.most_common():
             texts.rank_histogram.buckets.add(label=label, sample_count=count)
         return found
-    numbers = found.num_stats
-    numbers.common_stats.num_non_missing = len(values)
     # A tf.Example has 32 bits for a number: frequent values must be those of the training data.
-    array = np.asarray(values, np.float32 if kind == found.FLOAT else np.float64).astype(np.float64)
+    with np.errstate(over="ignore"):
+        array = np.asarray(values, np.float32 if kind == found.FLOAT else np.float64)
+    array = array[np.isfinite(array)].astype(np.float64)
+    if not array.size:
+        return None
+    numbers = found.num_stats
+    numbers.common_stats.num_non_missing = array.size
     numbers.median = float(np.median(array))
     histogram = numbers.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
     edges = np.quantile(array, np.linspace(0, 1, _NUM_QUANTILES + 1), method="inverted_cdf")
     for low, high in pairwise(edges):
         histogram.buckets.add(
-            low_value=low, high_value=high, sample_count=len(values) / _NUM_QUANTILES
+            low_value=low, high_value=high, sample_count=array.size / _NUM_QUANTILES
         )
     return found
