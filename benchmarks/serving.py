@@ -180,12 +180,16 @@ def table(found: dict[str, list[Measurement]]) -> str:
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--root", type=pathlib.Path, required=True, help="of a taxi run")
+    parser.add_argument("--root", type=pathlib.Path, required=True, help="root of a taxi run")
     parser.add_argument("--data", type=pathlib.Path, required=True, help="its CSV")
-    parser.add_argument("--uv", default="uv", help="that makes the environments of the peers")
+    parser.add_argument(
+        "--uv", default="uv", help="the program uv, for the environments of the peers"
+    )
     parser.add_argument("--peers", type=pathlib.Path, help="folder of environments that are there")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--secs", type=int, default=10, help="of load, after a third of it")
+    parser.add_argument(
+        "--secs", type=int, default=10, help="seconds of load, after a third of them"
+    )
     parser.add_argument("--rows", type=int, default=500, help="different rows")
     parser.add_argument("--only", default="ours,mlserver,litserve,bentoml", help="kinds")
     arguments = parser.parse_args()

@@ -213,7 +213,7 @@ def wait_until_ready(one: Contestant, url: str, row: Row, server: int) -> None:
     """Waits for the first prediction.
 
     Raises:
-      SystemExit: There is none in time, or the server has ended.
+      RuntimeError: There is none in time, or the server has ended.
     """
     end = time.monotonic() + _READY_SECS
     while True:

@@ -6,7 +6,9 @@
 The model that serves in the root is pushed again and again into a root of its own, which keeps three
 versions; after each fourth push comes a rollback, both by the project's own functions. 16 clients ask for one
 row at a time over connections that stay open. An answer must name a version that was pushed, and have the
-predictions of its model. The last line is JSON; exit code 1 if a request failed, or a version did not answer.
+predictions of its model. All versions are one model, so its answers cannot show that two versions were mixed
+in one; the test of this module pushes two models in turn. The last line is JSON; exit code 1 if a request
+failed, or a version did not answer.
 """
 
 import argparse
@@ -52,7 +54,8 @@ class Outcome:
       requests: Requests that were answered.
       failures: Messages of those that were not, or wrongly; the first 20.
       num_failures: Number of these.
-      served: Time of the first answer by each version, in seconds of `time.monotonic`.
+      served: Time of the first answer by each version since its push or the rollback to it, in seconds of
+        `time.monotonic`.
       msecs: Time of each request.
       pushes: Versions that were pushed.
       rollbacks: Versions to which was rolled back.
@@ -75,8 +78,9 @@ class Outcome:
 
     @property
     def silent(self) -> list[int]:
-        """Versions that have not answered."""
-        return [version for version in self.pushes if version not in self.served]
+        """Versions that have not answered since they were pushed, or rolled back to."""
+        changes = (*self.pushes, *self.rollbacks)
+        return [version for version in changes if version not in self.served]
 
     def summary(self) -> dict[str, Any]:
         """Returns the values of the last line."""
@@ -134,7 +138,7 @@ async def soak(
 ) -> Outcome:
     """Returns the outcome of a load during which a root changes, at equal distances of time or later.
 
-    After each change, it waits until the version that was pushed has answered.
+    After each change, it waits until the version that was pushed, or rolled back to, has answered.
 
     Args:
       server: Number of the server's process.
@@ -226,7 +230,9 @@ def run(
         return version
 
     def back(outcome: Outcome) -> None:
-        outcome.rollbacks.append(rollback(root))
+        version = rollback(root)
+        outcome.served.pop(version, None)  # that it answers is seen anew
+        outcome.rollbacks.append(version)
         shutil.rmtree(root.withdrawn)
 
     probabilities = []
@@ -263,7 +269,7 @@ def run(
 def main() -> None:
     """Runs the soak and prints."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--root", type=Path, required=True, help="of a taxi run")
+    parser.add_argument("--root", type=Path, required=True, help="root of a taxi run")
     parser.add_argument("--data", type=Path, required=True, help="its CSV")
     parser.add_argument("--secs", type=float, default=600.0)
     parser.add_argument("--pushes", type=int, default=20)

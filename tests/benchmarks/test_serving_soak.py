@@ -34,4 +34,6 @@ def test_an_outcome_tells_what_failed_and_which_version_has_not_answered():
     assert found["failed"] == 30
     assert len(found["failures"]) == 20
     assert found["silent"] == [8]
+    outcome.rollbacks.append(6)
+    assert outcome.silent == [8, 6]
     assert (found["p50_msecs"], found["longest_msecs"]) == (3.0, 9.0)
