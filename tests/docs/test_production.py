@@ -153,6 +153,11 @@ def test_the_page_from_its_beginning_to_its_end(tmp_path, warm_command):
     resume = commands(section("A killed process"))[0]
     assert resume == [*again, "--resume"]
     assert "--set evaluator.min_skill_kept=0" in section("When the data drift")
-    ended = operator.run("--set", "evaluator.min_skill_kept=0")
-    assert ended["status"] == "pushed", ended
-    assert pathlib.Path(ended["report"]).exists()
+    # The served model has never seen a fare in cents, so it has become worse.
+    held = operator.run("--set", "evaluator.min_skill_kept=0", code=3)
+    assert held["status"] == "held", held
+    assert pathlib.Path(held["report"]).exists()
+    approve = ["estimator-pipelines", "approve", held["run_id"], "--root", "payment_root"]
+    operator.do([*approve, "--because", "fares are in cents now"])
+    assert operator.served[:2] == [first, second]
+    assert len(operator.served) == 3
