@@ -170,10 +170,11 @@ def read_labels(examples: Any, column: str, decimal: str | None = None) -> dict[
         kind = next(filter(None, kinds), "bytes_list")
         dtype = {"int64_list": tf.int64, "float_list": tf.float32}.get(kind, tf.string)
         spec = {column: tf.io.VarLenFeature(dtype)}
-        parts = [
-            tf.io.parse_example(batch, spec)[column].values.numpy()
-            for batch in records.batch(4_096)
-        ]
+        batches = records.batch(4_096).map(
+            lambda batch, spec=spec: tf.io.parse_example(batch, spec)[column].values,
+            num_parallel_calls=2,
+        )
+        parts = [*batches.as_numpy_iterator()]
         values = np.concatenate(parts) if parts else np.empty(0)
         found[split] = _as_numbers(values, decimal) if values.dtype.kind == "O" else values
     return found
