@@ -15,7 +15,7 @@ from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import mark_killed
 from pipelines.root.records import RunOutcome, RunRecord, new_run_id
 from pipelines.run.execution import execute
-from pipelines.run.recorder import RunRecorder, after_push, start_record
+from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.runners import Runner, find_runner
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
