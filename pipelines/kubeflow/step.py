@@ -70,6 +70,8 @@ def main(
             finally:
                 stop_raising()
         except BaseException as error:  # the user's code may raise SystemExit, too
+            if signal_has_come():
+                ignore_signals()  # a second one must not end the process before the record is written
             traceback.print_exc()
             reason, is_bad_input = _reason(error)
             end = StepEnd(
@@ -90,7 +92,7 @@ def main(
 
 
 class _Attempt:
-    """Runs a step once.
+    """A try of a step.
 
     Args:
       args: Arguments of the step.
@@ -104,6 +106,7 @@ class _Attempt:
         self.findings: Any = None
 
     def run(self) -> None:
+        """Runs the step."""
         steps: dict[str, Callable[[argparse.Namespace], None]] = {
             PLAN: _plan,
             RECORD: _record,

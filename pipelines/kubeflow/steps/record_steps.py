@@ -127,6 +127,24 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
     return recorder.record if recorder else None
 
 
+def close_known_run(root: Root, kubeflow_run: str, state: str) -> None:
+    """Closes the record of a run that Kubeflow says has ended, if the record says that it runs.
+
+    Args:
+      root: Root of the runs.
+      kubeflow_run: Id of the run on Kubeflow.
+      state: State of the run on Kubeflow, such as `FAILED`.
+    """
+    run_id = RunFolder(root, kubeflow_run).read_run_id()
+    record = root.records.read(run_id) if run_id else None
+    if record is None or record.status != "running":
+        return
+    if state == "CANCELED":
+        end_run(root, kubeflow_run, RunOutcome("interrupted", "the run was canceled on Kubeflow"))
+    elif state == "FAILED":
+        end_run(root, kubeflow_run)
+
+
 def _close(
     root: Root, folder: RunFolder, recorder: RunRecorder, outcome: RunOutcome | None = None
 ) -> None:

@@ -1,6 +1,7 @@
 import errno
 import json
 import signal
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -199,7 +200,17 @@ def test_a_failure_counts_until_its_step_is_tried_again(begun, tmp_path):
     assert check.record().status == "running"
 
 
-def test_a_run_whose_step_got_a_signal_is_interrupted(begun, tmp_path, handles_signals):
+def test_a_run_whose_step_got_a_signal_is_interrupted(
+    begun, tmp_path, handles_signals, monkeypatch
+):
+    close = record_steps.close_failed_run
+
+    def close_at_second_signal(*given):
+        time.sleep(0.4)  # a signal that comes earlier counts as the same
+        signal.raise_signal(signal.SIGTERM)
+        close(*given)
+
+    monkeypatch.setattr(record_steps, "close_failed_run", close_at_second_signal)
     trainer = Component("Trainer", begun, tmp_path, signal.SIGTERM)
     assert trainer.main() == 1
     assert trainer.record().status == "interrupted"
