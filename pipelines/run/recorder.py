@@ -76,16 +76,6 @@ def identity_of(plan: RunPlan) -> str:
     )
 
 
-def after_push(root: Root, run_id: str, outcome: RunOutcome) -> RunOutcome:
-    """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
-    if outcome.status == "pushed":
-        return outcome
-    version = root.versions.pushed_by(run_id)
-    if version is None:
-        return outcome
-    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
-
-
 def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecord:
     """Returns the record of a run that has just ended."""
     return record.changed(
