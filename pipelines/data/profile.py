@@ -117,8 +117,8 @@ class CsvProfile:
         for column in self.columns.values():
             if column.is_text_by_few_cells:
                 notes.append(
-                    f"column {column.name!r} is read as text: {column.num_non_numbers} of "
-                    f"{column.num_values} values are no numbers, the first: "
+                    f"column {column.name!r} is stored as text: {column.num_non_numbers} of "
+                    f"{column.num_values} values are no plain numbers, the first: "
                     f"{self.find_non_number(column.name)}. Mend it, or leave the cell empty"
                 )
             elif column.mixed_files is not None:

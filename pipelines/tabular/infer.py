@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pipelines.config.data import ColumnUse
 from pipelines.config.pipeline_config import DataConfig, PipelineConfig
 from pipelines.data.column_profile import MAX_DISTINCT, ColumnProfile
+from pipelines.data.formats.date_format import DateFormat
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import CsvProfile
 from pipelines.data.splits import TRAIN_SHARE
@@ -166,13 +167,13 @@ def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
             column=column.name,
             center=column.mean,
             has_missing=has_missing,
-            decimal=kind.decimal,
+            number_format=kind.number_format,
         )
     return NumericFeature(
         column=column.name,
         center=kind.moments.mean,
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
-        decimal=kind.decimal,
+        number_format=kind.number_format,
     )
 
 
@@ -188,8 +189,8 @@ def _date_features(
     column: ColumnProfile, kind: ColumnKind
 ) -> tuple[NumericFeature, list[CategoricalFeature]]:
     """Returns the days of a column of dates, and its calendar parts that vary."""
-    if kind.moments is None:
-        raise ValueError(f"Dates have moments. Received: kind={kind}")
+    if kind.moments is None or kind.date_format is None:
+        raise ValueError(f"Dates have moments and a format. Received: kind={kind}")
     days = NumericFeature(
         column=column.name,
         center=kind.moments.mean,
@@ -197,11 +198,12 @@ def _date_features(
         date=kind.date_format,
         newest=kind.moments.maximum,
     )
+    has_days = DateFormat(kind.date_format).has_days
     span_days = kind.moments.maximum - kind.moments.minimum
     parts: list[CategoricalFeature] = []
     for part, num_values, varies in (
         ("month", 12, span_days >= MIN_DAYS_OF_MONTHS),
-        ("weekday", 7, span_days >= MIN_DAYS_OF_WEEKDAYS),
+        ("weekday", 7, has_days and span_days >= MIN_DAYS_OF_WEEKDAYS),
         ("hour", 24, kind.has_time),
     ):
         if varies:

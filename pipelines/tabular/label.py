@@ -67,7 +67,7 @@ def plan_label(
             f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
             f"needed to train and to evaluate.{_say_missing(column)}"
         )
-    moments = None if kind is None or kind.decimal is None else kind.moments
+    moments = None if kind is None or kind.number_format is None else kind.moments
     if kind is not None and moments is not None and data.problem_type in (None, "regression"):
         return LabelPlan(
             column=column.name,
@@ -75,7 +75,7 @@ def plan_label(
             values="number",
             mean=moments.mean,
             stddev=math.sqrt(moments.variance) or 1.0,
-            decimal=kind.decimal,
+            number_format=kind.number_format,
         )
     _check_label_cells(profile, column, data)
     counts = _count_labels(column)

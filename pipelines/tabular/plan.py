@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from components.transform.packs_key import PACKS_KEY
 from pipelines.config.pipeline_config import ProblemType
 from pipelines.data.formats.date_format import DateName
-from pipelines.data.formats.number_format import DecimalMark
+from pipelines.data.formats.number_format import NumberFormat
 
 PLAN_KEY = "tabular_plan"
 """Key of the plan in `custom_config`."""
@@ -46,7 +46,7 @@ class LabelPlan(_Part):
       majority_share: Share of the rows that have the most frequent class.
       mean: Mean of a regression label.
       stddev: Standard deviation of a regression label.
-      decimal: Decimal mark of a label that `float` does not read.
+      number_format: Format of a label that `float` does not read.
     """
 
     column: str
@@ -56,7 +56,7 @@ class LabelPlan(_Part):
     majority_share: float = 0.0
     mean: float = 0.0
     stddev: float = 1.0
-    decimal: DecimalMark | None = None
+    number_format: NumberFormat | None = None
 
 
 class NumericFeature(_Part):
@@ -66,7 +66,7 @@ class NumericFeature(_Part):
       column: Raw column.
       center: A number near the mean; sums of squares are taken around it, to be accurate.
       has_missing: Adds a feature to the DNN that marks missing values.
-      decimal: Decimal mark of cells that `float` does not read.
+      number_format: Format of cells that `float` does not read.
       date: Format of dates, whose days since 1970 are the numbers. None for numbers.
       newest: Last day of dates in the data; later dates count as this day, which is the last one learned.
     """
@@ -74,14 +74,14 @@ class NumericFeature(_Part):
     column: str
     center: float
     has_missing: bool
-    decimal: DecimalMark | None = None
+    number_format: NumberFormat | None = None
     date: DateName | None = None
     newest: float | None = None
 
     @property
     def kind(self) -> tuple[Any, ...]:
         """Format of the cells; columns of one kind and type are read together."""
-        return (self.decimal, self.date)
+        return (self.number_format, self.date)
 
 
 class CategoricalFeature(_Part):

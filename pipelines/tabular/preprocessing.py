@@ -263,7 +263,7 @@ def _cells(columns: Sequence[Any]) -> Any:
 def _label(label: LabelPlan, raw: Any) -> Any:
     """Returns the class name (string) or the number (float32) of each example."""
     if label.problem_type == "regression":
-        return tf.cast(_dense(_as_numbers(raw, label.decimal), float("nan")), tf.float32)
+        return tf.cast(_dense(_as_numbers(raw, label.number_format), float("nan")), tf.float32)
     if label.values == "number":
         numbers = _as_numbers(raw)
         return _dense(
@@ -277,9 +277,9 @@ def _numbers(parts: Sequence[NumericFeature], cells: Any, places: Any) -> Any:
 
     `places` has the position in `parts` of each cell's feature.
     """
-    date, decimal = parts[0].date, parts[0].decimal
+    date = parts[0].date
     if date is None:
-        return _as_numbers(cells, decimal)
+        return _as_numbers(cells, parts[0].number_format)
     is_valid, _, secs = read_times(cells.values, DateFormat(date))
     newest = [math.inf if part.newest is None else part.newest for part in parts]
     days = tf.cast(secs, tf.float64) / SECS_PER_DAY
@@ -341,9 +341,9 @@ def _ngram_ids(part: TextFeature, raw: Any) -> Any:
     return tft.hash_strings(tft.ngrams(words, sizes, separator=" "), part.hash_buckets)
 
 
-def _as_numbers(raw: Any, decimal: Any = None) -> Any:
+def _as_numbers(raw: Any, number_format: NumberFormat | None = None) -> Any:
     """Returns the finite numbers of a sparse tensor as float64; everything else is missing."""
-    values = read_numbers(raw.values, None if decimal is None else NumberFormat(decimal))
+    values = read_numbers(raw.values, number_format)
     return tf.sparse.retain(_with_values(raw, values), tf.math.is_finite(values))
 
 
