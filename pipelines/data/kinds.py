@@ -11,12 +11,15 @@ from pipelines.data.cells import Cell
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
+from pipelines.data.list_kinds import ListParts, find_list
 from pipelines.data.missing import is_missing
 from pipelines.data.number_kinds import FoundFormats, Moments
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 
-KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
+KindName = Literal[
+    "number", "category", "boolean", "date", "list", "text", "id", "constant", "empty"
+]
 
 MOVING_KINDS = ("date", "id")
 """Kinds of columns that have new values in each run's data."""
@@ -38,6 +41,7 @@ class ColumnKind:
       has_time: True for dates whose times of day differ.
       keeps_text: True if it has to stay text though its cells look like numbers.
       words: Words of a boolean, the true one first.
+      list_parts: Parts of lists; None for others.
       is_given: True if the kind is configured.
       doubt: Question that the user should decide; None without doubt.
       is_new: True if neither the root's schema nor the configuration has the column.
@@ -51,6 +55,7 @@ class ColumnKind:
     has_time: bool = False
     keeps_text: bool = False
     words: tuple[str, str] | None = None
+    list_parts: ListParts | None = None
     is_given: bool = False
     doubt: str | None = None
     is_new: bool = False
@@ -86,12 +91,20 @@ def recognise_columns(
         else recogniser.recognise(name)
         for name in profile.columns
     }
-    return {
-        name: replace(kind, keeps_text=True)
-        if profile.columns[name].is_stored_unlike_text
-        else kind
-        for name, kind in kinds.items()
-    }
+    return {name: _as_stored(kind, profile, name) for name, kind in kinds.items()}
+
+
+def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
+    """Returns a kind with what it has to do with how CsvExampleGen stores the column."""
+    column = profile.columns[name]
+    if column.is_text_by_few_cells and not kind.doubt:
+        doubt = (
+            f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
+            f"are no plain numbers, the first: {profile.find_non_number(name)}. Mend it, or leave the "
+            "cell empty"
+        )
+        kind = replace(kind, doubt=doubt)
+    return replace(kind, keeps_text=True) if column.is_stored_unlike_text else kind
 
 
 class _Recogniser:
@@ -132,6 +145,8 @@ class _Recogniser:
             return number
         if words := word_kinds.boolean_words(column):
             return ColumnKind("boolean", f"{words[0]} and {words[1]}", words=words)
+        if lists := find_list(cells):
+            return ColumnKind("list", lists.describe(), list_parts=lists)
         note = self._near_miss(name)
         if word_kinds.is_free_text(column, cells):
             return ColumnKind("text", note)
@@ -175,6 +190,14 @@ class _Recogniser:
                 raise BadInputError(self._why_no_number(name))
         elif use == "date":
             kind = self._date_as_given(name)
+        elif use == "list":
+            lists = find_list(ColumnCells(self._profile, name), is_given=True)
+            if lists is None:
+                raise BadInputError(
+                    f'[columns] {name} = "list": no cell has a ";", "|" or "," between parts, such as '
+                    f"{self._profile.find_cell(name, lambda text: not is_missing(text))}."
+                )
+            kind = ColumnKind("list", lists.describe(), list_parts=lists)
         elif use == "text":
             kind = ColumnKind("text")
         else:
@@ -211,7 +234,10 @@ class _Recogniser:
             first = self._profile.find_cell(name, lambda text: text == cell)
             is_date = re.match(found.date_format.pattern, cell)
             reason = "are not in the calendar" if is_date else "are no such dates"
-            note += f"; {invalid} {reason} and count as missing, the first: {first}"
+            note += (
+                f"; {invalid} of {column.num_values} cells {reason} and count as missing, the first: "
+                f"{first}"
+            )
             doubt = None if is_date else self._doubt(name, note)
         return ColumnKind(
             "date",
@@ -261,7 +287,10 @@ class _Recogniser:
         note, doubt = number_kinds.describe_format(cells, number_format), None
         if moments.num_unreadable:
             first = self._first_misfit(name, number_format.pattern)
-            note += f"; {moments.num_unreadable} are no such numbers and count as missing, the first: {first}"
+            note += (
+                f"; {moments.num_unreadable} of {column.num_values} cells are no such numbers and count "
+                f"as missing, the first: {first}"
+            )
             doubt = self._doubt(name, note)
         return ColumnKind(
             "number",
@@ -272,10 +301,8 @@ class _Recogniser:
             doubt=doubt,
         )
 
-    def _doubt(self, name: str, note: str) -> str | None:
+    def _doubt(self, name: str, note: str) -> str:
         """Returns a note as a sentence for the user, with what to do about cells that cannot be read."""
-        if self._profile.columns[name].is_text_by_few_cells:
-            return None  # the profile names them
         return f"column {name!r}: {note}. Mend them, or leave the cells empty"
 
     def _first_misfit(self, name: str, pattern: str) -> Cell:

@@ -94,6 +94,8 @@ def find_formats(cells: ColumnCells) -> FoundFormats:
     most, best = max(fits, key=lambda pair: pair[0], default=(0, None))
     if best is None or 2 * most < counts.sum() or not cells.count("[0-9]"):
         return FoundFormats()
+    if (best.unit or best.scale) and cells.count("^0[0-9]"):
+        return FoundFormats()  # codes
     num_values = cells.profile.columns[cells.column].num_values
     misses = {one: num_values - cells.count(one.pattern) for one in _with_marks(best)}
     fewest = min(misses.values())

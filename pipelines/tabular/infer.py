@@ -14,6 +14,7 @@ from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (
     CategoricalFeature,
     LabelPlan,
+    ListFeature,
     NumericFeature,
     TabularPlan,
     TextFeature,
@@ -96,6 +97,7 @@ def infer_plan(
     numeric: list[NumericFeature] = []
     categorical: list[CategoricalFeature] = []
     text: list[TextFeature] = []
+    lists: list[ListFeature] = []
     ignored: dict[str, str] = {}
     slices: list[str] = []
     for column in profile.columns.values():
@@ -111,6 +113,11 @@ def infer_plan(
             categorical += parts
         elif kind.name == "text":
             text.append(_text_feature(column))
+        elif kind.list_parts:
+            found = kind.list_parts
+            lists.append(
+                ListFeature(column=column.name, separator=found.separator, parts=found.parts)
+            )
         else:
             as_number, as_category = _roles(column, kind, data)
             if as_number:
@@ -126,13 +133,13 @@ def infer_plan(
                 )
                 if column.num_distinct is not None and column.num_distinct <= MAX_SLICE_VALUES:
                     slices.append(column.name)
-    if not numeric and not categorical and not text:
+    if not (numeric or categorical or text or lists):
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())
         raise BadInputError(
             f"{profile.files[0]}: no column is left to learn {data.label!r} from"
             f"{' (' + reasons + ')' if reasons else ''}."
         )
-    if not numeric and not categorical and config.trainer.model == "boosted_trees":
+    if not (numeric or categorical or lists) and config.trainer.model == "boosted_trees":
         raise BadInputError(
             f"trainer.model = 'boosted_trees': trees see numbers and categories, and {profile.files[0]} "
             'has only free text besides the label. Set another model, such as "linear".'
@@ -145,6 +152,7 @@ def infer_plan(
         num_buckets=_num_buckets(profile.num_rows, len(numeric)),
         group=config.split.column if config.split.by == "column" else None,
         text=tuple(text),
+        lists=tuple(lists),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
         training=_plan_training(profile.num_rows, label, config),

@@ -123,6 +123,20 @@ class TextFeature(_Part):
     has_pairs: bool = False
 
 
+class ListFeature(_Part):
+    """A column of lists: a 1 for each part that a cell has, and a 0 for the others.
+
+    Attributes:
+      column: Raw column.
+      separator: Character between the parts.
+      parts: Parts that are used.
+    """
+
+    column: str
+    separator: str
+    parts: tuple[str, ...]
+
+
 class TreesPlan(_Part):
     """Settings of boosted trees.
 
@@ -215,6 +229,7 @@ class FeaturePlan(_Part):
       num_buckets: Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a
         weight for each.
       text: Columns used as free text.
+      lists: Columns used as lists.
       group: Column each of whose values is either learned from or held out, but not both.
     """
 
@@ -223,6 +238,7 @@ class FeaturePlan(_Part):
     categorical: tuple[CategoricalFeature, ...]
     num_buckets: int
     text: tuple[TextFeature, ...] = ()
+    lists: tuple[ListFeature, ...] = ()
     group: str | None = None
 
     @staticmethod
@@ -288,7 +304,8 @@ class TabularPlan(FeaturePlan):
         numeric = (part.column for part in self.numeric)
         categorical = (part.column for part in self.categorical)
         text = (part.column for part in self.text)
-        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text)))
+        lists = (part.column for part in self.lists)
+        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text, *lists)))
 
     @property
     def read_columns(self) -> tuple[str, ...]:
@@ -298,11 +315,14 @@ class TabularPlan(FeaturePlan):
     def notes(self) -> list[str]:
         """Returns notes about the plan for the user, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
-        columns = "column" if len(self.text) == 1 else "columns"
-        text = f" and {len(self.text)} {columns} of text" if self.text else ""
+        more = "".join(
+            f" and {len(parts)} {'column' if len(parts) == 1 else 'columns'} of {what}"
+            for parts, what in ((self.text, "text"), (self.lists, "lists"))
+            if parts
+        )
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
-            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}",
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
             self.training.describe(),
             *(
                 f"column {column!r} is not used: {reason}"

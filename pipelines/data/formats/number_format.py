@@ -169,6 +169,9 @@ class NumberFormat:
 POINT = NumberFormat(".")
 COMMA = NumberFormat(",")
 
+NUMBER_START = f"^[(]?{_SIGN}?{_ANY_SPACE}(?:{ANY_CURRENCY})?{_ANY_SPACE}{_SIGN}?[0-9]"
+"""Regular expression of what starts as a number does."""
+
 AMBIGUOUS = "^[^0-9]*[1-9][0-9]{0,2}[.,][0-9]{3}[^0-9]*$"
 """Regular expression of `1,234`: one mark with three digits after it. It may be of either kind."""
 

@@ -17,6 +17,7 @@ from pipelines.root.schema.root_schema import RootSchema
 _USES: dict[str, ColumnUse] = {
     "number": "number",
     "date": "date",
+    "list": "list",
     "text": "text",
     "category": "category",
     "boolean": "category",

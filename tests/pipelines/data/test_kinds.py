@@ -112,6 +112,17 @@ def test_epoch_seconds_with_fractions_stay_text(tmp_path):
     assert (kinds["time"].name, kinds["time"].keeps_text) == ("date", True)
 
 
+def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
+    numbers = [f"{number}.5" for number in range(40)]
+    kind = kinds_of(tmp_path, {"a": [*numbers, "\u22123"]})["a"]
+    assert (kind.name, kind.moments.num_unreadable) == ("number", 0)
+    assert "'a' is stored as text: 1 of 41 values are no plain numbers" in kind.doubt
+    codes = [f"{number:05d}" for number in range(11, 51)]
+    kind = kinds_of(tmp_path, {"zip": [*codes, "K1A"]})["zip"]
+    assert (kind.name, kind.moments) == ("category", None)
+    assert "line 42: 'K1A'. Mend it, or leave the cell empty" in kind.doubt
+
+
 @pytest.mark.parametrize(
     ("cells", "odd", "said"),
     [
@@ -131,7 +142,7 @@ def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path
     kind = kinds_of(tmp_path, {"a": [*cells, odd]})["a"]
     assert kind.name == ("date" if "dates" in said else "number")
     assert kind.moments.num_unreadable == 1
-    assert f"; 1 {said} and count as missing, the first: " in kind.note
+    assert f"; 1 of 100 cells {said} and count as missing, the first: " in kind.note
     assert kind.doubt.endswith(f"line 101: {odd!r}. Mend them, or leave the cells empty")
     many = [*cells, *cells, *[odd] * 10]
     text = kinds_of(tmp_path, {"a": many})["a"]

@@ -6,6 +6,7 @@ import tensorflow_transform as tft
 import tensorflow_transform.beam as tft_beam
 from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
+from pipelines.data.formats.number_format import COMMA, POINT
 from pipelines.tabular import preprocessing
 from pipelines.tabular.plan import (
     CategoricalFeature,
@@ -135,14 +136,14 @@ def test_dense_columns_are_read_like_sparse_ones(shape):
 
 
 def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
-    label = LabelPlan(column="y", problem_type="regression", values="number", decimal=".")
+    label = LabelPlan(column="y", problem_type="regression", values="number", number_format=POINT)
     date = {"column": "at", "date": "iso"}
     plan = FeaturePlan(
         label=label,
         num_buckets=2,
         numeric=(
-            NumericFeature(column="money", center=1_000, has_missing=True, decimal="."),
-            NumericFeature(column="share", center=0, has_missing=False, decimal=","),
+            NumericFeature(column="money", center=1_000, has_missing=True, number_format=POINT),
+            NumericFeature(column="share", center=0, has_missing=False, number_format=COMMA),
             NumericFeature(center=16_000, has_missing=False, **date),
         ),
         categorical=(
