@@ -12,6 +12,7 @@ from pipelines.tabular.plan import (
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
+    ListFeature,
     NumericFeature,
     TextFeature,
 )
@@ -236,3 +237,28 @@ def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
     # 0, 2, 2 and -2 days: the mean is 0.5, the variance (0.25 + 2.25 + 2.25 + 6.25) / 4 = 2.75.
     expected = np.array([-0.5, 1.5, 1.5, -2.5]) / 2.75**0.5
     assert out["numeric"][:, 0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_lists_are_ones_for_their_parts(tmp_path):
+    label = LabelPlan(column="y", problem_type="regression", values="number")
+    plan = FeaturePlan(
+        label=label,
+        numeric=(),
+        categorical=(),
+        num_buckets=0,
+        lists=(
+            ListFeature(column="genres", separator="|", parts=("Drama", "Sci-Fi", "War")),
+            ListFeature(column="tags", separator=";", parts=("a", "b")),
+        ),
+    )
+    dtypes = {"genres": tf.string, "tags": tf.string, "y": tf.float32}
+    rows = [
+        {"genres": "Drama|War", "tags": "b", "y": 1.0},
+        {"genres": " War | Sci-Fi|War", "tags": "a|b", "y": 1.0},
+        {"tags": "c; a;", "y": 1.0},
+        {"genres": "", "y": 1.0},
+    ]
+    out = transform(tmp_path, plan, dtypes, rows)
+    assert out["list_0"].tolist() == [[1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]]
+    assert out["list_1"].tolist() == [[0, 1], [0, 0], [1, 0], [0, 0]]
+    assert out["list_0"].dtype == np.float32
