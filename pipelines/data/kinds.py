@@ -161,8 +161,8 @@ class _Recogniser:
         if found.best is None or found.best in (POINT, COMMA):
             return ""
         return (
-            f"no numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells are not, "
-            f"as others are, {number_kinds.describe_format(cells, found.best)}, the first: "
+            f"not read as numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells "
+            f"do not fit the others ({number_kinds.describe_format(cells, found.best)}), the first: "
             f"{self._first_misfit(name, found.best.pattern)}"
         )
 

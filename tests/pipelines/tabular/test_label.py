@@ -41,7 +41,9 @@ def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
     assert "the label has 60 different values, such as '$1', that look like numbers" in str(
         error.value
     )
-    assert "30 of 60 cells are not, as others are, amounts of money (USD)" in str(error.value)
+    assert "30 of 60 cells do not fit the others (amounts of money (USD)), the first: " in str(
+        error.value
+    )
     assert '[columns] y = "number" predicts a number, "category" one of 60 classes' in str(
         error.value
     )
