@@ -3,6 +3,7 @@
 import logging
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
@@ -52,7 +53,7 @@ def start_record(plan: RunPlan) -> RunRecord:
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
         mended=plan.continued[0].run_id if plan.continued else None,
-        columns=tuple(vars(row) for row in plan.columns),
+        columns=tuple(asdict(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=plan.root.versions.served_before(run_id),

@@ -69,7 +69,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
 def models_for(plan: TabularPlan) -> tuple[ModelName, ...]:
     """Returns the models that can learn from the plan's features: trees cannot use text."""
-    if plan.numeric or plan.categorical:
+    if plan.numeric or plan.categorical or plan.lists:
         return MODELS
     return tuple(model for model in MODELS if model != "boosted_trees")
 
