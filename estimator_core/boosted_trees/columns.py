@@ -127,7 +127,9 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
     """
     words = _word_of_example(column, cache, state)
     if words is not None:
-        return tf.cast(tf.equal(words, tf.constant(column.vocabulary_list, words.dtype)), tf.float32)
+        return tf.cast(
+            tf.equal(words, tf.constant(column.vocabulary_list, words.dtype)), tf.float32
+        )
     ids, weights = column.get_sparse_tensors(cache, state)
     if weights is not None:
         return tf.feature_column.indicator_column(column).get_dense_tensor(cache, state)
@@ -148,7 +150,11 @@ def _word_of_example(
     an example may have several words, or there are many categories, or unknown words are counted.
     """
     vocabulary = getattr(column, "vocabulary_list", None)
-    if vocabulary is None or len(vocabulary) > _FEW_CATEGORIES or len(vocabulary) != column.num_buckets:
+    if (
+        vocabulary is None
+        or len(vocabulary) > _FEW_CATEGORIES
+        or len(vocabulary) != column.num_buckets
+    ):
         return None
     words = cache.get(column.key, state)
     if not isinstance(words, tf.Tensor) or words.shape.rank != 2 or words.shape[1] != 1:

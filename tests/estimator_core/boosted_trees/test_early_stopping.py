@@ -89,7 +89,9 @@ def test_the_scores_are_those_of_the_library(classes):
     rows = TABLE.matrix[HELD_OUT]
     scores = []
     validation = Validation(
-        TrainingData(rows, None, None), lambda logits: scores.extend(logits) or [0.0] * len(logits), 50
+        TrainingData(rows, None, None),
+        lambda logits: scores.extend(logits) or [0.0] * len(logits),
+        50,
     )
     validation.start(np.zeros(dimension), 0, 1)
     validation.judge(booster, [*range(13), None])
