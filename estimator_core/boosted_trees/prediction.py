@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from estimator_core.boosted_trees.forest_variables import ForestVariables
