@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.config.kubeflow import KubeflowConfig, StepConfig
+from pipelines.config.pod_security import restricted
 from pipelines.kubeflow.run_folder import kubeflow_run_of
 from pipelines.kubeflow.step_environment import UMASK_VARIABLE
 from pipelines.root import Root
@@ -181,6 +182,7 @@ def _pod(job: TrainingJob, command: list[str], variables: dict[str, str]) -> dic
         "env": env,
         "ports": [{"name": "training", "containerPort": PORT}],
         "volumeMounts": mounts,
+        "securityContext": restricted(),
     }
     if limits:
         container["resources"] = {"limits": limits, "requests": dict(limits)}
