@@ -121,8 +121,9 @@ def submit_command(
         print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
     if wait and made.run_id is not None:
         print(f"run {made.run_id} on {host} ...", file=sys.stderr)
-        made = replace(made, status=server.wait(made.run_id, wait_secs))
-        _close_record(Path(str(given.kubeflow.root)), made.run_id, str(made.status))
+        status = server.wait(made.run_id, wait_secs)
+        _close_record(Path(str(given.kubeflow.root)), made.run_id, status)
+        made = replace(made, status=status)
     print(json.dumps({"host": host, **asdict(made)}))
     if wait and made.status != "SUCCEEDED":
         raise typer.Exit(EXIT_FAILED)

@@ -54,7 +54,7 @@ class StepEnd:
 
 @contextmanager
 def locked_for_step(
-    root: Root, component: str, run: str, wait_secs: float = LOCK_WAIT_SECS
+    root: Root, component: str, run: str, wait_secs: float | None = None
 ) -> Iterator[None]:
     """Holds the lock of a root for a step, which waits for the steps of other runs.
 
@@ -62,11 +62,12 @@ def locked_for_step(
       root: Root of the runs.
       component: Id of the step.
       run: Id of its run, for the message to steps that wait.
-      wait_secs: Longest time to wait.
+      wait_secs: Longest time to wait. Default: `LOCK_WAIT_SECS`.
 
     Raises:
       RunFailedError: The step waited too long.
     """
+    wait_secs = LOCK_WAIT_SECS if wait_secs is None else wait_secs
     with ExitStack() as stack:
         try:
             stack.enter_context(
