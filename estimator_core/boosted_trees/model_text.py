@@ -49,12 +49,15 @@ def forest_from_text(text: str) -> Forest:
     num_nodes = int(sizes.sum())
     root = np.cumsum(sizes) - sizes
     is_inner = np.arange(num_nodes) - np.repeat(root, sizes) < np.repeat(num_inner, sizes)
-    children = []
-    for side in ("left", "right"):
+
+    def children(side: str) -> Any:
+        """Returns the children on one side, as node indices; a negative one in the text is a leaf."""
         child = of_inner(f"{side}_child", np.int64, 0)
         child = np.where(child < 0, np.repeat(num_inner - 1, sizes) - child, child)
-        children.append(child + np.repeat(root, sizes))
-    order, depth = _by_depth(root, *children, is_inner)
+        return child + np.repeat(root, sizes)
+
+    left = children("left")
+    order, depth = _by_depth(root, left, children("right"), is_inner)
     place = np.empty_like(order)
     place[order] = np.arange(num_nodes)
 
@@ -64,7 +67,7 @@ def forest_from_text(text: str) -> Forest:
     arrays = {
         "feature": of_inner("split_feature", np.int64, 0),
         "threshold": threshold,
-        "left": np.where(is_inner, place[children[0]], place),
+        "left": np.where(is_inner, place[left], place),
         "nan_is_left": np.where(is_zero, threshold >= 0.0, decision & _TO_LEFT != 0),
         "nan_is_zero": is_zero,
         "value": of_nodes("internal_value", "leaf_value", np.float64),
@@ -96,7 +99,8 @@ def _numbers(texts: list[str], sizes: Any, dtype: Any) -> Any:
 def _by_depth(root: Any, left: Any, right: Any, is_inner: Any) -> tuple[Any, Any]:
     """Returns the nodes by tree and depth, siblings side by side, and the depth of each node."""
     level, tree = root, np.arange(len(root))
-    levels, trees = [], []
+    levels: list[Any] = []
+    trees: list[Any] = []
     depth: Any = np.zeros(len(is_inner), np.int64)
     while len(level):
         depth[level] = len(levels)
