@@ -158,12 +158,12 @@ class _Recogniser:
     def _near_miss(self, name: str) -> str:
         """Returns a note on what keeps amounts with a currency or a unit from being numbers, if there are."""
         found, cells = self._formats_of(name), ColumnCells(self._profile, name)
-        if found.best is None or found.best in (POINT, COMMA):
+        if not found.num_misfits or found.best is None or found.best in (POINT, COMMA):
             return ""
         return (
             f"not read as numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells "
             f"do not fit the others ({number_kinds.describe_format(cells, found.best)}), the first: "
-            f"{self._first_misfit(name, found.best.pattern)}"
+            f"{self._first_unreadable(name, found.best)}"
         )
 
     def _formats_of(self, name: str) -> FoundFormats:
@@ -286,7 +286,7 @@ class _Recogniser:
             return None
         note, doubt = number_kinds.describe_format(cells, number_format), None
         if moments.num_unreadable:
-            first = self._first_misfit(name, number_format.pattern)
+            first = self._first_unreadable(name, number_format)
             note += (
                 f"; {moments.num_unreadable} of {column.num_values} cells are no such numbers and count "
                 f"as missing, the first: {first}"
@@ -305,20 +305,23 @@ class _Recogniser:
         """Returns a note as a sentence for the user, with what to do about cells that cannot be read."""
         return f"column {name!r}: {note}. Mend them, or leave the cells empty"
 
-    def _first_misfit(self, name: str, pattern: str) -> Cell:
-        """Returns the first cell with a value that does not match."""
-        return self._profile.find_cell(
-            name, lambda text: not is_missing(text) and not re.match(pattern, text)
-        )
+    def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
+        """Returns the first cell that is no number; there must be one."""
+        cell = number_kinds.first_unreadable(ColumnCells(self._profile, name), number_format)
+        return self._profile.find_cell(name, lambda text: text == cell)
 
     def _why_no_date(self, name: str) -> str:
-        num_values, cells = self._profile.columns[name].num_values, ColumnCells(self._profile, name)
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         fits = {item: cells.count(item.pattern) for item in TEXT_FORMATS}
         best = max(fits, key=lambda item: fits[item])
         alike = f" ({fits[best]} are {best.name.replace('-', ' ')})" if fits[best] else ""
+        cell = None if column.is_numeric else date_kinds.first_unreadable(cells, best)
+        first = self._profile.find_cell(
+            name, lambda text: text == cell or not (cell or is_missing(text))
+        )
         return (
-            f'[columns] {name} = "date": no format fits all {num_values} cells, such as '
-            f"{self._first_misfit(name, best.pattern)}{alike}. Mend such cells, or leave them empty. "
+            f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
+            f"{first}{alike}. Mend such cells, or leave them empty. "
             "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
             "1 Mar 2014), each with a time of day behind it, months (2014-03, Mar 2014), quarters "
             "(2014Q1), weeks (2014-W09), and seconds or milliseconds since 1970."
@@ -335,7 +338,7 @@ class _Recogniser:
             text = number_kinds.describe_format(ColumnCells(self._profile, name), best)
             alike = f" Most cells are {text}."
         return (
-            f'[columns] {name} = "number": {self._first_misfit(name, best.pattern)} is no number{others}.'
+            f'[columns] {name} = "number": {self._first_unreadable(name, best)} is no number{others}.'
             f'{alike} Mend such cells, or leave them empty; or say "category" or "text".'
         )
 

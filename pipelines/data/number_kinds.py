@@ -85,6 +85,8 @@ def may_miss(num_misfits: int, num_values: int) -> bool:
 
 def find_formats(cells: ColumnCells) -> FoundFormats:
     """Returns the formats in which all cells of a column are numbers, or all but a few."""
+    if not cells.count("[0-9]"):
+        return FoundFormats()
     values, counts = cells.sample()
     fits = [
         (int(counts[matches(values, one.pattern)].sum()), one)
@@ -92,7 +94,7 @@ def find_formats(cells: ColumnCells) -> FoundFormats:
         for one in _with_marks(candidate)
     ]
     most, best = max(fits, key=lambda pair: pair[0], default=(0, None))
-    if best is None or 2 * most < counts.sum() or not cells.count("[0-9]"):
+    if best is None or 2 * most < counts.sum():
         return FoundFormats()
     if (best.unit or best.scale) and cells.count("^0[0-9]"):
         return FoundFormats()  # codes
@@ -214,6 +216,15 @@ def moments_of(chunks: Any) -> Moments | None:
     offset = total / count
     variance = max(0.0, squares / count - offset**2)
     return Moments(shift + offset, variance, low, high, num_unreadable)
+
+
+def first_unreadable(cells: ColumnCells, number_format: NumberFormat) -> str:
+    """Returns the first cell that is no number; there must be one."""
+    for values, _ in cells.chunks():
+        is_number = np.isfinite(read_numbers(values, number_format))
+        if not is_number.all():
+            return str(values[int(is_number.argmin())])
+    raise LookupError(f"All cells of {cells.column!r} are numbers.")
 
 
 def describe_format(cells: ColumnCells, number_format: NumberFormat) -> str:

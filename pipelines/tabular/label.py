@@ -1,7 +1,6 @@
 """Plan of the label column: its problem type and classes."""
 
 import math
-import re
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import DataConfig, ProblemType
@@ -11,7 +10,8 @@ from pipelines.data.column_profile import ColumnProfile, is_number
 from pipelines.data.faults import describe_separator
 from pipelines.data.formats.number_format import NUMBER_START
 from pipelines.data.kinds import ColumnKind
-from pipelines.data.missing import MISSING_TOKENS, is_missing
+from pipelines.data.missing import MISSING_TOKENS
+from pipelines.data.number_kinds import first_unreadable
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError, shown
 from pipelines.tabular.plan import LabelPlan
@@ -138,9 +138,8 @@ def _plan_formatted(
     if written is None or moments is None:
         raise ValueError(f"Such numbers have a format and moments. Received: kind={kind}")
     if moments.num_unreadable:
-        cell = profile.find_cell(
-            column.name, lambda text: not is_missing(text) and not re.match(written.pattern, text)
-        )
+        odd = first_unreadable(ColumnCells(profile, column.name), written)
+        cell = profile.find_cell(column.name, lambda text: text == odd)
         raise BadInputError(_describe_odd_label(cell, column, moments.num_unreadable))
     if not kind.is_given and data.problem_type is None:
         distinct = column.num_distinct

@@ -60,7 +60,7 @@ def write(path, columns, label):
 
 @dataclass(frozen=True)
 class Made:
-    """What is made of the first table: a column of each row, whose first cell is the one to read."""
+    """Results of the first table. Each of its rows is a column whose first cell is the one to read."""
 
     profile: Any
     kinds: Any

@@ -35,7 +35,7 @@ _FEET = "['\u2019\u2032]"
 _BARE_INCHES = (f"({_FEET}{_ANY_SPACE}[0-9]+)$", r"\1in")  # 5'11
 _ZERO = "0+(?:[.,]0+)?"
 _PERCENT = Unit("e-2", "%")
-_CLOCK_FACTORS = (86_400.0, 3_600.0, 60.0, 1.0)
+_CLOCK_FACTORS: tuple[float, ...] = (86_400.0, 3_600.0, 60.0, 1.0)
 
 ANY_CURRENCY = "|".join(CURRENCIES.values())
 """Regular expression of an amount of money."""
@@ -46,7 +46,7 @@ PLAIN = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the numbers of a column are written. Signs, or parentheses for negative ones, may surround them.
+    """The way in which the numbers of a column are written, with signs, or parentheses for negative ones.
 
     Attributes:
       decimal: Mark between the integer and the fraction. The other of the two marks, white space and
@@ -114,7 +114,7 @@ class NumberFormat:
 
     @property
     def _units(self) -> tuple[Unit, ...]:
-        return () if self.scale in (None, "multiples") else SCALES[self.scale]
+        return () if self.scale is None or self.scale == "multiples" else SCALES[self.scale]
 
     @property
     def _digits(self) -> str:
@@ -130,7 +130,7 @@ class NumberFormat:
 
     @property
     def _ends(self) -> tuple[str, ...]:
-        """What may stand directly behind the digits: an exponent, a percent sign, a multiple, the unit."""
+        """Regular expressions of what may stand behind the digits, such as a multiple or the unit."""
         exponent = "(?:[eE][-+]?[0-9]+)?"
         if self.unit:
             return (f"{exponent}{_ANY_SPACE}{spelling_of(self.unit)}",)

@@ -208,8 +208,7 @@ def _write(
     content = schema_text(schema, *_COMMENTS).encode()
     columns = list(columns)
     kinds = {column["name"]: column["kind"] for column in columns}
-    formats = {one["name"]: _format_of(one) for one in columns}
-    formats = {name: found for name, found in formats.items() if found}
+    formats = {one["name"]: found for one in columns if (found := _format_of(one))}
     origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, formats, accepted_for)
     atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
     atomic_files.write(folder / _FILE, content)

@@ -149,3 +149,37 @@ def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path
     assert (text.name, text.doubt) == ("category", None)
     with pytest.raises(BadInputError, match=rf"line 200: '{re.escape(odd)}'"):
         kinds_of(tmp_path, {"a": many}, {"a": kind.name})
+
+
+@pytest.mark.parametrize(
+    ("cells", "use", "said"),
+    [
+        (["2015-02-28", "2015-02-30"] * 20, "date", "line 3: '2015-02-30' (40 are iso)"),
+        ([18000101, 18000102] * 20, "date", "line 2: '18000101'"),
+        (["5 kg", "soon"] * 20, "date", "line 2: '5 kg'"),
+        (["5 kg", "6 kg", "soon"] * 20, "number", "line 4: 'soon' is no number, nor are 19 others"),
+        (["true", "false"] * 20, "number", "line 2: 'true' is no number"),
+        (["a", "b"] * 20, "list", 'no cell has a ";", "|" or "," between parts'),
+    ],
+)
+def test_a_configured_kind_that_does_not_fit_names_the_cells_that_resist(
+    tmp_path, cells, use, said
+):
+    with pytest.raises(BadInputError, match=re.escape(said)):
+        kinds_of(tmp_path, {"a": cells}, {"a": use})
+
+
+def test_months_are_dates_if_configured_or_not(tmp_path):
+    cells = [f"{year}-{month:02d}" for year in (2015, 2016) for month in range(1, 13)]
+    for given in ({}, {"a": "date"}):
+        kind = kinds_of(tmp_path, {"a": cells}, given)["a"]
+        assert (kind.name, kind.date_format) == ("date", "month")
+
+
+def test_lists_are_lists_unless_configured(tmp_path):
+    columns = {"a": ["x|y", "y", "z|x|y"] * 10, "b": ["p, q", "q"] * 15}
+    kinds = kinds_of(tmp_path, columns)
+    assert (kinds["a"].name, kinds["b"].name) == ("list", "category")
+    assert kinds["a"].list_parts.parts == ("y", "x", "z")
+    kinds = kinds_of(tmp_path, columns, {"a": "category", "b": "list"})
+    assert (kinds["a"].name, kinds["b"].list_parts.parts) == ("category", ("q", "p"))
