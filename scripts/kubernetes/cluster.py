@@ -233,7 +233,7 @@ class Cluster:
             *(f"--client-ca-file={pki}/ca.crt", f"--cert-dir={pki}"),
             *("--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"),
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-            f"--service-account-key-file={pki}/service-accounts.key",
+            f"--service-account-key-file={pki}/service-accounts.crt",
             f"--service-account-signing-key-file={pki}/service-accounts.key",
             f"--kubelet-client-certificate={pki}/admin.crt",
             f"--kubelet-client-key={pki}/admin.key",

@@ -1,4 +1,4 @@
-"""What a cluster for tests changes on the machine itself, and restores when it ends."""
+"""Changes of a cluster for tests to the machine itself, which end with it."""
 
 import contextlib
 import time

@@ -46,8 +46,10 @@ is_new() {
 stamp=$(cat "$here"/go/go.* "$here"/go/*/*.go "$here/tools_image.py" | sha256sum)
 if is_new programs "$stamp"; then
   echo "test-kubernetes: building Kubernetes (ten minutes and more the first time)" >&2
+  version=$(sed -n 's/^\tk8s.io\/kubernetes //p' "$here/go/go.mod")
   # -mod=readonly: modules that are not in go.sum are refused.
-  (cd "$here/go" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -ldflags "-s -w" -o "$folder/bin/" ./kube ./pause)
+  (cd "$here/go" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath \
+    -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" -o "$folder/bin/" ./kube ./pause)
   python3 "$here/tools_image.py" "$folder/bin" "$folder/images/tools.tar"
   echo "$stamp" >"$folder/.programs"
 fi

@@ -37,7 +37,7 @@ AUDIT = [
     {
         "level": "Metadata",
         "userGroups": ["system:serviceaccounts:demo", "system:serviceaccounts:training"],
-        "stages": ["ResponseComplete"],
+        "omitStages": ["RequestReceived", "ResponseStarted"],
     }
 ]
 

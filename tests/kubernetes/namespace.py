@@ -67,6 +67,11 @@ class Namespace:
             },
         )
 
+        self.wait_for(
+            lambda: self.kubectl("get", "serviceaccount", "default", check=False),
+            "the namespace has no service account",
+        )
+
     def kubectl(self, *arguments, **options):
         return self._cluster.kubectl("--namespace", self.name, *arguments, **options)
 
