@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from tfx.components.transform import executor, labels
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
-from components.beam import record_files
+from components.beam import in_memory_runner, record_files
 from components.beam.example_batches import find_files
 from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
@@ -27,6 +28,13 @@ class Executor(executor.Executor):
 
     This applies to tf.Examples in TFRecord files. Other formats are read in batches of a fixed size.
     """
+
+    def _make_beam_pipeline(self) -> beam.Pipeline:
+        pipeline = super()._make_beam_pipeline()
+        if type(pipeline.runner) is FnApiRunner:
+            # The runner stays the same: tf.Transform chooses TensorFlow's settings by its class.
+            pipeline.runner.run_pipeline = in_memory_runner.run_pipeline
+        return pipeline
 
     def Do(
         self,
