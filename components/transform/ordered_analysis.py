@@ -13,6 +13,8 @@ import numpy as np
 from tensorflow_transform import analyzer_nodes
 from tensorflow_transform.beam import analyzer_impls, common
 
+from components.transform.token_counts import CountTokens
+
 _NUM_GROUPS = 16
 
 
@@ -262,4 +264,5 @@ _IMPLEMENTATIONS = {
     analyzer_nodes.CacheableCombinePerKeyMerge: _MergePerKey,
     analyzer_nodes.PackedCombineAccumulate: _AccumulatePacked,
     analyzer_nodes.PackedCombineMerge: _MergePacked,
+    analyzer_nodes.VocabularyAccumulate: CountTokens,
 }
