@@ -1,8 +1,9 @@
 """A Beam runner for this process: elements go from step to step as they are, without a copy."""
 
 import collections
+import functools
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -35,27 +36,48 @@ class UnsupportedPipelineError(Exception):
     """The pipeline needs something that only Beam's own runner has; the message says what."""
 
 
-def run_pipeline(pipeline: beam.Pipeline, options: Any) -> PipelineResult:
-    """Runs a pipeline in this process, or with Beam's FnApiRunner if it has steps that need that.
+def install(pipeline: beam.Pipeline) -> bool:
+    """Makes Beam's FnApiRunner run a pipeline in this process without copies, if its options allow that.
 
-    Beam's runner pickles each step, makes a description of the pipeline, divides it into stages, and encodes
-    the elements between the stages. For a pipeline of many steps and few elements this is most of the work.
-    Here, an element goes through all the steps that it can reach before the next one is made, so a step keeps
-    elements only where it groups or combines them, or where it waits for a side input.
+    Beam's runner pickles each step, describes the pipeline, divides it into stages, and encodes the elements
+    between the stages. For a pipeline of many steps and few elements this is most of the work. Here, an
+    element goes through all the steps that it can reach before the next one is made; a step keeps elements
+    only where it groups or combines them, or where it waits for a side input.
 
-    Streaming, windows, state, timers and splittable DoFns are left to the FnApiRunner, as are worker processes
-    and its options for tests and profiles. There are no metrics.
+    A pipeline with windows, state, timers or splittable DoFns goes to Beam's runner nevertheless, and a line in
+    the log says why. There are no metrics.
 
     Args:
         pipeline: The pipeline.
-        options: Its options.
+
+    Returns:
+        False if the pipeline has another runner, or options that only Beam's follows: for workers, tests and
+        profiles.
     """
+    if type(pipeline.runner) is not FnApiRunner or _has_other_options(pipeline.options):
+        return False
+    # The object stays the same, as libraries look at its class: tf.Transform for TensorFlow's settings.
+    pipeline.runner.run_pipeline = functools.partial(_run, pipeline.runner.run_pipeline)
+    return True
+
+
+def _has_other_options(options: Any) -> bool:
+    direct, profiling = options.view_as(DirectOptions), options.view_as(ProfilingOptions)
+    return (
+        (direct.direct_num_workers, direct.direct_running_mode) != (1, "in_memory")
+        or direct.direct_runner_bundle_repeat
+        or direct.direct_test_splits
+        or profiling.profile_cpu
+        or profiling.profile_memory
+    )
+
+
+def _run(run_by_beam: Callable[..., PipelineResult], pipeline: beam.Pipeline, options: Any) -> Any:
     try:
-        _check_options(options)
         sources = _Plan(pipeline).sources
     except UnsupportedPipelineError as reason:
-        _logger.debug("The FnApiRunner runs the pipeline: %s", reason)
-        return FnApiRunner().run_pipeline(pipeline, options)
+        _logger.debug("Beam's FnApiRunner runs the pipeline, because of %s.", reason)
+        return run_by_beam(pipeline, options)
     sources.run()
     return _Done(PipelineState.DONE)
 
@@ -66,21 +88,6 @@ class _Done(PipelineResult):
     def wait_until_finish(self, duration: int | None = None) -> str:
         del duration
         return self.state
-
-
-def _check_options(options: Any) -> None:
-    direct, profiling = options.view_as(DirectOptions), options.view_as(ProfilingOptions)
-    given = {
-        "direct_num_workers": direct.direct_num_workers != 1,
-        "direct_running_mode": direct.direct_running_mode != "in_memory",
-        "direct_runner_bundle_repeat": direct.direct_runner_bundle_repeat,
-        "direct_test_splits": direct.direct_test_splits,
-        "profile_cpu": profiling.profile_cpu,
-        "profile_memory": profiling.profile_memory,
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise UnsupportedPipelineError(f"option --{name}")
 
 
 class _Collection(Receiver):
