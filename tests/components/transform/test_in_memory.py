@@ -75,7 +75,8 @@ def words(inputs):
         "ragged": tf.RaggedTensor.from_sparse(words),
         "frequency": tf.cast(tft.histogram(group[:, 0], categorical=True)[0][0], tf.int64) + tf.zeros_like(inputs["whole"]),
         "per_key": tf.cast(tft.count_per_key(group[:, 0])[1][0], tf.int64) + tf.zeros_like(inputs["whole"]),
-        "again": tft.compute_and_apply_vocabulary(tf.strings.as_string(tokens.values)),
+        "again": tft.compute_and_apply_vocabulary(  # a second phase
+            tokens.with_values(tf.strings.as_string(tokens.values))),
     }
 
 def nothing_to_analyze(inputs):
