@@ -13,7 +13,6 @@ from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 
 from components.beam import in_memory_runner
-from components.transform import decoded_ahead
 from components.transform.executor import Executor
 
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -79,6 +78,12 @@ def words(inputs):
             tokens.with_values(tf.strings.as_string(tokens.values))),
     }
 
+def little(inputs):
+    return {
+        "scaled": tft.scale_to_z_score(inputs["number"]),
+        "word": tft.compute_and_apply_vocabulary(inputs["words"], vocab_filename="all"),
+    }
+
 def nothing_to_analyze(inputs):
     return {"doubled": 2 * inputs["number"], "words": inputs["words"]}
 """
@@ -109,8 +114,17 @@ def example(draw: np.random.Generator) -> tf.train.Example:
     return found
 
 
-def transform(folder: Path, name: str, function: str, **settings: Any) -> dict[str, bytes]:
-    """Transforms the examples in a folder, and returns the files that do not contain a random path."""
+def transform(
+    folder: Path, name: str, function: str, caches: tuple[str | None, str | None] = (None, None)
+) -> dict[str, bytes]:
+    """Transforms the examples in a folder, and returns the files that do not contain a random path.
+
+    Args:
+        folder: Folder with the examples and the schema.
+        name: Name of the folder in it for the outputs.
+        function: Name of a function in MODULE.
+        caches: Names of folders from which tf.Transform's cache is read, and to which it is written.
+    """
     examples, transformed = standard_artifacts.Examples(), standard_artifacts.Examples()
     schema, graph = standard_artifacts.Schema(), standard_artifacts.TransformGraph()
     examples.uri, schema.uri = str(folder / "examples"), str(folder / "schema")
@@ -120,19 +134,22 @@ def transform(folder: Path, name: str, function: str, **settings: Any) -> dict[s
         "payload_format",
         example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE),
     )
+    inputs = {"examples": [examples], "schema": [schema]}
     outputs = {"transform_graph": [graph], "transformed_examples": [transformed]}
-    cache = standard_artifacts.TransformCache()
-    cache.uri = str(folder / name / "cache")
-    if settings.pop("writes_cache", False):
-        outputs["updated_analyzer_cache"] = [cache]
+    for key, channels, cache in zip(
+        ("analyzer_cache", "updated_analyzer_cache"), (inputs, outputs), caches, strict=True
+    ):
+        if cache is not None:
+            artifact = standard_artifacts.TransformCache()
+            artifact.uri = str(folder / cache)
+            channels[key] = [artifact]
     Executor(Executor.Context([RUNNER], str(folder / name / "tmp"), "1")).Do(
-        {"examples": [examples], "schema": [schema]},
+        inputs,
         outputs,
         {
             "preprocessing_fn": f"module_of_many_analyzers.{function}",
             "disable_statistics": 1,
             "custom_config": "null",
-            **settings,
         },
     )
     return {
@@ -156,11 +173,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def by_beam(monkeypatch: pytest.MonkeyPatch, *arguments: Any, **settings: Any) -> dict[str, bytes]:
+def by_beam(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> dict[str, bytes]:
     """Returns the files of a transformation by Beam's runner."""
     with monkeypatch.context() as patch:
         patch.setattr(in_memory_runner, "install", lambda pipeline: False)
-        return transform(*arguments, **settings)
+        return transform(*arguments)
 
 
 @pytest.mark.parametrize("function", ["numbers", "words", "nothing_to_analyze"])
@@ -175,3 +192,16 @@ def test_files_are_those_of_beams_runner(
     assert "FnApiRunner runs" not in caplog.text
     assert ours == by_beam(monkeypatch, folder, "beam", function)
     assert len([name for name in ours if "Split-train" in name]) == 3
+
+
+def test_a_cache_is_written_and_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
+    expected = by_beam(monkeypatch, folder, "beam", "little")
+    assert transform(folder, "writes", "little", (None, "cache")) == expected
+    assert "FnApiRunner runs" not in caplog.text
+    assert len(list((folder / "cache").rglob("*.gz"))) >= 2
+    # Beam's source of the cache's files is a splittable DoFn.
+    assert transform(folder, "reads", "little", ("cache", "other cache")) == expected
+    assert "FnApiRunner runs the pipeline, because of OptimizeRun/ReadCache" in caplog.text
