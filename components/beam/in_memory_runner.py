@@ -44,8 +44,8 @@ def install(pipeline: beam.Pipeline) -> bool:
     element goes through all the steps that it can reach before the next one is made; a step keeps elements
     only where it groups or combines them, or where it waits for a side input.
 
-    A pipeline with windows, state, timers or splittable DoFns goes to Beam's runner nevertheless, and a line in
-    the log says why. There are no metrics.
+    A pipeline with windows, state, timers or splittable DoFns goes to Beam's runner nevertheless, and a line
+    in the log says why. There are no metrics.
 
     Args:
         pipeline: The pipeline.

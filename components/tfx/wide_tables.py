@@ -140,7 +140,9 @@ def _may_have_params(kind: type) -> bool:
             continue
         if hasattr(kind, f"_inspect_{name}") or hasattr(function, "__wrapped__"):
             return True
-        if any(isinstance(value, _DoFnParam) for value in getattr(function, "__defaults__", ()) or ()):
+        if any(
+            isinstance(value, _DoFnParam) for value in getattr(function, "__defaults__", ()) or ()
+        ):
             return True
     return False
 

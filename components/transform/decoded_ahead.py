@@ -1,5 +1,6 @@
 """Decodes tf.Examples while the pipeline that reads them is made, and once for all of its steps."""
 
+import itertools
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -46,14 +47,13 @@ class DecodedAhead:
     def read(self, path: str) -> Iterator[pa.RecordBatch]:
         """Yields the first batches of a file; waits for those that are not decoded yet."""
         file = self._files.get(path, _NO_FILE)
-        number = 0
-        while True:
+        for number in itertools.count():
             with self._changed:
-                self._changed.wait_for(lambda: file.has_ended or number < len(file.batches))
-                if number == len(file.batches):
-                    return
+                while number == len(file.batches):
+                    if file.has_ended:
+                        return
+                    self._changed.wait()
             yield file.batches[number]
-            number += 1
 
     def is_whole(self, path: str) -> bool:
         """Returns True if `read` has yielded all batches of a file."""

@@ -96,9 +96,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         """Begins to decode the examples; the data sets know by now which columns they need."""
         if not self._datasets or self._packs:
             return
-        names = {
-            name for dataset in self._datasets for name in dataset.tfxio.ArrowSchema().names
-        }
+        names = {name for dataset in self._datasets for name in dataset.tfxio.ArrowSchema().names}
         schema = copy.deepcopy(self._schema)
         del schema.feature[:]
         schema.feature.extend(part for part in self._schema.feature if part.name in names)

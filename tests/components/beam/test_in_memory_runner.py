@@ -206,11 +206,9 @@ def test_files_are_those_of_beams_runner(tmp_path: Path) -> None:
 class Running(beam.DoFn):
     """Adds up the values of a key."""
 
-    SUM = userstate.CombiningValueStateSpec("sum", sum)
+    TOTAL = beam.DoFn.StateParam(userstate.CombiningValueStateSpec("sum", sum))
 
-    def process(
-        self, element: tuple[str, int], total: Any = beam.DoFn.StateParam(SUM)
-    ) -> Iterator[int]:
+    def process(self, element: tuple[str, int], total: Any = TOTAL) -> Iterator[int]:
         total.add(element[1])
         yield total.read()
 
@@ -300,7 +298,9 @@ def test_an_element_reaches_the_end_before_the_next_one_is_made() -> None:
     """A pipeline holds one batch of a file at a time, however large the file is."""
     pipeline = beam.Pipeline(RUNNER)
     side = pipeline | "Side" >> beam.Create([1]) | beam.CombineGlobally(sum)
-    made = pipeline | beam.Create([None]) | beam.FlatMap(lambda _: (_log(f"make {n}") for n in "ab"))
+    made = (
+        pipeline | beam.Create([None]) | beam.FlatMap(lambda _: (_log(f"make {n}") for n in "ab"))
+    )
     used = made | beam.Map(lambda x, _: _log(f"use {x[-1]}"), beam.pvalue.AsSingleton(side))
     _ = used | beam.Map(lambda x: _log(f"write {x[-1]}"))
     EVENTS.clear()

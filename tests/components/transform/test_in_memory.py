@@ -53,7 +53,7 @@ def numbers(inputs):
 def words(inputs):
     words, group = inputs["words"], inputs["group"]
     weights = tf.abs(inputs["number"][:, 0]) + 1.0
-    label = inputs["whole"][:, 0] % 2
+    label, zeros = inputs["whole"][:, 0] % 2, tf.zeros_like(inputs["whole"])
     tokens = tft.compute_and_apply_vocabulary(words, vocab_filename="all", num_oov_buckets=1)
     ids, relevance = tft.tfidf(tokens, 60)
     return {
@@ -72,8 +72,8 @@ def words(inputs):
         "relevance": relevance,
         "hashed": tft.hash_strings(group, 7),
         "ragged": tf.RaggedTensor.from_sparse(words),
-        "frequency": tf.cast(tft.histogram(group[:, 0], categorical=True)[0][0], tf.int64) + tf.zeros_like(inputs["whole"]),
-        "per_key": tf.cast(tft.count_per_key(group[:, 0])[1][0], tf.int64) + tf.zeros_like(inputs["whole"]),
+        "frequency": zeros + tft.histogram(group[:, 0], categorical=True)[0][0],
+        "per_key": zeros + tft.count_per_key(group[:, 0])[1][0],
         "again": tft.compute_and_apply_vocabulary(  # a second phase
             tokens.with_values(tf.strings.as_string(tokens.values))),
     }
