@@ -13,6 +13,9 @@ from components.beam.example_batches import batches
 
 _logger = logging.getLogger(__name__)
 
+MAX_FILE_BYTES = 32 << 20
+"""Size of all files, in bytes, above which decoding ahead is not worth its memory; a taxi trip has 56."""
+
 MAX_BYTES = 128 << 20
 """Size of the record batches that are kept, in bytes."""
 
@@ -35,7 +38,7 @@ class DecodedAhead:
         self._max_bytes = max_bytes
         self._changed = threading.Condition()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._decode_files, daemon=True)
+        self._thread = threading.Thread(target=self._decode_files, name="decode ahead", daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+import tensorflow as tf
 from tfx.components.transform import executor, labels
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
@@ -16,6 +17,7 @@ from tfx_bsl.tfxio import tf_example_record
 
 from components.beam import in_memory_runner, record_files
 from components.beam.example_batches import find_files
+from components.transform import decoded_ahead
 from components.transform.decoded_ahead import DecodedAhead
 from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
@@ -93,15 +95,18 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         self._ahead: DecodedAhead | None = None
 
     def decode_ahead(self) -> None:
-        """Begins to decode the examples; the data sets know by now which columns they need."""
+        """Begins to decode small files; the data sets know by now which columns they need."""
         if not self._datasets or self._packs:
+            return
+        patterns = [pattern for dataset in self._datasets for pattern in _patterns(dataset)]
+        paths = dict.fromkeys(find_files(patterns))
+        if sum(tf.io.gfile.stat(path).length for path in paths) > decoded_ahead.MAX_FILE_BYTES:
             return
         names = {name for dataset in self._datasets for name in dataset.tfxio.ArrowSchema().names}
         schema = copy.deepcopy(self._schema)
         del schema.feature[:]
         schema.feature.extend(part for part in self._schema.feature if part.name in names)
-        patterns = [pattern for dataset in self._datasets for pattern in _patterns(dataset)]
-        self._ahead = DecodedAhead(schema.SerializeToString(), find_files(patterns))
+        self._ahead = DecodedAhead(schema.SerializeToString(), list(paths))
 
     def close(self) -> None:
         """Ends the decoding."""

@@ -1,3 +1,4 @@
+import gc
 import logging
 import pickle
 from collections.abc import Callable, Iterator
@@ -148,9 +149,8 @@ def combined(pipeline: beam.Pipeline) -> Any:
 
 def one_step_twice(pipeline: beam.Pipeline) -> Any:
     step = beam.ParDo(Calls())
-    first = pipeline | "First" >> beam.Create([1]) | "Once" >> step
-    second = pipeline | "Second" >> beam.Create([2]) | "Twice" >> step
-    return [first, second] | beam.Flatten()
+    numbers = pipeline | beam.Create([1, 2], reshuffle=False)
+    return [numbers | "Once" >> step, numbers | "Twice" >> step] | beam.Flatten()
 
 
 def nothing_at_all(pipeline: beam.Pipeline) -> Any:
@@ -307,6 +307,29 @@ def test_an_element_reaches_the_end_before_the_next_one_is_made() -> None:
     assert in_memory_runner.install(pipeline)
     pipeline.run()
     assert EVENTS == ["make a", "use a", "write a", "make b", "use b", "write b"]
+
+
+class Batch:
+    """A large element."""
+
+
+def test_elements_are_not_kept() -> None:
+    def make(_: Any) -> Iterator[Batch]:
+        for _ in range(5):
+            yield Batch()
+
+    def count(batch: Batch) -> int:
+        return sum(isinstance(thing, Batch) for thing in gc.get_objects())
+
+    pipeline = beam.Pipeline(RUNNER)
+    batches = pipeline | beam.Create([None]) | beam.FlatMap(make)
+    _ = batches | "Size" >> beam.Map(lambda batch: 1) | beam.CombineGlobally(sum)
+    _ = batches | beam.Map(count) | "Log" >> beam.Map(lambda number: _log(f"{number} batches"))
+    EVENTS.clear()
+    assert in_memory_runner.install(pipeline)
+    pipeline.run()
+    assert len(EVENTS) == 5
+    assert set(EVENTS) <= {"1 batches", "2 batches"}  # a generator still has the one before
 
 
 EVENTS: list[str] = []

@@ -1,6 +1,7 @@
 """Transform without Beam's runner writes the same files as with it."""
 
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 
 from components.beam import in_memory_runner
+from components.transform import decoded_ahead, executor
+from components.transform.decoded_ahead import DecodedAhead
 from components.transform.executor import Executor
 
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -192,6 +195,25 @@ def test_files_are_those_of_beams_runner(
     assert "FnApiRunner runs" not in caplog.text
     assert ours == by_beam(monkeypatch, folder, "beam", function)
     assert len([name for name in ours if "Split-train" in name]) == 3
+
+
+@pytest.mark.parametrize(("max_file_bytes", "num_files"), [(1 << 20, 4), (100, None)])
+def test_small_files_are_decoded_ahead_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, max_file_bytes: int, num_files: int | None
+) -> None:
+    made: list[DecodedAhead] = []
+
+    def make(schema: bytes, paths: list[str]) -> DecodedAhead:
+        made.append(DecodedAhead(schema, paths))
+        assert len(paths) == len(set(paths)) == num_files
+        assert b"unused" not in schema
+        return made[-1]
+
+    monkeypatch.setattr(decoded_ahead, "MAX_FILE_BYTES", max_file_bytes)
+    monkeypatch.setattr(executor, "DecodedAhead", make)
+    assert len(transform(folder, "ours", "nothing_to_analyze")) > 4
+    assert len(made) == (num_files is not None)
+    assert not any(thread.name == "decode ahead" for thread in threading.enumerate())
 
 
 def test_a_cache_is_written_and_read(
