@@ -427,7 +427,7 @@ class _Plan(PipelineVisitor):
 
     def _own(self, fn: Any) -> Any:
         """Returns a function that no other step has: a copy if one has it already."""
-        if False:
+        if id(fn) in self._fns:
             fn = pickler.roundtrip(fn)
         self._fns.add(id(fn))
         return fn

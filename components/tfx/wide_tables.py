@@ -119,8 +119,9 @@ def mend_userstate(userstate: Any) -> None:
     stock = userstate.get_dofn_specs
 
     def get_dofn_specs(dofn: Any) -> tuple[set[Any], set[Any]]:
+        kind: Any = type(dofn)
         has_own_methods = any(isinstance(value, types.MethodType) for value in vars(dofn).values())
-        if has_own_methods or _may_have_params(type(dofn)):
+        if has_own_methods or _may_have_params(kind):
             return stock(dofn)
         return set(), set()
 
@@ -128,7 +129,7 @@ def mend_userstate(userstate: Any) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _may_have_params(kind: type) -> bool:
+def _may_have_params(kind: Any) -> bool:
     """Returns False if no method of a class of DoFns has an argument such as `DoFn.StateParam`."""
     from apache_beam.transforms.core import DoFn, _DoFnParam
 

@@ -1,5 +1,6 @@
 """Gives each batch of tf.Examples a key, by which the transformed rows are put in order again."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,17 +90,15 @@ class ReadWithKeys(ReadBatches):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_ahead": None}
 
-    def _batches(self, path: str) -> Iterator[pa.RecordBatch]:
-        if self._ahead is None:
-            yield from super()._batches(path)
-            return
-        names = example_coder.ExamplesToRecordBatchDecoder(self._schema).ArrowSchema().names
-        number = 0
-        for batch in self._ahead.read(path):
-            yield batch.select(names)
-            number += 1
-        if not self._ahead.is_whole(path):
-            yield from super()._batches(path, first=number)
+    def _batches(self, path: str, first: int = 0) -> Iterator[pa.RecordBatch]:
+        if self._ahead is not None:
+            names = example_coder.ExamplesToRecordBatchDecoder(self._schema).ArrowSchema().names
+            for batch in itertools.islice(self._ahead.read(path), first, None):
+                yield batch.select(names)
+                first += 1
+            if self._ahead.is_whole(path):
+                return
+        yield from super()._batches(path, first)
 
     def _placed(self, batch: Any, file_number: int, batch_number: int) -> Any:
         keys = np.full(len(batch), batch_key(file_number, batch_number))
