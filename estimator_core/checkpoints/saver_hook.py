@@ -12,7 +12,7 @@ from estimator_core.checkpoints.background_saver import BackgroundSaver
 
 
 class GraphOnceSaverHook(tf1.train.CheckpointSaverHook):
-    """Writes the files of TensorFlow's `CheckpointSaverHook`, in a tenth of the time before the first step.
+    """Writes the files of TensorFlow's `CheckpointSaverHook`, from one proto of the graph.
 
     TensorFlow turns the graph into a proto four times, and into text in Python.
     """
