@@ -24,10 +24,9 @@ def train(folders, saver_class, save_graph_def=True):
         tf1.get_variable("text", initializer='a "quoted"\nline, ü', use_resource=True)
         with tf.control_dependencies([weight.assign_add([0.1, -1e-30])]):
             train_op = tf1.assign_add(step, 1)
-        scaffold = tf1.train.Scaffold(
-            init_op=tf.group(tf1.global_variables_initializer(), step.assign(3)),
-            saver=saver_class(max_to_keep=20),
-        )
+        with tf.control_dependencies([tf1.global_variables_initializer()]):
+            init_op = step.assign(3).op
+        scaffold = tf1.train.Scaffold(init_op=init_op, saver=saver_class(max_to_keep=20))
         hooks = [
             kind(str(folder), save_steps=4, scaffold=scaffold, save_graph_def=save_graph_def)
             for kind, folder in zip(
