@@ -1,5 +1,6 @@
 """Reads the tf.Examples of TFRecord files in batches that depend on the files alone, not on the engine."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -103,9 +104,13 @@ class ReadBatches(beam.DoFn):
     def process(self, file: tuple[int, str]) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a file."""
         number, path = file
-        decoded = map_ahead(self._decode, batches(path, self._max_examples))
-        for index, batch in enumerate(decoded):
+        for index, batch in enumerate(self._batches(path)):
             yield self._placed(batch, number, index)
+
+    def _batches(self, path: str, first: int = 0) -> Iterator[pa.RecordBatch]:
+        """Yields the batches of a file from one of them on."""
+        examples = itertools.islice(batches(path, self._max_examples), first, None)
+        return map_ahead(self._decode, examples)
 
     def _decode(self, examples: list[bytes]) -> pa.RecordBatch:
         # A decoder keeps columns while it decodes, so threads cannot share one.

@@ -2,11 +2,13 @@
 
     python -I clean_process.py
 
-It reads two lines from stdin: the path of a file with the pickled arguments of `ask_model`, and the path of
-the file that gets its result. If stdin ends before that, nothing is to be asked. The ServingCheck calls
-`ask_signature` in its own process as well, for models without an evaluation model.
+It reads three lines from stdin: the directory of the SavedModel, which it loads at once; the path of a file
+with the pickled arguments of `ask_model`; and the path of the file that gets its result. If stdin ends before
+that, nothing is to be asked. The ServingCheck calls `ask_signature` in its own process as well, for models
+without an evaluation model.
 """
 
+import dataclasses
 import pickle
 import sys
 import time
@@ -39,13 +41,39 @@ SERVING_ROWS = "serving_rows"
 _MARKS: dict[Any, Any] = {tf.float32: np.nan, tf.int64: np.iinfo(np.int64).min, tf.string: b""}
 
 
+@dataclasses.dataclass(frozen=True)
+class LoadedModel:
+    """A SavedModel that this process has loaded.
+
+    Attributes:
+        signatures: Functions by name.
+        load_seconds: Time that loading took.
+        memory_mb_before: Memory of the process before.
+    """
+
+    signatures: dict[str, Any]
+    load_seconds: float
+    memory_mb_before: float
+
+
+def load(path: str) -> LoadedModel:
+    """Loads a SavedModel.
+
+    Args:
+        path: Directory of the SavedModel.
+    """
+    before, start = _memory_mb("VmRSS"), time.perf_counter()
+    model = tf.saved_model.load(path, tags=["serve"])
+    return LoadedModel(model.signatures, time.perf_counter() - start, before)
+
+
 def ask_model(
-    path: str, rows: dict[str, Any], rows_with_label: list[bytes], num_calls: int
+    model: LoadedModel, rows: dict[str, Any], rows_with_label: list[bytes], num_calls: int
 ) -> dict[str, Any]:
     """Returns the answers of every signature of a model, and the cost of loading it.
 
     Args:
-        path: Directory of the SavedModel.
+        model: Model to ask.
         rows: See `ask_signature`.
         rows_with_label: The examples of `rows` with their label, for the error of a model that needs it.
         num_calls: Number of rows to ask for one by one.
@@ -53,9 +81,6 @@ def ask_model(
     Returns:
         `load_seconds`; `memory_mb`, which the model adds to the peak of the process; `signatures` by name.
     """
-    before, start = _memory_mb("VmRSS"), time.perf_counter()
-    model = tf.saved_model.load(path, tags=["serve"])
-    load_seconds = time.perf_counter() - start
     if any(len(x.structured_input_signature[1]) > MANY_INPUTS for x in model.signatures.values()):
         # It would rewrite the graph of each signature, in a time that grows with the square of the inputs.
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
@@ -69,8 +94,8 @@ def ask_model(
                 "needs_label": _can_answer(name, signature, {**rows, "examples": rows_with_label}),
             }
     return {
-        "load_seconds": load_seconds,
-        "memory_mb": _memory_mb("VmHWM") - before,  # the peak of the process
+        "load_seconds": model.load_seconds,
+        "memory_mb": _memory_mb("VmHWM") - model.memory_mb_before,  # the peak of the process
         "signatures": signatures,
     }
 
@@ -206,19 +231,24 @@ def _memory_mb(field: str) -> float:
     return int(fields[field].split()[0]) / 1024
 
 
-def main(request: str, answers: str) -> None:
-    """Reads a request, and writes the answers, or the `error` for which the model does not load."""
+def main() -> None:
+    """Loads a model, reads a request, and writes the answers, or the `error` for which it does not load."""
+    path = sys.stdin.readline().rstrip("\n")
+    if not path:
+        return
+    failure = None
+    try:
+        model = load(path)
+    except Exception as error:  # the model's, or TensorFlow's of it
+        failure = {"error": _first_line(error)}
+    request, answers = (sys.stdin.readline().rstrip("\n") for _ in range(2))
+    if not answers:
+        return
     with open(request, "rb") as stream:
         fields = pickle.load(stream)  # written by the ServingCheck that started this process
-    try:
-        found = ask_model(**fields)
-    except Exception as error:  # the model's, or TensorFlow's of it
-        found = {"error": _first_line(error)}
     with open(answers, "wb") as stream:
-        pickle.dump(found, stream)
+        pickle.dump(failure or ask_model(model, **fields), stream)
 
 
 if __name__ == "__main__":
-    paths = [sys.stdin.readline().rstrip("\n") for _ in range(2)]
-    if all(paths):
-        main(*paths)
+    main()

@@ -114,13 +114,12 @@ def check(
     """
     path = serving_model_path(model)
     request = {
-        "path": path,
         "rows": {"examples": rows.examples, "columns": rows.columns},
         "rows_with_label": rows.with_label,
         "num_calls": _NUM_CALLS,
     }
     try:
-        answered, judged = model_process.take().ask(
+        answered, judged = model_process.take(path).ask(
             request, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
         )
     except TimeoutError as error:

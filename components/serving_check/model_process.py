@@ -10,7 +10,10 @@ import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tfx.types.artifact import Artifact
+
 from components.serving_check import clean_process
+from components.tfx.model_paths import serving_model_path
 
 T = TypeVar("T")
 
@@ -26,12 +29,16 @@ _ready: list["ModelProcess"] = []
 
 
 class ModelProcess:
-    """A process with TensorFlow and NumPy alone, which waits for its request on stdin.
+    """A process with TensorFlow and NumPy alone, which loads a model and then waits for its request on stdin.
 
     It ends when this process ends, also if that is killed.
+
+    Args:
+        path: Directory of the SavedModel.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        self.path = path
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -44,12 +51,13 @@ class ModelProcess:
             stderr=subprocess.PIPE,
             env={**environment, **_ENVIRONMENT},
         )
+        self._send(path)
 
     def ask(self, request: dict[str, Any], meanwhile: Callable[[], T]) -> tuple[Any, T]:
         """Returns the answers, and the result of a function that is called meanwhile.
 
         Args:
-            request: Arguments of `clean_process.ask_model`.
+            request: Arguments of `clean_process.ask_model` after the model.
             meanwhile: Function to call in this process.
 
         Raises:
@@ -60,11 +68,7 @@ class ModelProcess:
             paths = [os.path.join(folder, name) for name in ("request", "answers")]
             with open(paths[0], "wb") as stream:
                 pickle.dump(request, stream)
-            assert self._process.stdin is not None
-            # A process that has ended says why by its code and its error.
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.write("".join(f"{path}\n" for path in paths).encode())
-                self._process.stdin.flush()
+            self._send(*paths)
             try:
                 found = meanwhile()
                 _, stderr = self._process.communicate(timeout=MAX_SECONDS)
@@ -87,16 +91,34 @@ class ModelProcess:
         self._process.kill()
         self._process.wait()
 
+    def _send(self, *lines: str) -> None:
+        assert self._process.stdin is not None
+        # A process that has ended says why by its code and its error.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+            self._process.stdin.flush()
 
-def prepare() -> None:
-    """Starts the process that the next ServingCheck in this process takes: it has TensorFlow by then."""
-    if not _ready:
-        _ready.append(ModelProcess())
+
+def prepare(model: Artifact) -> None:
+    """Starts the process that the next ServingCheck of a model takes: the model is loaded by then.
+
+    Args:
+        model: Artifact of the model. If it holds no SavedModel, the ServingCheck says so.
+    """
+    discard()
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        _ready.append(ModelProcess(serving_model_path(model)))
 
 
-def take() -> ModelProcess:
-    """Returns the process that `prepare` has started, or a new one."""
-    return _ready.pop() if _ready else ModelProcess()
+def take(path: str) -> ModelProcess:
+    """Returns the process that has loaded a model since `prepare`, or a new one.
+
+    Args:
+        path: Directory of the SavedModel.
+    """
+    if _ready and _ready[0].path == path:
+        return _ready.pop()
+    return ModelProcess(path)
 
 
 @atexit.register

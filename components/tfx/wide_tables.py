@@ -5,6 +5,7 @@ Functions with the same results replace them when their modules are imported, al
 processes, which import `components.tfx.compat`.
 """
 
+import functools
 import importlib.abc
 import importlib.machinery
 import types
@@ -107,6 +108,46 @@ def mend_pipeline_options(pipeline_options: Any) -> None:
     option_views.mend(pipeline_options)
 
 
+def mend_userstate(userstate: Any) -> None:
+    """Makes Beam look for state and timers once in each class of DoFns, and only in methods with defaults.
+
+    Beam inspects the signatures of all methods, about eight times for each step of a pipeline.
+
+    Args:
+        userstate: Module of Beam.
+    """
+    stock = userstate.get_dofn_specs
+
+    def get_dofn_specs(dofn: Any) -> tuple[set[Any], set[Any]]:
+        kind: Any = type(dofn)
+        has_own_methods = any(isinstance(value, types.MethodType) for value in vars(dofn).values())
+        if has_own_methods or _may_have_params(kind):
+            return stock(dofn)
+        return set(), set()
+
+    userstate.get_dofn_specs = get_dofn_specs
+
+
+@functools.lru_cache(maxsize=1024)
+def _may_have_params(kind: Any) -> bool:
+    """Returns False if no method of a class of DoFns has an argument such as `DoFn.StateParam`."""
+    from apache_beam.transforms.core import DoFn, _DoFnParam
+
+    for name in dir(kind):
+        method = getattr(kind, name, None)
+        function = getattr(method, "__func__", method)
+        of_every_dofn = getattr(DoFn, name, None)
+        if function is getattr(of_every_dofn, "__func__", of_every_dofn):
+            continue
+        if hasattr(kind, f"_inspect_{name}") or hasattr(function, "__wrapped__"):
+            return True
+        if any(
+            isinstance(value, _DoFnParam) for value in getattr(function, "__defaults__", ()) or ()
+        ):
+            return True
+    return False
+
+
 def mend_tf_utils(tf_utils: Any) -> None:
     """Makes TFT copy the dict of a function's inputs, and not each tensor in it: three operations a column.
 
@@ -171,6 +212,7 @@ def mend_merge_util(merge_util: Any) -> None:
 
 _MENDED: dict[str, Callable[[Any], None]] = {
     "apache_beam.options.pipeline_options": mend_pipeline_options,
+    "apache_beam.transforms.userstate": mend_userstate,
     "tensorflow_data_validation.utils.quantiles_util": mend_quantiles_util,
     "tensorflow_transform.graph_tools": mend_graph_tools,
     "tensorflow_transform.inspect_preprocessing_fn": mend_inspection,

@@ -72,12 +72,14 @@ class UserFunction:
         trainer_fn, run_fn = exec_properties.get(TRAINER_FN_KEY), exec_properties.get(RUN_FN_KEY)
         module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
         path = None if module_file else trainer_fn or run_fn
+        planned = exec_properties.get(USER_CODE_KEY)
         was_imported = path is not None and path.rpartition(".")[0] in sys.modules
+        if not planned or was_imported:
+            return cls.load(trainer_fn, run_fn, module_file)
         before = user_source.fingerprint(import_path=path, module_file=module_file)
         loaded = cls.load(trainer_fn, run_fn, module_file)
         after = user_source.fingerprint(import_path=path, module_file=module_file)
-        planned = exec_properties.get(USER_CODE_KEY)
-        if planned and not was_imported and not before == after == planned:
+        if not before == after == planned:
             raise SettingError(
                 f"the code of {module_file or path} was changed after its fingerprint was taken. Run again: "
                 "unchanged results are reused."

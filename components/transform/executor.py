@@ -1,20 +1,24 @@
 """Runs stock Transform with a result that does not depend on the engine."""
 
 import contextlib
+import copy
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+import tensorflow as tf
 from tfx.components.transform import executor, labels
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
-from components.beam import record_files
+from components.beam import in_memory_runner, record_files
 from components.beam.example_batches import find_files
+from components.transform import decoded_ahead
+from components.transform.decoded_ahead import DecodedAhead
 from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
@@ -28,6 +32,14 @@ class Executor(executor.Executor):
     This applies to tf.Examples in TFRecord files. Other formats are read in batches of a fixed size.
     """
 
+    _processor: "OrderedTransformProcessor"
+
+    def _make_beam_pipeline(self) -> beam.Pipeline:
+        pipeline = super()._make_beam_pipeline()
+        if in_memory_runner.install(pipeline):
+            self._processor.decode_ahead()
+        return pipeline
+
     def Do(
         self,
         input_dict: dict[str, list[Artifact]],
@@ -39,11 +51,13 @@ class Executor(executor.Executor):
             exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
         )
         packs = (config or {}).get(PACKS_KEY, {})
-
-        def make_processor() -> OrderedTransformProcessor:
-            return OrderedTransformProcessor(packs)
-
-        with fixed_batches(), ordered_analysis(), _processor(make_processor):
+        self._processor = OrderedTransformProcessor(packs)
+        with (
+            fixed_batches(),
+            ordered_analysis(),
+            _using(self._processor),
+            contextlib.closing(self._processor),
+        ):
             super().Do(input_dict, output_dict, exec_properties)
         for examples in output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY) or []:
             splits = artifact_utils.decode_split_names(examples.split_names)
@@ -53,10 +67,10 @@ class Executor(executor.Executor):
 
 
 @contextlib.contextmanager
-def _processor(kind: Callable[[], executor.TransformProcessor]) -> Iterator[None]:
-    """Lets the stock executor use another class for its work; it has no argument for that."""
+def _using(processor: executor.TransformProcessor) -> Iterator[None]:
+    """Lets the stock executor use another object for its work; it has no argument for that."""
     before = executor.TransformProcessor
-    executor.TransformProcessor = kind
+    executor.TransformProcessor = lambda: processor
     try:
         yield
     finally:
@@ -76,13 +90,35 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         super().__init__()
         self._packs = packs
         self._num_files: dict[str, int] = {}
+        self._datasets: list[Any] = []
+        self._schema: Any = None
+        self._ahead: DecodedAhead | None = None
+
+    def decode_ahead(self) -> None:
+        """Begins to decode small files; the data sets know by now which columns they need."""
+        if not self._datasets or self._packs:
+            return
+        patterns = [pattern for dataset in self._datasets for pattern in _patterns(dataset)]
+        paths = dict.fromkeys(find_files(patterns))
+        if sum(tf.io.gfile.stat(path).length for path in paths) > decoded_ahead.MAX_FILE_BYTES:
+            return
+        names = {name for dataset in self._datasets for name in dataset.tfxio.ArrowSchema().names}
+        schema = copy.deepcopy(self._schema)
+        del schema.feature[:]
+        schema.feature.extend(part for part in self._schema.feature if part.name in names)
+        self._ahead = DecodedAhead(schema.SerializeToString(), list(paths))
+
+    def close(self) -> None:
+        """Ends the decoding."""
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None
 
     def _CreateTFXIO(self, dataset: Any, schema: Any) -> Any:  # noqa: N802
         stock = super()._CreateTFXIO(dataset, schema)
         if type(stock) is not tf_example_record.TFExampleRecord:
             return stock
-        patterns = dataset.file_pattern
-        patterns = patterns if isinstance(patterns, list) else [patterns]
+        patterns = _patterns(dataset)
         if dataset._materialize_output_path:
             self._num_files[dataset.materialize_output_path] = len(find_files(patterns))
         telemetry = stock.telemetry_descriptors
@@ -91,7 +127,11 @@ class OrderedTransformProcessor(executor.TransformProcessor):
             from components.transform.packed_source import PackedExampleRecord
 
             return PackedExampleRecord(patterns, schema, self._packs, telemetry)
-        return OrderedExampleRecord(patterns, schema=schema, telemetry_descriptors=telemetry)
+        self._datasets.append(dataset)
+        self._schema = schema
+        return OrderedExampleRecord(
+            patterns, schema=schema, telemetry_descriptors=telemetry, ahead=lambda: self._ahead
+        )
 
     def _OptimizeRun(  # noqa: N802
         self,
@@ -117,6 +157,12 @@ class OrderedTransformProcessor(executor.TransformProcessor):
             )
         fileio.makedirs(os.path.dirname(output_path))
         return WriteInOrder(schema, output_path, self._num_files[output_path])
+
+
+def _patterns(dataset: Any) -> list[str]:
+    """Returns the patterns of the files of a data set."""
+    patterns = dataset.file_pattern
+    return patterns if isinstance(patterns, list) else [patterns]
 
 
 class _WithoutCache(beam.PTransform):

@@ -13,6 +13,8 @@ import numpy as np
 from tensorflow_transform import analyzer_nodes
 from tensorflow_transform.beam import analyzer_impls, common
 
+from components.transform.token_counts import CountTokens
+
 _NUM_GROUPS = 16
 
 
@@ -22,8 +24,8 @@ def ordered_analysis() -> Iterator[None]:
 
     tf.Transform adds up results as they arrive and merges them by worker, so sums of floats are rounded
     differently, and the sketches of quantiles drop different values. In this context, the same batches give
-    the same result, bit for bit. Vocabularies with weights or by mutual information are excluded: their sums
-    are float64, in any order.
+    the same result, bit for bit. Tokens are counted by batch. Vocabularies with weights or by mutual
+    information are excluded: their sums are float64, in any order.
 
     Source: the implementations that tf.Transform 1.21 registers for its analyzers.
     """
@@ -262,4 +264,5 @@ _IMPLEMENTATIONS = {
     analyzer_nodes.CacheableCombinePerKeyMerge: _MergePerKey,
     analyzer_nodes.PackedCombineAccumulate: _AccumulatePacked,
     analyzer_nodes.PackedCombineMerge: _MergePacked,
+    analyzer_nodes.VocabularyAccumulate: CountTokens,
 }

@@ -1,13 +1,21 @@
 """Gives each batch of tf.Examples a key, by which the transformed rows are put in order again."""
 
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from tfx.components.transform import executor as stock
+from tfx_bsl.coders import example_coder
 
-from components.beam.example_batches import BatchedExampleRecord, ReadBatches
+from components.beam.example_batches import (
+    MAX_BATCH_EXAMPLES,
+    BatchedExampleRecord,
+    ReadBatches,
+)
+from components.transform.decoded_ahead import DecodedAhead
 
 BATCH_KEY = stock._TRANSFORM_INTERNAL_FEATURE_FOR_KEY
 """Name of the column in TFX's executor that identifies the batch of a row."""
@@ -30,14 +38,26 @@ class OrderedExampleRecord(BatchedExampleRecord):
     """tf.Examples of TFRecord files, in batches with a key.
 
     A batch has rows of one file only, and the same rows on every engine.
+
+    Args:
+        ahead: Function that returns the batches that are already decoded, if there are any.
+        args: Arguments of TFExampleRecord.
+        kwargs: Arguments of TFExampleRecord.
     """
+
+    def __init__(
+        self, *args: Any, ahead: Callable[[], DecodedAhead | None] = lambda: None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._ahead = ahead
 
     def ArrowSchema(self) -> pa.Schema:  # noqa: N802
         """Returns the schema of the record batches."""
         return super().ArrowSchema().append(_KEY_FIELD)
 
     def _reader(self, schema: bytes | None, max_examples: int) -> ReadBatches:
-        return ReadWithKeys(schema, max_examples)
+        ahead = self._ahead() if max_examples == MAX_BATCH_EXAMPLES else None
+        return ReadWithKeys(schema, max_examples, ahead)
 
     def _ProjectImpl(  # noqa: N802
         self, tensor_names: list[str]
@@ -47,12 +67,38 @@ class OrderedExampleRecord(BatchedExampleRecord):
             self._file_pattern,
             schema=projected._schema,
             telemetry_descriptors=self.telemetry_descriptors,
+            ahead=self._ahead,
         )
 
 
 @beam.typehints.with_output_types(pa.RecordBatch)
 class ReadWithKeys(ReadBatches):
-    """(number of a file, its path) -> its record batches, with the column `BATCH_KEY`."""
+    """(number of a file, its path) -> its record batches, with the column `BATCH_KEY`.
+
+    Args:
+        schema: Serialized schema of the examples; None infers the types of each batch.
+        max_examples: Maximum number of examples in a batch.
+        ahead: Batches that are already decoded; a copy of this step in another process has none.
+    """
+
+    def __init__(
+        self, schema: bytes | None, max_examples: int, ahead: DecodedAhead | None = None
+    ) -> None:
+        super().__init__(schema, max_examples)
+        self._ahead = ahead
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ahead": None}
+
+    def _batches(self, path: str, first: int = 0) -> Iterator[pa.RecordBatch]:
+        if self._ahead is not None:
+            names = example_coder.ExamplesToRecordBatchDecoder(self._schema).ArrowSchema().names
+            for batch in itertools.islice(self._ahead.read(path), first, None):
+                yield batch.select(names)
+                first += 1
+            if self._ahead.is_whole(path):
+                return
+        yield from super()._batches(path, first)
 
     def _placed(self, batch: Any, file_number: int, batch_number: int) -> Any:
         keys = np.full(len(batch), batch_key(file_number, batch_number))

@@ -16,6 +16,8 @@ from estimator_core.feature_columns.column_kinds import (
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
+_FEW_CATEGORIES = 256
+
 
 class ColumnRange(NamedTuple):
     """The matrix columns of one feature column.
@@ -123,6 +125,11 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
 
     That one makes `[batch_size, values of an example, num_buckets]` first, too much for many values.
     """
+    words = _word_of_example(column, cache, state)
+    if words is not None:
+        return tf.cast(
+            tf.equal(words, tf.constant(column.vocabulary_list, words.dtype)), tf.float32
+        )
     ids, weights = column.get_sparse_tensors(cache, state)
     if weights is not None:
         return tf.feature_column.indicator_column(column).get_dense_tensor(cache, state)
@@ -132,3 +139,29 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
     known = tf.boolean_mask(places, (values >= 0) & (values < size))
     ones = tf.ones(tf.shape(known)[:1])
     return tf.scatter_nd(known, ones, tf.stack([ids.dense_shape[0], size]))
+
+
+def _word_of_example(
+    column: Any, cache: FeatureTransformationCache, state: StateManager
+) -> tf.Tensor | None:
+    """Returns the words, `[batch_size, 1]`, if comparing them with each category gives the counts.
+
+    This takes a few operations in place of a lookup table and dozens of operations for each column. None if
+    an example may have several words, or there are many categories, or unknown words are counted.
+    """
+    vocabulary = getattr(column, "vocabulary_list", None)
+    if (
+        vocabulary is None
+        or len(vocabulary) > _FEW_CATEGORIES
+        or len(vocabulary) != column.num_buckets
+    ):
+        return None
+    words = cache.get(column.key, state)
+    if not isinstance(words, tf.Tensor) or words.shape.rank != 2 or words.shape[1] != 1:
+        return None
+    is_text = column.dtype == tf.string
+    if column.default_value != -1 or ("" if is_text else -1) in vocabulary:
+        return None  # for a missing word, too
+    if is_text:
+        return words if words.dtype == tf.string else None
+    return tf.cast(words, tf.int64) if words.dtype.is_integer else None

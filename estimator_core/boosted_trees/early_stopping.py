@@ -64,7 +64,8 @@ class Validation:
 
     Args:
         data: The held-out rows.
-        loss: Function from logits, float32 `[rows, logits_dimension]`, to the loss.
+        losses: Function from logits, float32 `[iterations, rows, logits_dimension]`, to the loss of each
+            iteration.
         patience: See `TreesEarlyStopping`.
         report: See `TreesEarlyStopping`.
 
@@ -75,13 +76,13 @@ class Validation:
     def __init__(
         self,
         data: TrainingData,
-        loss: Callable[[Any], Any],
+        losses: Callable[[Any], Any],
         patience: int,
         report: Callable[[int, float], None] | None = None,
     ):
         self._data = data
         self._report = report
-        self._loss_of = loss
+        self._losses_of = losses
         self._patience = patience
         self._scores: Any = None
         self._num_threads = 0
@@ -125,12 +126,16 @@ class Validation:
             part = grown[begin : begin + _ITERATIONS_AT_A_TIME]
             known = [index for index in part if index is not None]
             leaves: Any = self._leaves(booster, known[0], len(known)) if known else None
+            scores = np.empty((len(part), *self._scores.shape), np.float32)
             for place, index in enumerate(part):
                 if index is not None:
                     self._add(booster, index, leaves[:, place])
+                scores[place] = self._scores
+            warm = max(0, min(self._judged_from - self._iterations, len(part)))
+            self._iterations += warm
+            for loss in self._losses_of(scores[warm:]) if warm < len(part) else ():
                 self._iterations += 1
-                if self._iterations > self._judged_from:
-                    self._compare(float(self._loss_of(self._scores.astype(np.float32))))
+                self._compare(float(loss))
 
     def _leaves(self, booster: Any, first: int, count: int) -> Any:
         """Returns the leaf of each row in each tree, `[rows, iterations, logits_dimension]`."""

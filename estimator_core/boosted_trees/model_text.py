@@ -21,77 +21,98 @@ _MISSING = 12
 def forest_from_text(text: str) -> Forest:
     """Returns the trees of a model with numeric splits only.
 
+    All trees are read at once: a forest has hundreds of them, each with few nodes.
+
     Args:
         text: Text from `model_to_string`, or a part of it that begins before a tree.
     """
     end = text.find("\nend of trees")
     sections = text[: end if end >= 0 else None].split("\nTree=")[1:]
-    return concatenated([_tree(section) for section in sections])
-
-
-def _tree(section: str) -> Forest:
-    lines = (line.partition("=") for line in section.splitlines())
-    fields = {name: value for name, _, value in lines}
-    num_leaves = int(fields["num_leaves"])
+    if not sections:
+        return concatenated([])
+    fields = [_fields(section) for section in sections]
+    num_leaves: Any = np.array([int(each["num_leaves"]) for each in fields])
     num_inner = num_leaves - 1
 
-    def numbers(name: str, size: int, dtype: Any) -> Any:
-        found = np.array(fields.get(name, "").split(), dtype=dtype) if size else np.zeros(0, dtype)
-        return found if len(found) == size else np.zeros(size, dtype)  # a lone leaf has no counts
+    def of_inner(name: str, dtype: Any, in_leaf: Any) -> Any:
+        values: Any = np.full(num_nodes, in_leaf, dtype)
+        values[is_inner] = _numbers([each.get(name, "") for each in fields], num_inner, dtype)
+        return values
 
     def of_nodes(inner: str, leaf: str, dtype: Any) -> Any:
-        parts = (numbers(inner, num_inner, dtype), numbers(leaf, num_leaves, dtype))
-        return np.concatenate(parts)
+        values = of_inner(inner, dtype, 0)
+        values[~is_inner] = _numbers([each.get(leaf, "") for each in fields], num_leaves, dtype)
+        return values
 
-    children = [
-        _unified(numbers(f"{side}_child", num_inner, np.int64), num_inner)
-        for side in ("left", "right")
-    ]
-    order, depth = _by_depth(*children)
+    # The nodes of a tree, in the text's numbering: inner ones first, then leaves.
+    sizes = num_inner + num_leaves
+    num_nodes = int(sizes.sum())
+    root = np.cumsum(sizes) - sizes
+    is_inner = np.arange(num_nodes) - np.repeat(root, sizes) < np.repeat(num_inner, sizes)
+
+    def children(side: str) -> Any:
+        """Returns the children on one side, as node indices; a negative one in the text is a leaf."""
+        child = of_inner(f"{side}_child", np.int64, 0)
+        child = np.where(child < 0, np.repeat(num_inner - 1, sizes) - child, child)
+        return child + np.repeat(root, sizes)
+
+    left = children("left")
+    order, depth = _by_depth(root, left, children("right"), is_inner)
     place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    place[order] = np.arange(num_nodes)
 
-    decision = numbers("decision_type", num_inner, np.int64)
-    threshold = numbers("threshold", num_inner, np.float64)
+    decision = of_inner("decision_type", np.int64, _NAN + _TO_LEFT)
+    threshold = of_inner("threshold", np.float64, np.inf)
     is_zero = decision & _MISSING != _NAN
-    is_left = np.where(is_zero, threshold >= 0.0, decision & _TO_LEFT != 0)
-    is_leaf = order >= num_inner
-
-    def of_inner(values: Any, in_leaf: Any) -> Any:
-        padded = np.concatenate([values, np.full(num_leaves, in_leaf, dtype=values.dtype)])
-        return padded[order]
-
-    left = place[np.concatenate([children[0], np.zeros(num_leaves, np.int64)])[order]]
     arrays = {
-        "feature": of_inner(numbers("split_feature", num_inner, np.int64), 0),
-        "threshold": of_inner(threshold, np.inf),
-        "left": np.where(is_leaf, np.arange(len(order)), left),
-        "nan_is_left": of_inner(is_left, True),
-        "nan_is_zero": of_inner(is_zero, False),
-        "value": of_nodes("internal_value", "leaf_value", np.float64)[order],
-        "gain": of_inner(numbers("split_gain", num_inner, np.float64), 0.0),
-        "count": of_nodes("internal_count", "leaf_count", np.int64)[order],
+        "feature": of_inner("split_feature", np.int64, 0),
+        "threshold": threshold,
+        "left": np.where(is_inner, place[left], place),
+        "nan_is_left": np.where(is_zero, threshold >= 0.0, decision & _TO_LEFT != 0),
+        "nan_is_zero": is_zero,
+        "value": of_nodes("internal_value", "leaf_value", np.float64),
+        "gain": of_inner("split_gain", np.float64, 0.0),
+        "count": of_nodes("internal_count", "leaf_count", np.int64),
         "depth": depth,
-        "root": np.zeros(1),
     }
-    return Forest(**{name: arrays[name].astype(dtype) for name, dtype in DTYPES.items()})
+    nodes = {name: values[order].astype(DTYPES[name]) for name, values in arrays.items()}
+    return Forest(**nodes, root=root.astype(DTYPES["root"]))
 
 
-def _unified(children: Any, num_inner: int) -> Any:
-    """Returns children as node indices: inner nodes first, then leaves."""
-    return np.where(children >= 0, children, num_inner - 1 - children)
+def _fields(section: str) -> dict[str, str]:
+    """Returns the values of a tree as text, by name."""
+    return {name: value for name, _, value in (line.partition("=") for line in section.split("\n"))}
 
 
-def _by_depth(left: Any, right: Any) -> tuple[Any, Any]:
-    """Returns the nodes in order of depth, siblings side by side, and the depth of each."""
-    level: Any = np.zeros(1, np.int64)
-    levels = []
+def _numbers(texts: list[str], sizes: Any, dtype: Any) -> Any:
+    """Returns the numbers of all trees, one after the other; zeros for a tree whose text has none."""
+    found: Any = np.fromstring(" ".join(texts), dtype, sep=" ")
+    if len(found) == sizes.sum():
+        return found
+    padded = [
+        text if text.strip() or not size else "0 " * size
+        for text, size in zip(texts, sizes.tolist(), strict=True)
+    ]
+    return np.fromstring(" ".join(padded), dtype, sep=" ")
+
+
+def _by_depth(root: Any, left: Any, right: Any, is_inner: Any) -> tuple[Any, Any]:
+    """Returns the nodes by tree and depth, siblings side by side, and the depth of each node."""
+    level, tree = root, np.arange(len(root))
+    levels: list[Any] = []
+    trees: list[Any] = []
+    depth: Any = np.zeros(len(is_inner), np.int64)
     while len(level):
+        depth[level] = len(levels)
         levels.append(level)
-        inner = level[level < len(left)]
+        trees.append(tree)
+        splits = is_inner[level]
+        inner = level[splits]
         level = np.stack([left[inner], right[inner]], axis=1).reshape(-1)
-    depth: Any = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
-    return np.concatenate(levels), depth
+        tree = np.repeat(tree[splits], 2)
+    # Within a tree, a stable sort keeps the order of the levels.
+    order = np.argsort(np.concatenate(trees), kind="stable")
+    return np.concatenate(levels)[order], depth
 
 
 def text_from_forest(forest: Forest, num_features: int, trees_per_iteration: int) -> str:

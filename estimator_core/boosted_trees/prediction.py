@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from estimator_core.boosted_trees.forest_variables import ForestVariables
@@ -22,12 +20,7 @@ def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: 
     with tf.name_scope("forest"):
         # Read each variable once: a batch sees one state of them all.
         nodes = {name: tf.identity(variable) for name, variable in forest.nodes.items()}
-        num_trees = tf.size(nodes["root"])
-        sums = tf.cond(
-            num_trees > 0,
-            lambda: _sums(matrix, nodes, logits_dimension),
-            lambda: tf.zeros([tf.shape(matrix)[0], logits_dimension], tf.float64),
-        )
+        sums = _sums(matrix, nodes, logits_dimension)
         return tf.cast(sums + forest.bias, tf.float32)
 
 
@@ -36,26 +29,23 @@ def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int)
     table = _table(nodes)
     depth = tf.reduce_max(nodes["depth"])
     num_rows = tf.shape(matrix)[0]
-    num_blocks = (num_rows + _ROWS_AT_A_TIME - 1) // _ROWS_AT_A_TIME
+    iterations = tf.size(nodes["root"]) // logits_dimension
 
-    def of_block(block: tf.Tensor) -> tf.Tensor:
-        begin = block * _ROWS_AT_A_TIME
+    def add_block(begin: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rows = matrix[begin : begin + _ROWS_AT_A_TIME]
         leaves = _leaves(rows, table, nodes["root"], depth)
         values = tf.gather(nodes["value"], leaves)
-        return tf.reduce_sum(tf.reshape(values, [tf.shape(rows)[0], -1, logits_dimension]), axis=1)
+        by_logit = tf.reshape(values, [tf.shape(rows)[0], iterations, logits_dimension])
+        return begin + _ROWS_AT_A_TIME, tf.concat([sums, tf.reduce_sum(by_logit, axis=1)], axis=0)
 
-    def body(block: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
-        return block + 1, sums.write(block, of_block(block))
-
-    sums = tf.TensorArray(
-        tf.float64, num_blocks, element_shape=[None, logits_dimension], infer_shape=False
-    )
     _, sums = tf.while_loop(
-        lambda block, _: block < num_blocks, body, (tf.constant(0), sums), parallel_iterations=4
+        lambda begin, _: begin < num_rows,
+        add_block,
+        (tf.constant(0), tf.zeros([0, logits_dimension], tf.float64)),
+        (tf.TensorShape([]), tf.TensorShape([None, logits_dimension])),
+        parallel_iterations=4,
     )
-    # An empty batch has no block to take the shape from.
-    return tf.cond(num_blocks > 0, sums.concat, lambda: tf.zeros([0, logits_dimension], tf.float64))
+    return sums
 
 
 def _table(nodes: dict[str, tf.Tensor]) -> tf.Tensor:

@@ -33,7 +33,7 @@ class BackgroundSaver(tf1.train.Saver):
         self.writes_beside = False
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
-        self._meta_graph: tuple[Any, bytes] | None = None
+        self._meta_graph: tuple[Any, Any] | None = None
 
     def save(self, sess: Any, save_path: str, global_step: Any = None, **options: Any) -> Any:
         """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`.
@@ -112,19 +112,27 @@ class BackgroundSaver(tf1.train.Saver):
             *args: Arguments of `tf.compat.v1.train.Saver.export_meta_graph`.
             **options: Keyword arguments of the same method.
         """
-        graph = tf1.get_default_graph()
         if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
             return super().export_meta_graph(filename, *args, **options)
+        with tf.io.gfile.GFile(filename, "wb") as file:
+            file.write(self.meta_graph_def(**options).SerializeToString())
+        return None
+
+    def meta_graph_def(self, **options: Any) -> Any:
+        """Returns the `MetaGraphDef` of the default graph, computed anew after the graph has changed.
+
+        Args:
+            **options: Options of `tf.compat.v1.train.Saver.export_meta_graph`.
+        """
+        graph = tf1.get_default_graph()
         sizes = tuple(
             (key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys()
         )
-        key = (id(graph), graph.version, sizes, tuple(sorted(options.items())))
+        given = tuple(sorted(option for option in options.items() if option[1]))  # not the defaults
+        key = (id(graph), graph.version, sizes, given)
         if self._meta_graph is None or self._meta_graph[0] != key:
-            exported = super().export_meta_graph(None, **options)
-            self._meta_graph = (key, exported.SerializeToString())
-        with tf.io.gfile.GFile(filename, "wb") as file:
-            file.write(self._meta_graph[1])
-        return None
+            self._meta_graph = (key, super().export_meta_graph(None, **options))
+        return self._meta_graph[1]
 
 
 class WaitForCheckpoint(tf1.train.SessionRunHook):

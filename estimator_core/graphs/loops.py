@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
 from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
+from estimator_core.checkpoints.saver_hook import GraphOnceSaverHook
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
@@ -145,7 +146,7 @@ def _train_hooks(
     background_saver = None
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         savers = [
-            tf1.train.CheckpointSaverHook(
+            GraphOnceSaverHook(
                 config.model_dir,
                 save_secs=config.save_checkpoints_secs,
                 save_steps=config.save_checkpoints_steps,

@@ -16,6 +16,7 @@ from pipelines.artifacts.split_sizes import count_examples
 from pipelines.artifacts.statistics import describe_statistics
 from pipelines.checks.label_comparison import compare_labels, read_labels
 from pipelines.config.evaluator import ThresholdConfig
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.definitions.evaluation import merge_thresholds
 from pipelines.errors import RunFailedError
 from pipelines.root import Root
@@ -88,20 +89,21 @@ class LabelCheck:
     Attributes:
       component: Id of the component that made the splits.
       label: Name of the label's column.
-      decimal: Decimal mark of its numbers; None reads them as Python does.
+      number_format: Fields of the format of its numbers; None reads them as Python does.
       split_by: Value of `split.by`.
       stops: True if a difference ends the run.
     """
 
     component: str
     label: str
-    decimal: Any
+    number_format: Mapping[str, Any] | None
     split_by: str
     stops: bool
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
         """Reports the comparison."""
-        found = compare_labels(read_labels(outputs["examples"][0], self.label, self.decimal))
+        given = None if self.number_format is None else NumberFormat(**self.number_format)
+        found = compare_labels(read_labels(outputs["examples"][0], self.label, given))
         if found is None:
             return
         findings.add_label_comparison(found.as_record(self.label))
@@ -299,11 +301,12 @@ def component_checks(
       baseline_version: Version that is served; None without one.
     """
     code, split = plan.code, plan.config.split
+    written = code.plan.label.number_format if code.plan else None
     checks: dict[BaseNode, ComponentCheck] = {
         pipeline.example_gen: LabelCheck(
             pipeline.example_gen.id,
             plan.config.data.label,
-            code.plan.label.decimal if code.plan else None,
+            None if written is None else asdict(written),
             split.by,
             split.stops_at_label_difference,
         ),

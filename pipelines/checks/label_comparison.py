@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.data.formats.number_format import NumberFormat
+
 MAX_P_VALUE = 1e-6
 """Chance causes a difference this large in one of a million splits."""
 
@@ -148,13 +150,15 @@ def kolmogorov_smirnov(first: Any, second: Any) -> tuple[float, float]:
     return distance, min(1.0, max(0.0, 2 * sum(terms)))
 
 
-def read_labels(examples: Any, column: str, decimal: str | None = None) -> dict[str, Any]:
+def read_labels(
+    examples: Any, column: str, number_format: NumberFormat | None = None
+) -> dict[str, Any]:
     """Returns the values of a column by split, without rows that have none.
 
     Args:
       examples: Artifact that CsvExampleGen has written.
       column: Name of the column.
-      decimal: Decimal mark of numbers that are written as text.
+      number_format: Format of numbers that are written as text.
     """
     import tensorflow as tf
     from tfx.types import artifact_utils
@@ -170,26 +174,26 @@ def read_labels(examples: Any, column: str, decimal: str | None = None) -> dict[
         kind = next(filter(None, kinds), "bytes_list")
         dtype = {"int64_list": tf.int64, "float_list": tf.float32}.get(kind, tf.string)
         spec = {column: tf.io.VarLenFeature(dtype)}
-        parts = [
-            tf.io.parse_example(batch, spec)[column].values.numpy()
-            for batch in records.batch(4_096)
-        ]
+        batches = records.batch(4_096).map(
+            lambda batch, spec=spec: tf.io.parse_example(batch, spec)[column].values,
+            num_parallel_calls=2,
+        )
+        parts = [*batches.as_numpy_iterator()]
         values = np.concatenate(parts) if parts else np.empty(0)
-        found[split] = _as_numbers(values, decimal) if values.dtype.kind == "O" else values
+        found[split] = _as_numbers(values, number_format) if values.dtype.kind == "O" else values
     return found
 
 
-def _as_numbers(values: Any, decimal: str | None) -> Any:
+def _as_numbers(values: Any, number_format: NumberFormat | None) -> Any:
     import pyarrow
 
     from pipelines.data.formats.arrow_reading import read_numbers
-    from pipelines.data.formats.number_format import COMMA, POINT
 
     text = np.array([value.decode("utf-8", "replace").strip() for value in values], object)
-    if decimal is None:
+    if number_format is None:
         return text[text != ""]
     cells = pyarrow.array(list(text), pyarrow.string())
-    numbers = read_numbers(cells, COMMA if decimal == "," else POINT)
+    numbers = read_numbers(cells, number_format)
     return numbers[np.isfinite(numbers)]
 
 

@@ -1,7 +1,7 @@
 """Prepares the schema that becomes the root's when a run pushes, if the root has none yet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ class SchemaKeeping:
             return None
         label = plan.code.plan.label if plan.code.plan else None
         return cls(
-            tuple(vars(column) for column in plan.columns),
+            tuple(asdict(column) for column in plan.columns),
             plan.config.data.label,
             tuple(label.classes) if label else (),
             plan.moving_columns,

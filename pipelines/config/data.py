@@ -10,7 +10,7 @@ from pipelines.config.span_selection import NEWEST, SpanSelection, parse_selecti
 
 ProblemType = Literal["binary", "multi-class", "regression"]
 
-ColumnUse = Literal["number", "category", "date", "text", "id", "ignore"]
+ColumnUse = Literal["number", "category", "date", "list", "text", "id", "ignore"]
 """A value of `[columns]`."""
 
 

@@ -18,6 +18,7 @@ _IMAGE = re.compile(
     r"(?::[A-Za-z0-9_][-A-Za-z0-9._]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
 """Source: the grammar of references that registries and Kubernetes read (distribution/reference)."""
+_UMASK = re.compile(r"0?[0-7]{3}")
 _CPU = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
 _MEMORY = re.compile(r"[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?")
 _QUALIFIED = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -66,6 +67,12 @@ def _mount_path(path: str) -> str:
     return path
 
 
+def _umask(text: str) -> str:
+    if not _UMASK.fullmatch(text):
+        raise ValueError('give three octal digits such as "022", or "002" for a volume of a group')
+    return text
+
+
 def _cpu(text: str) -> str:
     if not _CPU.fullmatch(text):
         raise ValueError('give cores such as "2", "0.5" or "500m"')
@@ -97,6 +104,7 @@ _ObjectName = Annotated[str, AfterValidator(_object_name)]
 _EnvName = Annotated[str, AfterValidator(_env_name)]
 _ImageName = Annotated[str, AfterValidator(_image)]
 _MountPath = Annotated[str, AfterValidator(_mount_path)]
+_Umask = Annotated[str, AfterValidator(_umask)]
 _Cpu = Annotated[str, AfterValidator(_cpu)]
 _Memory = Annotated[str, AfterValidator(_memory)]
 _NodeLabels = dict[
@@ -260,7 +268,10 @@ class KubeflowConfig(Section):
       node_selector: Labels of the nodes that steps may run on.
       tolerations: Taints that steps tolerate.
       service_account: Service account of the runs that `submit` starts. Default: the server's.
-      retries: Number of retries of a step that fails.
+      retries: Number of retries of a step: in its container after an error that may pass, and by Kubeflow
+        as its configuration says.
+      umask: Permissions that files of the steps do not get, as octal digits. Default: that of the container,
+        or `022` if it is 0, as in Argo's.
       cache: Skips steps when nothing that they depend on has changed.
       parameters: Further keys of the configuration that can be set for each run, such as
         `trainer.learning_rate`, in addition to `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
@@ -280,6 +291,7 @@ class KubeflowConfig(Section):
     tolerations: tuple[TolerationConfig, ...] = ()
     service_account: _ObjectName | None = None
     retries: int = Field(default=0, ge=0)
+    umask: _Umask | None = None
     cache: bool = True
     parameters: tuple[str, ...] = ()
     training_job: TrainingJobConfig | None = None

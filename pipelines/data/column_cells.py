@@ -10,6 +10,8 @@ from pipelines.data.missing import find_missing
 from pipelines.data.profile import CsvProfile
 from pipelines.data.reading import read_batches
 
+_MAX_SAMPLE = 20_000
+
 
 @dataclass(frozen=True)
 class ColumnCells:
@@ -49,6 +51,19 @@ class ColumnCells:
                 values = trimmed.filter(pc.invert(missing))
                 if len(values):
                     yield values, np.ones(len(values), np.int64)
+
+    def sample(self) -> tuple[Any, Any]:
+        """Returns the first 20,000 cells or distinct values, as `chunks` does; there must be one."""
+        values, counts = next(self.chunks())
+        return values.slice(0, _MAX_SAMPLE), counts[:_MAX_SAMPLE]
+
+    def is_common(self, pattern: str) -> bool:
+        """Returns whether at least half of the sample matches a regular expression."""
+        import pyarrow.compute as pc
+
+        values, counts = self.sample()
+        matching = pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)
+        return bool(2 * counts[matching].sum() >= counts.sum())
 
     def count(self, pattern: str) -> int:
         """Returns the number of cells that match a regular expression in RE2's syntax."""

@@ -16,7 +16,7 @@ from pipelines.data.formats.date_format import (
     TEXT_FORMATS,
     DateFormat,
 )
-from pipelines.data.number_kinds import Moments, moments_of
+from pipelines.data.number_kinds import Moments, may_miss, moments_of
 
 _TIME_NAME = re.compile(
     r"(^|[^a-z])(date|time|timestamp|datetime|epoch|ts|at|on|created|updated|modified)($|[^a-z])"
@@ -24,7 +24,6 @@ _TIME_NAME = re.compile(
 )
 _FIRST_EPOCH_SECS, _LAST_EPOCH_SECS = 631_152_000, 4_102_444_800  # 1990 to 2100
 _FIRST_COMPACT, _LAST_COMPACT = 19_000_101, 22_001_231
-_MAX_INVALID_SHARE = 0.01  # 30 February
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class AmbiguousDatesError(Exception):
 def formats_of(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> tuple[DateFormat, ...]:
-    """Returns the formats in which every cell is a date; several if they cannot be distinguished.
+    """Returns the formats in which (nearly) every cell is a date; several if they cannot be distinguished.
 
     Args:
       column: Profile of the column.
@@ -59,7 +58,15 @@ def formats_of(
         suggests it.
     """
     if not column.is_numeric:
-        fitting = tuple(item for item in TEXT_FORMATS if cells.all_match(item.pattern))
+        misses = {
+            item: column.num_values - cells.count(item.pattern)
+            for item in TEXT_FORMATS
+            if cells.is_common(item.pattern)
+        }
+        fewest = min(misses.values(), default=column.num_values)
+        if not may_miss(fewest, column.num_values):
+            return ()
+        fitting = tuple(item for item, num in misses.items() if num == fewest)
         if {DAY_FIRST, MONTH_FIRST} <= set(fitting):
             if order is not None:
                 return tuple(item for item in fitting if item.name == order)
@@ -80,7 +87,7 @@ def formats_of(
 
 
 def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
-    """Returns the column of dates; None when too many of them are not in the calendar."""
+    """Returns the column of dates; None when too many cells are none, or not in the calendar."""
     has_time = False
     first: int | None = None
 
@@ -98,13 +105,13 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
 
     moments = moments_of(days())
     num_values = cells.profile.columns[cells.column].num_values
-    if moments is None or moments.num_unreadable > _MAX_INVALID_SHARE * num_values:
+    if moments is None or not may_miss(moments.num_unreadable, num_values):
         return None
     return DateColumn(date_format, moments, has_time)
 
 
 def first_unreadable(cells: ColumnCells, date_format: DateFormat) -> str:
-    """Returns the first cell that is not in the calendar; there must be one."""
+    """Returns a cell that is no date, or is not in the calendar; there must be one."""
     for values, _ in cells.chunks():
         is_valid = read_times(values, date_format).is_valid
         if not is_valid.all():

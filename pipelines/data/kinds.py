@@ -7,23 +7,25 @@ from typing import Literal
 
 from pipelines.config.data import ColumnUse
 from pipelines.data import date_kinds, number_kinds, word_kinds
+from pipelines.data.cells import Cell
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
+from pipelines.data.list_kinds import ListParts, find_list
 from pipelines.data.missing import is_missing
-from pipelines.data.number_kinds import Moments
+from pipelines.data.number_kinds import FoundFormats, Moments
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 
-KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
+KindName = Literal[
+    "number", "category", "boolean", "date", "list", "text", "id", "constant", "empty"
+]
 
 MOVING_KINDS = ("date", "id")
 """Kinds of columns that have new values in each run's data."""
 
 _MAX_VOCABULARY = 2_000
 _MIN_ROWS_OF_RANGE = 20
-_MIN_TO_MISS = 20
-_MAX_MISS_SHARE = 0.02  # of the cells: a larger share is not a mistake
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,13 @@ class ColumnKind:
     Attributes:
       name: Name of the kind.
       note: Evidence, or a peculiarity; may be empty.
-      decimal: Decimal mark of numbers that `float` cannot read; None for others.
+      number_format: Format of numbers that `float` cannot read; None for others.
       date_format: Format of dates.
       moments: Moments of numbers, or of the days of dates.
       has_time: True for dates whose times of day differ.
       keeps_text: True if it has to stay text though its cells look like numbers.
       words: Words of a boolean, the true one first.
+      list_parts: Parts of lists; None for others.
       is_given: True if the kind is configured.
       doubt: Question that the user should decide; None without doubt.
       is_new: True if neither the root's schema nor the configuration has the column.
@@ -46,12 +49,13 @@ class ColumnKind:
 
     name: KindName
     note: str = ""
-    decimal: DecimalMark | None = None
+    number_format: NumberFormat | None = None
     date_format: DateName | None = None
     moments: Moments | None = None
     has_time: bool = False
     keeps_text: bool = False
     words: tuple[str, str] | None = None
+    list_parts: ListParts | None = None
     is_given: bool = False
     doubt: str | None = None
     is_new: bool = False
@@ -80,32 +84,38 @@ def recognise_columns(
                 f"[columns] {name} = {given[name]!r}: there is no such column. "
                 f"Columns: {', '.join(profile.columns)}."
             )
-    of_file = decimal or number_kinds.mark_of_file(profile)
-    recogniser = _Recogniser(profile, decimal, of_file, dates)
+    recogniser = _Recogniser(profile, decimal, dates)
     kinds = {
         name: recogniser.as_given(name, given[name])
         if name in given
         else recogniser.recognise(name)
         for name in profile.columns
     }
-    return {
-        name: replace(kind, keeps_text=True)
-        if profile.columns[name].is_stored_unlike_text
-        else kind
-        for name, kind in kinds.items()
-    }
+    return {name: _as_stored(kind, profile, name) for name, kind in kinds.items()}
+
+
+def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
+    """Returns a kind with what it has to do with how CsvExampleGen stores the column."""
+    column = profile.columns[name]
+    if column.is_text_by_few_cells and not kind.doubt:
+        doubt = (
+            f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
+            f"are no plain numbers, the first: {profile.find_non_number(name)}. Mend it, or leave the "
+            "cell empty"
+        )
+        kind = replace(kind, doubt=doubt)
+    return replace(kind, keeps_text=True) if column.is_stored_unlike_text else kind
 
 
 class _Recogniser:
-    def __init__(
-        self,
-        profile: CsvProfile,
-        decimal: DecimalMark | None,
-        of_file: DecimalMark | None,
-        dates: str | None,
-    ):
+    def __init__(self, profile: CsvProfile, decimal: DecimalMark | None, dates: str | None):
         self._profile, self._dates = profile, dates
-        self._decimal, self._of_file = decimal, of_file
+        self._found = {
+            name: number_kinds.find_formats(ColumnCells(profile, name))
+            for name, column in profile.columns.items()
+            if column.type == "string"
+        }
+        self._of_file = decimal or number_kinds.mark_of_file(profile, self._found)
 
     def recognise(self, name: str) -> ColumnKind:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
@@ -131,38 +141,35 @@ class _Recogniser:
             return self._digits(name)
         # All cells of a column of text are numbers only where a Parquet file says that they are text.
         number = self._number(name) if column.num_non_numbers != 0 else None
-        if number is not None:
+        if number is not None and not (_num_misfits(number) and word_kinds.is_code(column, cells)):
             return number
         if words := word_kinds.boolean_words(column):
             return ColumnKind("boolean", f"{words[0]} and {words[1]}", words=words)
-        doubt = self._near_miss(name)
+        if lists := find_list(cells):
+            return ColumnKind("list", lists.describe(), list_parts=lists)
+        note = self._near_miss(name)
         if word_kinds.is_free_text(column, cells):
-            return ColumnKind("text", doubt=doubt)
+            return ColumnKind("text", note)
         if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY):
-            note = "nearly every row has its own text (an id or free text)"
-            return ColumnKind("id", note, doubt=doubt)
-        return ColumnKind("category", doubt=doubt)
+            own = "nearly every row has its own text (an id or free text)"
+            return ColumnKind("id", "; ".join(filter(None, (own, note))))
+        return ColumnKind("category", note)
 
-    def _near_miss(self, name: str) -> str | None:
-        """Returns a note on the few cells that keep a column of text from being numbers or dates."""
-        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
-        if column.is_text_by_few_cells or column.num_values < _MIN_TO_MISS:
-            return None  # the profile notes it, or the evidence is too thin
-        candidates = [(item.pattern, "numbers") for item in (POINT, COMMA)]
-        candidates += [(item.pattern, "dates") for item in TEXT_FORMATS]
-        misses, pattern, what = min(
-            (column.num_values - cells.count(pattern), pattern, what)
-            for pattern, what in candidates
-        )
-        if not 0 < misses <= max(1, _MAX_MISS_SHARE * column.num_values):
-            return None
-        first = self._profile.find_cell(
-            name, lambda text: not is_missing(text) and not re.match(pattern, text)
-        )
+    def _near_miss(self, name: str) -> str:
+        """Returns a note on what keeps amounts with a currency or a unit from being numbers, if there are."""
+        found, cells = self._formats_of(name), ColumnCells(self._profile, name)
+        if not found.num_misfits or found.best is None or found.best in (POINT, COMMA):
+            return ""
         return (
-            f"column {name!r} is read as text: {misses} of {column.num_values} values are no "
-            f"{what} as the others are, the first: {first}. Mend it, or leave the cell empty"
+            f"not read as numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells "
+            f"do not fit the others ({number_kinds.describe_format(cells, found.best)}), the first: "
+            f"{self._first_unreadable(name, found.best)}"
         )
+
+    def _formats_of(self, name: str) -> FoundFormats:
+        if name not in self._found:
+            self._found[name] = number_kinds.find_formats(ColumnCells(self._profile, name))
+        return self._found[name]
 
     def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
         """Returns the kind of a column with a configured use.
@@ -180,12 +187,17 @@ class _Recogniser:
             kind = ColumnKind("number") if column.is_numeric else None
             kind = self._number(name) or kind
             if kind is None:
-                raise BadInputError(
-                    f'[columns] {name} = "number": {self._first_no_number(name)} is no number. Mend '
-                    "it, or leave the cell empty."
-                )
+                raise BadInputError(self._why_no_number(name))
         elif use == "date":
             kind = self._date_as_given(name)
+        elif use == "list":
+            lists = find_list(ColumnCells(self._profile, name), is_given=True)
+            if lists is None:
+                raise BadInputError(
+                    f'[columns] {name} = "list": no cell has a ";", "|" or "," between parts, such as '
+                    f"{self._profile.find_cell(name, lambda text: not is_missing(text))}."
+                )
+            kind = ColumnKind("list", lists.describe(), list_parts=lists)
         elif use == "text":
             kind = ColumnKind("text")
         else:
@@ -200,7 +212,6 @@ class _Recogniser:
         return ColumnKind(**{**vars(kind), "is_given": True})
 
     def _date_as_given(self, name: str) -> ColumnKind:
-        column = self._profile.columns[name]
         try:
             kind = self._dates_of(name, is_given=True)
         except date_kinds.AmbiguousDatesError as error:
@@ -209,13 +220,7 @@ class _Recogniser:
                 'data.dates = "day-first" or "month-first".'
             ) from error
         if kind is None:
-            example = self._profile.find_cell(name, lambda text: not is_missing(text))
-            raise BadInputError(
-                f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
-                f"{example}. Known are year-month-day (20140301, 2014-03-01), day or month first "
-                "(01.03.2014, 3/1/2014), each with a time of day behind it, and seconds or "
-                "milliseconds since 1970."
-            )
+            raise BadInputError(self._why_no_date(name))
         return kind
 
     def _dates_of(self, name: str, is_given: bool = False) -> ColumnKind | None:
@@ -223,12 +228,17 @@ class _Recogniser:
         found = date_kinds.recognise_dates(column, cells, self._dates, is_given)
         if found is None:
             return None
-        invalid = found.days.num_unreadable
-        note = found.date_format.name.replace("-", " ")
-        if invalid:
+        note, doubt = found.date_format.name.replace("-", " "), None
+        if invalid := found.days.num_unreadable:
             cell = date_kinds.first_unreadable(cells, found.date_format)
             first = self._profile.find_cell(name, lambda text: text == cell)
-            note += f"; {invalid} are not in the calendar and count as missing, the first: {first}"
+            is_date = re.match(found.date_format.pattern, cell)
+            reason = "are not in the calendar" if is_date else "are no such dates"
+            note += (
+                f"; {invalid} of {column.num_values} cells {reason} and count as missing, the first: "
+                f"{first}"
+            )
+            doubt = None if is_date else self._doubt(name, note)
         return ColumnKind(
             "date",
             note,
@@ -236,6 +246,7 @@ class _Recogniser:
             moments=found.days,
             has_time=found.has_time,
             keeps_text=column.type == "float",  # float32 would round seconds to minutes
+            doubt=doubt,
         )
 
     def _digits(self, name: str) -> ColumnKind:
@@ -247,9 +258,7 @@ class _Recogniser:
             if code := word_kinds.why_code(column, cells):
                 return ColumnKind("category", code, keeps_text="zero" in code)
         elif self._of_file == "," and cells.all_match(COMMA.pattern):
-            number = self._in_format(name, COMMA)
-            if number is not None:
-                return number
+            return self._in_format(name, COMMA) or ColumnKind("number")
         return ColumnKind("number")
 
     def _number(self, name: str) -> ColumnKind | None:
@@ -257,41 +266,85 @@ class _Recogniser:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         if column.is_numeric and not (self._of_file == "," and column.type == "float"):
             return None
-        formats = number_kinds.formats_of(cells)
-        if not formats:
+        found = self._formats_of(name)
+        if not found.formats:
             return None
-        if len(formats) == 1:
-            return self._in_format(name, formats[0])
-        chosen = POINT if self._of_file is None else NumberFormat(self._of_file)
-        kind = self._in_format(name, chosen)
+        if len(found.formats) == 1:
+            return self._in_format(name, found.formats[0])
+        mark = self._of_file or "."
+        kind = self._in_format(name, next(one for one in found.formats if one.decimal == mark))
         if kind is None or self._of_file is not None or not cells.count("[0-9][.,][0-9]"):
             return kind
         first = self._profile.find_cell(name, lambda text: "," in text or "." in text)
         note = f"{kind.note}; {first} may also have a decimal mark: set data.decimal if it has"
-        return ColumnKind(**{**vars(kind), "note": note, "doubt": f"column {name!r}: {note}"})
+        return replace(kind, note=note, doubt=f"column {name!r}: {note}")
 
     def _in_format(self, name: str, number_format: NumberFormat) -> ColumnKind | None:
-        cells = ColumnCells(self._profile, name)
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         moments = number_kinds.measure(cells, number_format)
         if moments is None:
             return None
+        note, doubt = number_kinds.describe_format(cells, number_format), None
+        if moments.num_unreadable:
+            first = self._first_unreadable(name, number_format)
+            note += (
+                f"; {moments.num_unreadable} of {column.num_values} cells are no such numbers and count "
+                f"as missing, the first: {first}"
+            )
+            doubt = self._doubt(name, note)
         return ColumnKind(
             "number",
-            number_kinds.describe_format(cells, number_format),
-            decimal=number_format.decimal,
+            note,
+            number_format=number_format,
             moments=moments,
-            keeps_text=self._profile.columns[name].is_numeric,
+            keeps_text=column.is_numeric,
+            doubt=doubt,
         )
 
-    def _first_no_number(self, name: str) -> object:
-        """Returns the first cell that fits neither format, or else the first that is not a plain number."""
-        cells = ColumnCells(self._profile, name)
-        best = max((POINT, COMMA), key=lambda item: cells.count(item.pattern))
-        if self._decimal is not None:
-            best = NumberFormat(self._decimal)
-        return self._profile.find_cell(
-            name, lambda text: not is_missing(text) and not re.match(best.pattern, text)
+    def _doubt(self, name: str, note: str) -> str:
+        """Returns a note as a sentence for the user, with what to do about cells that cannot be read."""
+        return f"column {name!r}: {note}. Mend them, or leave the cells empty"
+
+    def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
+        """Returns the first cell that is no number; there must be one."""
+        cell = number_kinds.first_unreadable(ColumnCells(self._profile, name), number_format)
+        return self._profile.find_cell(name, lambda text: text == cell)
+
+    def _why_no_date(self, name: str) -> str:
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        fits = {item: cells.count(item.pattern) for item in TEXT_FORMATS}
+        best = max(fits, key=lambda item: fits[item])
+        alike = f" ({fits[best]} are {best.name.replace('-', ' ')})" if fits[best] else ""
+        cell = None if column.is_numeric else date_kinds.first_unreadable(cells, best)
+        first = self._profile.find_cell(
+            name, lambda text: text == cell or not (cell or is_missing(text))
         )
+        return (
+            f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
+            f"{first}{alike}. Mend such cells, or leave them empty. "
+            "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
+            "1 Mar 2014), each with a time of day behind it, months (2014-03, Mar 2014), quarters "
+            "(2014Q1), weeks (2014-W09), and seconds or milliseconds since 1970."
+        )
+
+    def _why_no_number(self, name: str) -> str:
+        found, num_values = self._formats_of(name), self._profile.columns[name].num_values
+        best, num_misfits = found.best or NumberFormat(self._of_file or "."), found.num_misfits
+        others = (
+            f", nor are {num_misfits - 1} others of {num_values} cells" if num_misfits > 1 else ""
+        )
+        alike = ""
+        if found.best:
+            text = number_kinds.describe_format(ColumnCells(self._profile, name), best)
+            alike = f" Most cells are {text}."
+        return (
+            f'[columns] {name} = "number": {self._first_unreadable(name, best)} is no number{others}.'
+            f'{alike} Mend such cells, or leave them empty; or say "category" or "text".'
+        )
+
+
+def _num_misfits(kind: ColumnKind) -> int:
+    return kind.moments.num_unreadable if kind.moments else 0
 
 
 def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
-from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind, date_format_of
 from pipelines.data.missing import find_missing
 from pipelines.data.profile import CsvProfile
@@ -105,8 +104,7 @@ def _numbers(cells: Any, missing: Any, kind: ColumnKind) -> Any:
     if date_format is not None:
         times = read_times(cells, date_format)
         return np.where(times.is_valid & ~missing, times.utc_secs.astype(np.float64), np.nan)
-    number_format = None if kind.decimal is None else NumberFormat(kind.decimal)
-    return np.where(missing, np.nan, read_numbers(cells, number_format))
+    return np.where(missing, np.nan, read_numbers(cells, kind.number_format))
 
 
 def _rule(

@@ -1,25 +1,45 @@
-"""Recognizes text columns that hold numbers, and their decimal mark."""
+"""Recognizes text columns that hold numbers, and how they are written."""
 
 import math
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.formats.arrow_reading import read_numbers
+from pipelines.data.formats.arrow_reading import matches, read_numbers
 from pipelines.data.formats.number_format import (
     AMBIGUOUS,
-    COMMA,
-    CURRENCY,
-    PERCENT,
-    POINT,
+    ANY_CURRENCY,
+    SPACE,
     DecimalMark,
     NumberFormat,
 )
+from pipelines.data.formats.units import (
+    CURRENCIES,
+    DOUBTFUL_MULTIPLE,
+    MULTIPLES,
+    SCALES,
+)
 from pipelines.data.profile import CsvProfile
 
-_DIGITS = "[0-9]"
+MIN_TO_MISS = 20
+"""Number of cells from which a few may not be read."""
+
+MAX_MISS_SHARE = 0.02
+"""Share of a column's cells that may not be read; a larger one is no mistake."""
+
+_NUMBER = f"[.,]?[0-9]+(?:[.,][0-9]+|['\u2019{SPACE}][0-9]{{3}})*(?:[eE][-+]?[0-9]+)?"
+_MAX_SHAPES = 1_000
+_UNIT = re.compile(
+    r"""[^\W\d_]|[°'\u2019\u2032"\u201d\u2033/][\w/]*|[^\W\d_][\w°/.²³^-]*(?: [\w°/.²³^-]+){0,2}"""
+)
+_MAX_UNIT_LENGTH = 24
+_MULTIPLE = re.compile("|".join(one.spelling for one in MULTIPLES.values()))
+_CLOCK = re.compile(r"(?:# days?,? )?#:#(?::#)?")
 
 
 @dataclass(frozen=True)
@@ -41,22 +61,121 @@ class Moments:
     num_unreadable: int = 0
 
 
-def formats_of(cells: ColumnCells) -> tuple[NumberFormat, ...]:
-    """Returns the formats in which every cell is a number; both if they cannot be distinguished."""
-    return tuple(
-        number_format
-        for number_format in (POINT, COMMA)
-        if cells.all_match(number_format.pattern) and cells.count(_DIGITS)
-    )
+@dataclass(frozen=True)
+class FoundFormats:
+    """Formats in which the cells of a column are numbers.
+
+    Attributes:
+      formats: The formats, two if the decimal mark cannot be told from the cells; none if there is no format
+        for (nearly) all cells.
+      best: Format that fits most cells; None if the cells don't look like numbers.
+      num_misfits: Number of cells that it does not fit.
+    """
+
+    formats: tuple[NumberFormat, ...] = ()
+    best: NumberFormat | None = None
+    num_misfits: int = 0
 
 
-def mark_of_file(profile: CsvProfile) -> DecimalMark | None:
-    """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ."""
+def may_miss(num_misfits: int, num_values: int) -> bool:
+    """Returns whether so few cells do not fit that they count as missing values."""
+    few = num_values >= MIN_TO_MISS and num_misfits <= max(1, MAX_MISS_SHARE * num_values)
+    return not num_misfits or few
+
+
+def find_formats(cells: ColumnCells) -> FoundFormats:
+    """Returns the formats in which all cells of a column are numbers, or all but a few."""
+    if not cells.count("[0-9]"):
+        return FoundFormats()
+    values, counts = cells.sample()
+    fits = [
+        (int(counts[matches(values, one.pattern)].sum()), one)
+        for candidate in _candidates(values, counts)
+        for one in _with_marks(candidate)
+    ]
+    most, best = max(fits, key=lambda pair: pair[0], default=(0, None))
+    if best is None or 2 * most < counts.sum():
+        return FoundFormats()
+    if (best.unit or best.scale) and cells.count("^0[0-9]"):
+        return FoundFormats()  # codes
+    num_values = cells.profile.columns[cells.column].num_values
+    misses = {one: num_values - cells.count(one.pattern) for one in _with_marks(best)}
+    fewest = min(misses.values())
+    formats = tuple(one for one, missed in misses.items() if missed == fewest)
+    if not may_miss(fewest, num_values):
+        return FoundFormats((), formats[0], fewest)
+    return FoundFormats(formats, formats[0], fewest)
+
+
+def _with_marks(candidate: NumberFormat) -> tuple[NumberFormat, ...]:
+    """Returns a format with decimal points and with decimal commas."""
+    return (candidate,) if candidate.clock else (candidate, replace(candidate, decimal=","))
+
+
+def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
+    """Yields formats for the units and currencies of cells, those that convert nothing first."""
+    shapes = _count_shapes(values, counts)
+    currencies: Counter[str] = Counter()
+    units: Counter[str] = Counter()
+    for shape, count in shapes.items():
+        if money := re.search(ANY_CURRENCY, shape):
+            currencies[_currency_of(money[0])] += count
+            shape = shape.replace(money[0], "", 1)
+        for part in shape.split("#")[1:]:
+            unit = part.strip(f",%){SPACE}")
+            if len(unit) <= _MAX_UNIT_LENGTH and _UNIT.fullmatch(unit):
+                units[unit] += count
+    currency = _most_frequent(currencies)
+    plain = NumberFormat(currency=currency)
+    yield plain
+    multiples = [unit for unit in units if _MULTIPLE.fullmatch(unit)]
+    if any(currency or not re.match(DOUBTFUL_MULTIPLE, unit) for unit in multiples):
+        yield replace(plain, scale="multiples")
+    if unit := _most_frequent(units):
+        yield replace(plain, unit=unit)
+    for scale, known in SCALES.items():
+        spelling = "|".join(one.spelling for one in known)
+        if any(re.fullmatch(spelling, unit) for unit in units):
+            yield NumberFormat(scale=scale)
+    if any(_CLOCK.fullmatch(shape) for shape in shapes):
+        # In `59:59` beside `1:02:03`, and from `24:00` on, the last part is seconds.
+        has_hours = "#:#" in shapes and "#:#:#" in shapes
+        is_long = matches(values, "^-?(?:2[4-9]|[3-9][0-9]|[0-9]{3,}):[0-9]{2}$").any()
+        yield NumberFormat(clock="m:ss" if has_hours or is_long else "h:mm")
+
+
+def _count_shapes(values: Any, counts: Any) -> dict[str, int]:
+    """Returns the number of cells of each shape, in which `#` stands for a number; none if they are many."""
+    import pyarrow.compute as pc
+
+    shapes = pc.replace_substring_regex(values, _NUMBER, "#").dictionary_encode()
+    if len(shapes.dictionary) > _MAX_SHAPES:
+        return {}
+    sums = np.bincount(shapes.indices.to_numpy(), weights=counts).astype(int).tolist()
+    names = shapes.dictionary.to_pylist()
+    return {name: count for name, count in zip(names, sums, strict=True) if "#" in name}
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    return max(counts, key=lambda name: counts[name], default="")
+
+
+def _currency_of(text: str) -> str:
+    return next(name for name, spelling in CURRENCIES.items() if re.fullmatch(spelling, text))
+
+
+def mark_of_file(profile: CsvProfile, found: Mapping[str, FoundFormats]) -> DecimalMark | None:
+    """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ.
+
+    Args:
+      profile: Profile of the files.
+      found: Formats of the columns of text.
+    """
     marks: set[DecimalMark] = set()
-    for column in profile.columns.values():
-        cells = ColumnCells(profile, column.name)
-        if column.type == "string":
-            formats = formats_of(cells)
+    for name, column in profile.columns.items():
+        cells = ColumnCells(profile, name)
+        if name in found:
+            formats = found[name].formats
             if len(formats) == 1 and cells.count(r"[0-9.,][.,][0-9]|^[.,][0-9]"):
                 marks.add(formats[0].decimal)
         elif column.type == "float" and not cells.all_match(AMBIGUOUS):
@@ -99,12 +218,24 @@ def moments_of(chunks: Any) -> Moments | None:
     return Moments(shift + offset, variance, low, high, num_unreadable)
 
 
+def first_unreadable(cells: ColumnCells, number_format: NumberFormat) -> str:
+    """Returns the first cell that is no number; there must be one."""
+    for values, _ in cells.chunks():
+        is_number = np.isfinite(read_numbers(values, number_format))
+        if not is_number.all():
+            return str(values[int(is_number.argmin())])
+    raise LookupError(f"All cells of {cells.column!r} are numbers.")
+
+
 def describe_format(cells: ColumnCells, number_format: NumberFormat) -> str:
     """Returns a description of the cells of a format, such as `amounts of money, decimal commas`."""
     parts = []
-    if cells.count(CURRENCY):
-        parts.append("amounts of money")
-    if percentages := cells.count(PERCENT):
+    if number_format.currency:
+        parts.append(f"amounts of money ({number_format.currency})")
+    if number_format.scale == "multiples":
+        parts.append("multiples such as K, M and bn")
+    parts += filter(None, [number_format.describe()])
+    if percentages := cells.count("%[^%]*$"):
         all_of_them = percentages == cells.count("")
         parts.append("percentages" if all_of_them else f"{percentages} percentages among others")
     if number_format.decimal == ",":

@@ -115,13 +115,7 @@ class CsvProfile:
         if more := len(self.quote_doubts) - len(notes):
             notes.append(f"{more} more quoted fields may have swallowed rows")
         for column in self.columns.values():
-            if column.is_text_by_few_cells:
-                notes.append(
-                    f"column {column.name!r} is read as text: {column.num_non_numbers} of "
-                    f"{column.num_values} values are no numbers, the first: "
-                    f"{self.find_non_number(column.name)}. Mend it, or leave the cell empty"
-                )
-            elif column.mixed_files is not None:
+            if column.mixed_files is not None:
                 numbers, text = (self.originals.get(file, file) for file in column.mixed_files)
                 notes.append(
                     f"column {column.name!r} holds numbers in {numbers} and other text in {text}; it is "

@@ -13,7 +13,6 @@ from pipelines.config.data import SplitConfig
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
-from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind, date_format_of
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
@@ -149,7 +148,7 @@ def plan_splits(
 
 
 def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
-    is_number = profile.columns[column].is_numeric or kind.decimal is not None
+    is_number = profile.columns[column].is_numeric or kind.number_format is not None
     if date_format_of(kind) is None and not is_number:
         raise BadInputError(
             f"split.column = {column!r}: the column is read as {kind.name}, and rows cannot be put "
@@ -187,7 +186,7 @@ def _in_order(cells: Any, kind: ColumnKind) -> Any:
     if date_format is not None:
         times = read_times(cells, date_format)
         return np.where(times.is_valid, times.utc_secs.astype(np.float64), np.nan)
-    return read_numbers(cells, None if kind.decimal is None else NumberFormat(kind.decimal))
+    return read_numbers(cells, kind.number_format)
 
 
 def _shown(cutoff: float, kind: ColumnKind) -> str:

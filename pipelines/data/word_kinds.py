@@ -58,12 +58,22 @@ def why_code(column: ColumnProfile, cells: ColumnCells) -> str | None:
     if cells.count("^0[0-9]"):
         return "a code: leading zeros"
     width = cells.count(f"^[0-9]{{{_MIN_CODE_WIDTH},}}$")
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.name).lower()
-    if width == column.num_values and _CODE_NAME.search(name):
+    if width == column.num_values and _is_called_code(column.name):
         return "a code by its name"
     if is_called_id(column.name):
         return "ids that repeat"
     return None
+
+
+def is_code(column: ColumnProfile, cells: ColumnCells) -> bool:
+    """Returns whether text, most of which is numbers, is codes, such as `00037` and `SW1A`."""
+    has_name = _is_called_code(column.name) or is_called_id(column.name)
+    return has_name or cells.count("^0[0-9]") > 0
+
+
+def _is_called_code(name: str) -> bool:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return _CODE_NAME.search(words) is not None
 
 
 def is_free_text(column: ColumnProfile, cells: ColumnCells) -> bool:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from pipelines.kubeflow.step_environment import set_umask
+
 CLUSTER_VARIABLE = "ESTIMATOR_PIPELINES_CLUSTER"
 """Environment variable with the addresses of all tasks, in the order of their indices."""
 
@@ -145,4 +147,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    set_umask(os.environ)
     end(main(sys.argv[1:]))

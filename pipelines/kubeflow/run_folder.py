@@ -18,6 +18,7 @@ from pipelines import atomic_files
 from pipelines.errors import RunFailedError
 from pipelines.root import Root
 from pipelines.root.lock import RootBusyError
+from pipelines.root.signs_of_life import folder_of_run
 
 LOCK_WAIT_SECS = 600
 
@@ -39,6 +40,7 @@ class StepEnd:
       is_bad_input: True if the data or the configuration are to blame.
       findings: Findings of its check before it failed, see `KeptFindings.as_json`.
       has_outputs: True if the component wrote its outputs, so that only its check failed.
+      is_interrupted: True if a signal stopped it.
     """
 
     component: str
@@ -47,30 +49,33 @@ class StepEnd:
     is_bad_input: bool = False
     findings: str = "[]"
     has_outputs: bool = False
+    is_interrupted: bool = False
 
 
 @contextmanager
-def locked_for_step(root: Root, component: str, run: str) -> Iterator[None]:
+def locked_for_step(
+    root: Root, component: str, run: str, wait_secs: float | None = None
+) -> Iterator[None]:
     """Holds the lock of a root for a step, which waits for the steps of other runs.
 
     Args:
       root: Root of the runs.
       component: Id of the step.
       run: Id of its run, for the message to steps that wait.
+      wait_secs: Longest time to wait. Default: `LOCK_WAIT_SECS`.
 
     Raises:
       RunFailedError: The step waited too long.
     """
+    wait_secs = LOCK_WAIT_SECS if wait_secs is None else wait_secs
     with ExitStack() as stack:
         try:
             stack.enter_context(
-                root.lock.writing.held(
-                    LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow"
-                )
+                root.lock.writing.held(wait_secs, f"the step {component} of run {run} on Kubeflow")
             )
         except RootBusyError as error:
             raise RunFailedError(
-                component, f"waited {LOCK_WAIT_SECS} s for the lock of the root. {error}"
+                component, f"waited {wait_secs:g} s for the lock of the root. {error}"
             ) from error
         yield
 
@@ -84,7 +89,7 @@ class RunFolder:
     """
 
     def __init__(self, root: Root, kubeflow_run: str):
-        self.path = root.kubeflow / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
+        self.path = folder_of_run(root, kubeflow_run)
         self.kubeflow_run = kubeflow_run
 
     def write_run(

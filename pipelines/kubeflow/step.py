@@ -7,17 +7,22 @@ the artifacts. The log goes to standard error; its last line is the reason of a 
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
+from pipelines.kubeflow.passing_errors import tried_again
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+from pipelines.kubeflow.step_environment import retries_of, set_umask
 from pipelines.root import Root
+from pipelines.root.signs_of_life import giving_signs
 from pipelines.terminal.signals import (
     ignore_signals,
     raise_at_signals,
@@ -28,51 +33,94 @@ from pipelines.terminal.signals import (
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
+_LOCK_SECS = 60.0
+_LOCK_SECS_AT_SIGNAL = 10.0
+"""Times to wait for the root's lock, to record a failure. Kubernetes kills a pod 30 s after its signal."""
 
-def main(arguments: Sequence[str] | None = None) -> int:
+
+def main(
+    arguments: Sequence[str] | None = None, sleep: Callable[[float], None] = time.sleep
+) -> int:
     """Runs a step and returns its exit code.
+
+    After an error that may pass, the step is tried again, as often as its environment says.
 
     Args:
       arguments: Arguments of the command line. Default: `sys.argv`'s.
+      sleep: Function that waits between two tries.
     """
     args = _parser().parse_args(arguments)
-    steps: dict[str, Callable[[argparse.Namespace], None]] = {
-        PLAN: _plan,
-        RECORD: _record,
-        END: _end,
-    }
     start = time.monotonic()
-    findings = None
-    try:
-        try:
-            if args.component in steps:
-                steps[args.component](args)
-            else:
-                from pipelines.kubeflow.steps.kept_findings import KeptFindings
+    attempt = _Attempt(args)
 
-                findings = KeptFindings()
-                _component(args, findings)
-        finally:
-            stop_raising()
-    except BaseException as error:  # the user's code may raise SystemExit, too
-        traceback.print_exc()
-        reason, is_bad_input = _reason(error)
-        end = StepEnd(
-            args.component,
-            time.monotonic() - start,
-            reason,
-            is_bad_input,
-            findings.as_json() if findings else "[]",
-            has_outputs=_is_of_check(error),
-        )
-        _keep_failure(args, end)
-        print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
-        return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
-    if findings is not None:
-        _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
-    else:
-        _folder(args).forget_step(args.component)  # a failure of an earlier try no longer counts
+    def say(error: BaseException, delay_secs: float, number: int) -> None:
+        traceback.print_exception(error)
+        text = f"this may pass. Retry {number} of {retries} in {delay_secs:g} s"
+        print(f"{args.component}: {_reason(error)[0]}: {text}", file=sys.stderr, flush=True)
+
+    with ExitStack() as alive:
+        try:
+            try:
+                retries = retries_of(os.environ)
+                if args.component != END:
+                    folder = _folder(args)
+                    alive.enter_context(giving_signs(folder.path, args.component))
+                    folder.forget_step(args.component)  # a failure of an earlier try
+                tried_again(attempt.run, retries, say, sleep)
+            finally:
+                stop_raising()
+        except BaseException as error:  # the user's code may raise SystemExit, too
+            if signal_has_come():
+                ignore_signals()  # a second one must not end the process before the record is written
+            traceback.print_exc()
+            reason, is_bad_input = _reason(error)
+            end = StepEnd(
+                args.component,
+                time.monotonic() - start,
+                reason,
+                is_bad_input,
+                attempt.findings.as_json() if attempt.findings else "[]",
+                has_outputs=_is_of_check(error),
+                is_interrupted=signal_has_come(),
+            )
+            _keep_failure(args, end)
+            print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
+            return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
+        if attempt.findings is not None:
+            _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
     return 0
+
+
+class _Attempt:
+    """A try of a step.
+
+    Args:
+      args: Arguments of the step.
+
+    Attributes:
+      findings: Findings of the component's check in the last try; None for a step that is not a component.
+    """
+
+    def __init__(self, args: argparse.Namespace):
+        self._args = args
+        self.findings: Any = None
+
+    def run(self) -> None:
+        """Runs the step."""
+        steps: dict[str, Callable[[argparse.Namespace], None]] = {
+            PLAN: _plan,
+            RECORD: _record,
+            END: _end,
+        }
+        if self._args.component in steps:
+            steps[self._args.component](self._args)
+            return
+        from pipelines.kubeflow.steps.kept_findings import KeptFindings
+
+        self.findings = KeptFindings()
+        for _, output in self._args.output:
+            shutil.rmtree(output, ignore_errors=True)  # of an earlier try
+        _component(self._args, self.findings)
 
 
 def _plan(args: argparse.Namespace) -> None:
@@ -121,7 +169,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
         folder.read_beam_options(),
     )
     plan = read_component_plan(args.root, args.plan)
-    reopen_run(args.root, run_id, args.component)
+    reopen_run(args.root, folder, args.component)
     if plan.code is not None:
         check_code(plan.code, plan.component)
     if plan.push is None:
@@ -142,7 +190,10 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
 
 def _reason(error: BaseException) -> tuple[str, bool]:
     if signal_has_come():
-        return "stopped by a signal: it took too long, or the run was ended", False
+        return (
+            "stopped by a signal: the run was terminated, the step took too long, or its pod was evicted",
+            False,
+        )
     if isinstance(error, RunFailedError):
         return str(error), error.is_bad_input
     if isinstance(error, BadInputError):
@@ -161,10 +212,16 @@ def _is_of_check(error: BaseException) -> bool:
 
 
 def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
-    """Writes the reason for the exit handler; an error here must not hide the reason."""
+    """Writes the reason, and closes the run's record; an error here must not hide the reason."""
     try:
-        _folder(args).write_step(end)
-    except (OSError, LookupError) as error:
+        folder = _folder(args)
+        folder.write_step(end)
+        if args.component != END:
+            from pipelines.kubeflow.steps.record_steps import close_failed_run
+
+            wait_secs = _LOCK_SECS_AT_SIGNAL if end.is_interrupted else _LOCK_SECS
+            close_failed_run(args.root, folder.kubeflow_run, args.component, wait_secs)
+    except Exception as error:
         print(f"The reason could not be kept in {args.root}: {error}", file=sys.stderr)
 
 
@@ -200,6 +257,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    set_umask(os.environ)
     raise_at_signals()  # so that a training job is ended with the step
     code = main()
     ignore_signals()

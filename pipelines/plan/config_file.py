@@ -105,7 +105,7 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
         elif row.name in used and row.name != config.data.label:
             lines.append(f"{_toml(row.name)} = {_toml(use)}  # {comment}")
         else:
-            shown = use if use in ("number", "category", "date", "text", "id") else "ignore"
+            shown = use if use in ("number", "category", "date", "list", "text", "id") else "ignore"
             lines.append(f"# {_toml(row.name)} = {_toml(shown)}  # {comment}")
     return lines
 

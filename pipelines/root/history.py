@@ -1,14 +1,27 @@
 """The past runs of a root, including those that were killed before they could record their end."""
 
+import time
+
 from pipelines.root import Root
-from pipelines.root.records import UNFINISHED, RunRecord
+from pipelines.root.records import UNFINISHED, RunOutcome, RunRecord
+from pipelines.root.signs_of_life import lost_outcome
 
 
-def read_runs(root: Root) -> list[RunRecord]:
-    """Returns the records of all runs, oldest first; killed runs as interrupted."""
+def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
+    """Returns the records of all runs, oldest first; killed runs as interrupted.
+
+    A run on Kubeflow whose steps give no sign of life has failed.
+
+    Args:
+      root: Root of the runs.
+      now: Current time in seconds since 1970. Default: the clock's.
+    """
+    now = time.time() if now is None else now
     going_on = root.lock.is_held()
     return [
-        _as_killed(root, record) if _is_of_this_machine(record) and not going_on else record
+        _as_killed(root, record)
+        if _is_of_this_machine(record) and not going_on
+        else _as_lost(root, record, now)
         for record in root.records.read_all()
     ]
 
@@ -72,9 +85,27 @@ def unconfirmed_pushes(root: Root) -> tuple[str, ...]:
 def _is_of_this_machine(record: RunRecord) -> bool:
     """Returns whether a run is active only while a process holds the lock of the root.
 
-    A run on Kubeflow is not: its exit handler records its end.
+    A run on Kubeflow is not: its steps record its end, or `lost_outcome` finds it.
     """
     return record.status == "running" and record.kubeflow_run is None
+
+
+def _as_lost(root: Root, record: RunRecord, now: float) -> RunRecord:
+    """Returns the record of a run on Kubeflow; with its outcome if the run is over without saying so."""
+    if record.status != "running" or record.kubeflow_run is None:
+        return record
+    outcome = lost_outcome(root, record, now)
+    return record.changed(**vars(after_push(root, record.run_id, outcome))) if outcome else record
+
+
+def after_push(root: Root, run_id: str, outcome: RunOutcome) -> RunOutcome:
+    """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
+    if outcome.status == "pushed":
+        return outcome
+    version = root.versions.pushed_by(run_id)
+    if version is None:
+        return outcome
+    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
 
 
 def _as_killed(root: Root, record: RunRecord) -> RunRecord:

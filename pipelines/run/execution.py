@@ -13,6 +13,7 @@ from pipelines.data.staging import StagedData, stage
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
+from pipelines.report import plots
 from pipelines.root.held_models import held_ids
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run.push_outcome import push_outcome
@@ -194,7 +195,10 @@ class _Observer:
         self._progress = progress
 
     def component_started(self, component: "BaseNode") -> None:
-        self._progress.component_started(component.id, trains=component is self._pipeline.trainer)
+        trains = component is self._pipeline.trainer
+        if trains:
+            plots.import_ahead()  # for the report; while the model trains, a core is free
+        self._progress.component_started(component.id, trains=trains)
 
     def component_finished(
         self,

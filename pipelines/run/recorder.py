@@ -3,6 +3,7 @@
 import logging
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
@@ -52,7 +53,7 @@ def start_record(plan: RunPlan) -> RunRecord:
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
         mended=plan.continued[0].run_id if plan.continued else None,
-        columns=tuple(vars(row) for row in plan.columns),
+        columns=tuple(asdict(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=plan.root.versions.served_before(run_id),
@@ -74,16 +75,6 @@ def identity_of(plan: RunPlan) -> str:
         schema.fingerprint if schema else "",
         plan.root.schema.run_to_compare_with(schema),
     )
-
-
-def after_push(root: Root, run_id: str, outcome: RunOutcome) -> RunOutcome:
-    """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
-    if outcome.status == "pushed":
-        return outcome
-    version = root.versions.pushed_by(run_id)
-    if version is None:
-        return outcome
-    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
 
 
 def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecord:

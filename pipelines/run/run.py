@@ -12,10 +12,10 @@ from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.plan.run_plan import RunPlan, check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
-from pipelines.root.history import mark_killed
+from pipelines.root.history import after_push, mark_killed
 from pipelines.root.records import RunOutcome, RunRecord, new_run_id
 from pipelines.run.execution import execute
-from pipelines.run.recorder import RunRecorder, after_push, start_record
+from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.runners import Runner, find_runner
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress

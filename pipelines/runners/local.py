@@ -2,8 +2,8 @@
 
 The slow components form a chain: in `definitions/csv_to_serving.py`, only the two resolvers could run at the
 same time as others, which would save less than 1 % of a run. Threads would have to share TFX's launcher and
-ML Metadata's sqlite file, which are made for one thread. Only the process in which the ServingCheck loads the
-model starts early.
+ML Metadata's sqlite file, which are made for one thread. Only the process of the ServingCheck starts
+early, and loads the model meanwhile.
 """
 
 import itertools
@@ -27,7 +27,7 @@ class LocalRunner(Runner):
         try:
             for component, following in itertools.zip_longest(order, order[1:]):
                 if isinstance(following, ServingCheck):
-                    model_process.prepare()  # it imports TensorFlow meanwhile
+                    model_process.prepare(launcher.artifact(following.inputs["model"]))
                 launcher.run(component)
         finally:
             model_process.discard()

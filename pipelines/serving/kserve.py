@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from pipelines.config.pod_security import restricted
 from pipelines.errors import BadInputError, shown
 
 PORT = 8501
@@ -59,6 +60,7 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
             f"s3://BUCKET/ROOT. Received: {shown(repr(storage))}"
         )
     container["env"] = environment
+    container["securityContext"] = restricted()
     container["ports"] = [{"containerPort": PORT, "protocol": "TCP"}]
     container["readinessProbe"] = _probe("/v2/health/ready", periodSeconds=5)
     container["livenessProbe"] = _probe(

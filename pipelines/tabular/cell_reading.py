@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pipelines.data.formats.date_format import DateFormat, month_of, seconds_of
-from pipelines.data.formats.number_format import PERCENT, NumberFormat
+from pipelines.data.formats.date_format import DateFormat, seconds_of
+from pipelines.data.formats.number_format import NumberFormat, reading_of
 
 _OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # also Unicode's, as in the profile
 
@@ -29,18 +29,16 @@ def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
     if values.dtype != tf.string:
         return tf.cast(values, tf.float64)
     cells = trim(values)
-    text = cells
-    if number_format is None:
-        is_number = tf.strings.regex_full_match(cells, NumberFormat(".").plain)
-    else:
-        is_number = tf.strings.regex_full_match(cells, number_format.pattern)
-        for pattern, replacement in number_format.steps:
-            text = tf.strings.regex_replace(text, pattern, replacement)
-    numbers = tf.strings.to_number(tf.where(is_number, text, "nan"), tf.float64)
-    if number_format is not None:
-        is_percent = tf.strings.regex_full_match(cells, f"(?s).*{PERCENT}")
-        numbers = tf.where(is_percent, numbers / 100, numbers)
-    return numbers
+    pattern, terms = reading_of(number_format)
+    is_number = tf.strings.regex_full_match(cells, pattern)
+    total: Any = 0.0
+    for steps, factor in terms:
+        text = cells
+        for wanted, replacement in steps:
+            text = tf.strings.regex_replace(text, wanted, replacement)
+        numbers = tf.strings.to_number(tf.where(is_number, text, "nan"), tf.float64)
+        total = total + factor * numbers
+    return total
 
 
 def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
@@ -67,5 +65,5 @@ def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
         for pattern, replacement in steps:
             digits = tf.strings.regex_replace(digits, pattern, replacement)
         parts[part] = tf.strings.to_number(digits, tf.int64)
-    local, utc, days = seconds_of(parts)
-    return tf.logical_and(is_valid, tf.equal(month_of(days), parts["month"])), local, utc
+    local, utc, is_known = seconds_of(parts)
+    return tf.logical_and(is_valid, is_known), local, utc

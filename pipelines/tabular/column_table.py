@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
 from pipelines.tabular.plan import TabularPlan
@@ -20,7 +21,7 @@ class ColumnRow:
       use: Use of the column.
       missing_share: Share of its cells that are missing, 0 to 1.
       note: Evidence for the kind, or a peculiarity.
-      decimal: Decimal mark of numbers that `float` does not read.
+      number_format: Format of numbers that `float` does not read.
     """
 
     name: str
@@ -28,7 +29,7 @@ class ColumnRow:
     use: str
     missing_share: float
     note: str
-    decimal: str | None = None
+    number_format: NumberFormat | None = None
 
     def cells(self) -> tuple[str, str, str, str, str]:
         """Returns the cells of the row, in the order of `HEADER`."""
@@ -61,7 +62,9 @@ def list_columns(
         parts = ((warnings or {}).get(name, ""), note, "by [columns]" if kind.is_given else "")
         share = column.num_missing / profile.num_rows
         rows.append(
-            ColumnRow(name, kind.name, use, share, "; ".join(filter(None, parts)), kind.decimal)
+            ColumnRow(
+                name, kind.name, use, share, "; ".join(filter(None, parts)), kind.number_format
+            )
         )
     return tuple(rows)
 
@@ -81,6 +84,8 @@ def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
         pairs = " and pairs of words" if text.has_pairs else ""
         use = f"words{pairs} (hashed into {text.hash_buckets})"
         uses.setdefault(text.column, []).append(use)
+    for found in plan.lists:
+        uses.setdefault(found.column, []).append(f"{len(found.parts)} parts of lists")
     uses |= {name: [f"not used: {reason}"] for name, reason in plan.ignored.items()}
     classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
     return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}

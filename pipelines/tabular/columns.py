@@ -17,6 +17,7 @@ from pipelines.tabular.preprocessing import (
     NUMERIC_KEY,
     VOCABULARY,
     category_key,
+    list_key,
     text_key,
 )
 
@@ -37,7 +38,7 @@ def linear_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[
             found.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
         found += _numbers(plan)
     found += _categories(plan, transform)
-    return found + _words(plan)
+    return found + _words(plan) + _lists(plan)
 
 
 def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
@@ -52,7 +53,7 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
         found.append(embedding(ids, dimension, combiner))
     for ids in _words(plan):
         found.append(embedding(ids, dimension=_TEXT_DIMENSION, combiner="sqrtn"))
-    return found
+    return found + _lists(plan)
 
 
 def tree_columns(
@@ -75,6 +76,7 @@ def tree_columns(
     found: list[Any] = []
     if plan.numeric:
         found.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
+    found += _lists(plan)
     words = _vocabulary(plan, transform)
     ids_by_prefix: dict[bytes, list[int]] = {}
     for number, word in enumerate(words):
@@ -187,6 +189,14 @@ def _categories(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
 def _words(plan: FeaturePlan) -> list[Any]:
     identity = tf.feature_column.categorical_column_with_identity
     return [identity(text_key(index), text.hash_buckets) for index, text in enumerate(plan.text)]
+
+
+def _lists(plan: FeaturePlan) -> list[Any]:
+    numeric_column = tf.feature_column.numeric_column
+    return [
+        numeric_column(list_key(index), shape=(len(part.parts),))
+        for index, part in enumerate(plan.lists)
+    ]
 
 
 def _vocabulary(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[bytes]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pipelines.config.data import ColumnUse
 from pipelines.config.pipeline_config import DataConfig, PipelineConfig
 from pipelines.data.column_profile import MAX_DISTINCT, ColumnProfile
+from pipelines.data.formats.date_format import DateFormat
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import CsvProfile
 from pipelines.data.splits import TRAIN_SHARE
@@ -13,6 +14,7 @@ from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (
     CategoricalFeature,
     LabelPlan,
+    ListFeature,
     NumericFeature,
     TabularPlan,
     TextFeature,
@@ -95,6 +97,7 @@ def infer_plan(
     numeric: list[NumericFeature] = []
     categorical: list[CategoricalFeature] = []
     text: list[TextFeature] = []
+    lists: list[ListFeature] = []
     ignored: dict[str, str] = {}
     slices: list[str] = []
     for column in profile.columns.values():
@@ -110,6 +113,11 @@ def infer_plan(
             categorical += parts
         elif kind.name == "text":
             text.append(_text_feature(column))
+        elif kind.list_parts:
+            found = kind.list_parts
+            lists.append(
+                ListFeature(column=column.name, separator=found.separator, parts=found.parts)
+            )
         else:
             as_number, as_category = _roles(column, kind, data)
             if as_number:
@@ -125,13 +133,13 @@ def infer_plan(
                 )
                 if column.num_distinct is not None and column.num_distinct <= MAX_SLICE_VALUES:
                     slices.append(column.name)
-    if not numeric and not categorical and not text:
+    if not (numeric or categorical or text or lists):
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())
         raise BadInputError(
             f"{profile.files[0]}: no column is left to learn {data.label!r} from"
             f"{' (' + reasons + ')' if reasons else ''}."
         )
-    if not numeric and not categorical and config.trainer.model == "boosted_trees":
+    if not (numeric or categorical or lists) and config.trainer.model == "boosted_trees":
         raise BadInputError(
             f"trainer.model = 'boosted_trees': trees see numbers and categories, and {profile.files[0]} "
             'has only free text besides the label. Set another model, such as "linear".'
@@ -144,6 +152,7 @@ def infer_plan(
         num_buckets=_num_buckets(profile.num_rows, len(numeric)),
         group=config.split.column if config.split.by == "column" else None,
         text=tuple(text),
+        lists=tuple(lists),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
         training=_plan_training(profile.num_rows, label, config),
@@ -166,13 +175,13 @@ def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
             column=column.name,
             center=column.mean,
             has_missing=has_missing,
-            decimal=kind.decimal,
+            number_format=kind.number_format,
         )
     return NumericFeature(
         column=column.name,
         center=kind.moments.mean,
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
-        decimal=kind.decimal,
+        number_format=kind.number_format,
     )
 
 
@@ -188,8 +197,8 @@ def _date_features(
     column: ColumnProfile, kind: ColumnKind
 ) -> tuple[NumericFeature, list[CategoricalFeature]]:
     """Returns the days of a column of dates, and its calendar parts that vary."""
-    if kind.moments is None:
-        raise ValueError(f"Dates have moments. Received: kind={kind}")
+    if kind.moments is None or kind.date_format is None:
+        raise ValueError(f"Dates have moments and a format. Received: kind={kind}")
     days = NumericFeature(
         column=column.name,
         center=kind.moments.mean,
@@ -197,11 +206,12 @@ def _date_features(
         date=kind.date_format,
         newest=kind.moments.maximum,
     )
+    has_days = DateFormat(kind.date_format).has_days
     span_days = kind.moments.maximum - kind.moments.minimum
     parts: list[CategoricalFeature] = []
     for part, num_values, varies in (
         ("month", 12, span_days >= MIN_DAYS_OF_MONTHS),
-        ("weekday", 7, span_days >= MIN_DAYS_OF_WEEKDAYS),
+        ("weekday", 7, has_days and span_days >= MIN_DAYS_OF_WEEKDAYS),
         ("hour", 24, kind.has_time),
     ):
         if varies:

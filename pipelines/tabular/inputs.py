@@ -1,12 +1,14 @@
 """Inputs of the generic models: transformed examples for training, raw ones for serving."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 from tensorflow_transform.tf_metadata import schema_utils
 
+import estimator_core
 from estimator_core.export import (
     EvalInputReceiver,
     ServingInputReceiver,
@@ -94,6 +96,27 @@ def read_marked(
 
     batches = _rows(sorted(tf.io.gfile.glob(files))).batch(batch_size).enumerate()
     return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def in_memory(batches: Sequence[Any], batch_size: int) -> Callable[..., Any]:
+    """Returns an input_fn of batches that have been read already, without sparse features such as text.
+
+    Args:
+      batches: Pairs of (features, label), eager tensors.
+      batch_size: Examples per batch.
+    """
+    features, _ = batches[0]
+    dense = [name for name, value in features.items() if isinstance(value, tf.Tensor)]
+
+    def joined(parts: Iterable[Any]) -> Any:
+        return np.concatenate([part.numpy() for part in parts])
+
+    return estimator_core.inputs.numpy_input_fn(
+        {name: joined(features[name] for features, _ in batches) for name in dense},
+        joined(labels for _, labels in batches),
+        batch_size,
+        shuffle=False,
+    )
 
 
 def _rows(paths: list[str]) -> Any:

@@ -4,10 +4,14 @@ import math
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import DataConfig, ProblemType
+from pipelines.data.cells import Cell
+from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import ColumnProfile, is_number
 from pipelines.data.faults import describe_separator
+from pipelines.data.formats.number_format import NUMBER_START
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.missing import MISSING_TOKENS
+from pipelines.data.number_kinds import first_unreadable
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError, shown
 from pipelines.tabular.plan import LabelPlan
@@ -15,6 +19,7 @@ from pipelines.tabular.plan import LabelPlan
 MIN_LABELLED_ROWS = 20
 MAX_INTEGER_CLASSES = 20  # integer labels with more distinct values are quantities
 MAX_CLASSES = 1_000  # text labels with more distinct values are ids or free text
+MIN_NUMBER_SHARE = 0.9  # of text labels that start as numbers do: are they classes?
 MAX_LABEL_ROUNDING = 0.01  # of the standard deviation of a regression label
 
 
@@ -67,17 +72,11 @@ def plan_label(
             f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
             f"needed to train and to evaluate.{_say_missing(column)}"
         )
-    moments = None if kind is None or kind.decimal is None else kind.moments
-    if kind is not None and moments is not None and data.problem_type in (None, "regression"):
-        return LabelPlan(
-            column=column.name,
-            problem_type="regression",
-            values="number",
-            mean=moments.mean,
-            stddev=math.sqrt(moments.variance) or 1.0,
-            decimal=kind.decimal,
-        )
-    _check_label_cells(profile, column, data)
+    if kind is not None and kind.number_format and data.problem_type in (None, "regression"):
+        return _plan_formatted(where, profile, column, data, kind)
+    is_category = kind is not None and kind.is_given and kind.name == "category"
+    if not is_category:
+        _check_label_cells(profile, column, data)
     counts = _count_labels(column)
     distinct = None if counts is None else len(counts)
     if counts is not None and distinct == 1:
@@ -88,7 +87,9 @@ def plan_label(
     integral = column.is_numeric and all(
         float(value).is_integer() for value in column.distinct_values or ["nan"]
     )
-    problem_type = data.problem_type or _problem_type(column, integral, distinct)
+    problem_type = data.problem_type or (
+        _class_type(distinct) if is_category else _problem_type(column, integral, distinct)
+    )
     if problem_type == "regression":
         if not column.is_numeric:
             raise BadInputError(
@@ -103,6 +104,8 @@ def plan_label(
             mean=column.mean,
             stddev=math.sqrt(column.variance) or 1.0,
         )
+    if kind is not None and not kind.is_given and data.problem_type is None:
+        _ask_about_numbers(where, profile, column, kind)
     if counts is None or len(counts) > MAX_CLASSES:
         raise BadInputError(
             f"{where}: more than {MAX_CLASSES} different labels look like ids or free text, "
@@ -127,6 +130,58 @@ def plan_label(
     )
 
 
+def _plan_formatted(
+    where: str, profile: CsvProfile, column: ColumnProfile, data: DataConfig, kind: ColumnKind
+) -> LabelPlan:
+    """Returns the plan of a label of numbers that `float` does not read, such as amounts of money."""
+    written, moments = kind.number_format, kind.moments
+    if written is None or moments is None:
+        raise ValueError(f"Such numbers have a format and moments. Received: kind={kind}")
+    if moments.num_unreadable:
+        odd = first_unreadable(ColumnCells(profile, column.name), written)
+        cell = profile.find_cell(column.name, lambda text: text == odd)
+        raise BadInputError(_describe_odd_label(cell, column, moments.num_unreadable))
+    if not kind.is_given and data.problem_type is None:
+        distinct = column.num_distinct
+        has_unit = bool(written.unit or written.clock or written.scale not in (None, "multiples"))
+        if has_unit and distinct is not None and distinct <= MAX_INTEGER_CLASSES:
+            raise BadInputError(_ask(where, column, f"look like numbers ({kind.note})"))
+    return LabelPlan(
+        column=column.name,
+        problem_type="regression",
+        values="number",
+        mean=moments.mean,
+        stddev=math.sqrt(moments.variance) or 1.0,
+        number_format=written,
+    )
+
+
+def _ask_about_numbers(
+    where: str, profile: CsvProfile, column: ColumnProfile, kind: ColumnKind
+) -> None:
+    """Asks whether a text label with many different values, nearly all of which begin like numbers."""
+    distinct = column.num_distinct
+    is_few = distinct is not None and distinct <= MAX_INTEGER_CLASSES
+    if is_few or column.is_numeric or kind.name == "date":
+        return
+    if (
+        ColumnCells(profile, column.name).count(NUMBER_START)
+        >= MIN_NUMBER_SHARE * column.num_values
+    ):
+        note = f" ({kind.note})" if kind.note else ""
+        raise BadInputError(_ask(where, column, f"look like numbers{note}"))
+
+
+def _ask(where: str, column: ColumnProfile, looks: str) -> str:
+    distinct = "many" if column.num_distinct is None else column.num_distinct
+    example = next(iter(column.distinct_values or ()), "")
+    such = f", such as {shown(example)!r}," if example else ""
+    return (
+        f"{where}: the label has {distinct} different values{such} that {looks}. Say which they are: "
+        f'[columns] {column.name} = "number" predicts a number, "category" one of {distinct} classes.'
+    )
+
+
 def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> None:
     """Checks that no label is lost or changed on its way into the model."""
     if column.is_numeric and column.num_beyond_float32:
@@ -138,12 +193,16 @@ def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataCon
         )
     if column.is_text_by_few_cells and data.problem_type not in ("binary", "multi-class"):
         cell = profile.find_non_number(column.name)
-        raise BadInputError(
-            f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
-            f"is not a number, while {column.num_values - (column.num_non_numbers or 0)} others are. "
-            "Correct it or leave the cell empty; if it is a class, set data.problem_type to "
-            '"binary" or "multi-class".'
-        )
+        raise BadInputError(_describe_odd_label(cell, column, column.num_non_numbers or 0))
+
+
+def _describe_odd_label(cell: Cell, column: ColumnProfile, num_others: int) -> str:
+    return (
+        f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
+        f"is not a number, while {column.num_values - num_others} others are. "
+        "Correct it or leave the cell empty; if it is a class, set data.problem_type to "
+        '"binary" or "multi-class".'
+    )
 
 
 def _count_labels(column: ColumnProfile) -> dict[str, int] | None:
@@ -213,4 +272,8 @@ def _say_missing(column: ColumnProfile) -> str:
 def _problem_type(column: ColumnProfile, integral: bool, distinct: int | None) -> ProblemType:
     if column.is_numeric and (not integral or distinct is None or distinct > MAX_INTEGER_CLASSES):
         return "regression"
+    return _class_type(distinct)
+
+
+def _class_type(distinct: int | None) -> ProblemType:
     return "binary" if distinct == 2 else "multi-class"

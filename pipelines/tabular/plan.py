@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from components.transform.packs_key import PACKS_KEY
 from pipelines.config.pipeline_config import ProblemType
 from pipelines.data.formats.date_format import DateName
-from pipelines.data.formats.number_format import DecimalMark
+from pipelines.data.formats.number_format import NumberFormat
 
 PLAN_KEY = "tabular_plan"
 """Key of the plan in `custom_config`."""
@@ -46,7 +46,7 @@ class LabelPlan(_Part):
       majority_share: Share of the rows that have the most frequent class.
       mean: Mean of a regression label.
       stddev: Standard deviation of a regression label.
-      decimal: Decimal mark of a label that `float` does not read.
+      number_format: Format of a label that `float` does not read.
     """
 
     column: str
@@ -56,7 +56,7 @@ class LabelPlan(_Part):
     majority_share: float = 0.0
     mean: float = 0.0
     stddev: float = 1.0
-    decimal: DecimalMark | None = None
+    number_format: NumberFormat | None = None
 
 
 class NumericFeature(_Part):
@@ -66,7 +66,7 @@ class NumericFeature(_Part):
       column: Raw column.
       center: A number near the mean; sums of squares are taken around it, to be accurate.
       has_missing: Adds a feature to the DNN that marks missing values.
-      decimal: Decimal mark of cells that `float` does not read.
+      number_format: Format of cells that `float` does not read.
       date: Format of dates, whose days since 1970 are the numbers. None for numbers.
       newest: Last day of dates in the data; later dates count as this day, which is the last one learned.
     """
@@ -74,14 +74,14 @@ class NumericFeature(_Part):
     column: str
     center: float
     has_missing: bool
-    decimal: DecimalMark | None = None
+    number_format: NumberFormat | None = None
     date: DateName | None = None
     newest: float | None = None
 
     @property
     def kind(self) -> tuple[Any, ...]:
         """Format of the cells; columns of one kind and type are read together."""
-        return (self.decimal, self.date)
+        return (self.number_format, self.date)
 
 
 class CategoricalFeature(_Part):
@@ -121,6 +121,20 @@ class TextFeature(_Part):
     column: str
     hash_buckets: int
     has_pairs: bool = False
+
+
+class ListFeature(_Part):
+    """A column of lists: a 1 for each part that a cell has, and a 0 for the others.
+
+    Attributes:
+      column: Raw column.
+      separator: Character between the parts.
+      parts: Parts that are used.
+    """
+
+    column: str
+    separator: str
+    parts: tuple[str, ...]
 
 
 class TreesPlan(_Part):
@@ -215,6 +229,7 @@ class FeaturePlan(_Part):
       num_buckets: Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a
         weight for each.
       text: Columns used as free text.
+      lists: Columns used as lists.
       group: Column each of whose values is either learned from or held out, but not both.
     """
 
@@ -223,6 +238,7 @@ class FeaturePlan(_Part):
     categorical: tuple[CategoricalFeature, ...]
     num_buckets: int
     text: tuple[TextFeature, ...] = ()
+    lists: tuple[ListFeature, ...] = ()
     group: str | None = None
 
     @staticmethod
@@ -288,7 +304,8 @@ class TabularPlan(FeaturePlan):
         numeric = (part.column for part in self.numeric)
         categorical = (part.column for part in self.categorical)
         text = (part.column for part in self.text)
-        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text)))
+        lists = (part.column for part in self.lists)
+        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text, *lists)))
 
     @property
     def read_columns(self) -> tuple[str, ...]:
@@ -298,11 +315,14 @@ class TabularPlan(FeaturePlan):
     def notes(self) -> list[str]:
         """Returns notes about the plan for the user, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
-        columns = "column" if len(self.text) == 1 else "columns"
-        text = f" and {len(self.text)} {columns} of text" if self.text else ""
+        more = "".join(
+            f" and {len(parts)} {'column' if len(parts) == 1 else 'columns'} of {what}"
+            for parts, what in ((self.text, "text"), (self.lists, "lists"))
+            if parts
+        )
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
-            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}",
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
             self.training.describe(),
             *(
                 f"column {column!r} is not used: {reason}"

@@ -25,6 +25,7 @@ from pipelines.tabular.plan import (
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
+    ListFeature,
     NumericFeature,
     TextFeature,
 )
@@ -59,7 +60,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
       `numeric_is_missing` (float32, [batch_size, columns that have missing values]),
       `category_<position>` (ids, int64, [batch_size]) or `category` (int64, [batch_size, num_words], with
       many columns of `FeaturePlan.words`), `text_<position>` (ids of words and pairs of
-      words, sparse int64, [batch_size, None]), `held_out_group` (int64, [batch_size], where the plan has
+      words, sparse int64, [batch_size, None]), `list_<position>` (0 or 1 for each part of lists, float32,
+      [batch_size, num_parts]), `held_out_group` (int64, [batch_size], where the plan has
       one) and `label` (class names as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
@@ -70,6 +72,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
         outputs.update(_categorical_outputs(plan, inputs))
     for index, text in enumerate(plan.text):
         outputs[text_key(index)] = _ngram_ids(text, _sparse(inputs[text.column]))
+    for index, lists in enumerate(plan.lists):
+        outputs[list_key(index)] = _multi_hot(lists, _sparse(inputs[lists.column]))
     if plan.group:
         outputs[GROUP_KEY] = _group(plan, plan.group, inputs)
     return outputs
@@ -263,7 +267,7 @@ def _cells(columns: Sequence[Any]) -> Any:
 def _label(label: LabelPlan, raw: Any) -> Any:
     """Returns the class name (string) or the number (float32) of each example."""
     if label.problem_type == "regression":
-        return tf.cast(_dense(_as_numbers(raw, label.decimal), float("nan")), tf.float32)
+        return tf.cast(_dense(_as_numbers(raw, label.number_format), float("nan")), tf.float32)
     if label.values == "number":
         numbers = _as_numbers(raw)
         return _dense(
@@ -277,9 +281,9 @@ def _numbers(parts: Sequence[NumericFeature], cells: Any, places: Any) -> Any:
 
     `places` has the position in `parts` of each cell's feature.
     """
-    date, decimal = parts[0].date, parts[0].decimal
+    date = parts[0].date
     if date is None:
-        return _as_numbers(cells, decimal)
+        return _as_numbers(cells, parts[0].number_format)
     is_valid, _, secs = read_times(cells.values, DateFormat(date))
     newest = [math.inf if part.newest is None else part.newest for part in parts]
     days = tf.cast(secs, tf.float64) / SECS_PER_DAY
@@ -341,9 +345,23 @@ def _ngram_ids(part: TextFeature, raw: Any) -> Any:
     return tft.hash_strings(tft.ngrams(words, sizes, separator=" "), part.hash_buckets)
 
 
-def _as_numbers(raw: Any, decimal: Any = None) -> Any:
+def _multi_hot(part: ListFeature, raw: Any) -> Any:
+    """Returns 1 for each part that a list has and 0 for others, float32 of shape [batch_size, num_parts]."""
+    text = _as_text(raw)
+    lists = tf.strings.split(text.values, part.separator)
+    is_part = tf.equal(trim(lists.values)[:, tf.newaxis], tf.constant(part.parts))
+    rows = tf.gather(text.indices[:, 0], lists.value_rowids())
+    found = tf.math.unsorted_segment_max(
+        tf.cast(is_part, tf.float32), rows, text.dense_shape[0]
+    )  # a row without a list has the lowest number
+    found = tf.maximum(found, 0.0)
+    found.set_shape([None, len(part.parts)])
+    return found
+
+
+def _as_numbers(raw: Any, number_format: NumberFormat | None = None) -> Any:
     """Returns the finite numbers of a sparse tensor as float64; everything else is missing."""
-    values = read_numbers(raw.values, None if decimal is None else NumberFormat(decimal))
+    values = read_numbers(raw.values, number_format)
     return tf.sparse.retain(_with_values(raw, values), tf.math.is_finite(values))
 
 
@@ -372,6 +390,11 @@ def _filled(sparse: Any, default: Any) -> Any:
 def category_key(index: int) -> str:
     """Returns the name of the transformed feature of the plan's categorical column `index`."""
     return f"category_{index}"
+
+
+def list_key(index: int) -> str:
+    """Returns the name of the transformed feature of the plan's column of lists `index`."""
+    return f"list_{index}"
 
 
 def text_key(index: int) -> str:

@@ -12,6 +12,7 @@ from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     eval_input_receiver_fn,
+    in_memory,
     read,
     read_marked,
     serving_input_receiver_fn,
@@ -69,7 +70,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
 def models_for(plan: TabularPlan) -> tuple[ModelName, ...]:
     """Returns the models that can learn from the plan's features: trees cannot use text."""
-    if plan.numeric or plan.categorical:
+    if plan.numeric or plan.categorical or plan.lists:
         return MODELS
     return tuple(model for model in MODELS if model != "boosted_trees")
 
@@ -98,7 +99,12 @@ def _training(
         seed = settings.seed + (estimator.config.global_id_in_cluster or 0)
         return read(transform, args.train_files, part, one_in, settings.batch_size, seed)
 
-    means = _label_means(plan, transform, read_train) if is_trees else None
+    train_input_fn: Any = read_train
+    means = None
+    if is_trees and _has_label_means(plan, transform):
+        batches = list(read_train())
+        means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
+        train_input_fn = in_memory(batches, settings.trees.batch_size)  # they are read only once
     losses: dict[int, float] = {}
 
     def note(iterations: int, loss: float) -> None:
@@ -128,7 +134,7 @@ def _training(
     return Training(
         estimator=estimator,
         train_spec=estimator_core.TrainSpec(
-            input_fn=read_train,
+            input_fn=train_input_fn,
             max_steps=steps
             or (settings.model != "auto" and args.train_steps)
             or settings.max_steps(model),
@@ -173,10 +179,12 @@ def _num_trees(estimator: Any) -> int:
     return int(estimator.get_variable_value("boosted_trees/finished"))
 
 
-def _label_means(plan: TabularPlan, transform: tft.TFTransformOutput, read_rows: Any) -> Any:
-    """Returns the means of the label in the rows to learn from; None if it has no means."""
+def _has_label_means(plan: TabularPlan, transform: tft.TFTransformOutput) -> bool:
+    """Returns True if the rows to learn from give each category a mean of the label."""
     keys = keys_of_words(plan)
-    num_ids = transform.vocabulary_size_by_name(VOCABULARY) + 1 if keys else 0
-    if not has_label_means(plan.label, keys, num_ids):
-        return None
-    return label_means(read_rows(), plan.label, keys, num_ids)
+    return bool(keys) and has_label_means(plan.label, keys, _num_ids(transform))
+
+
+def _num_ids(transform: tft.TFTransformOutput) -> int:
+    """Returns the number of ids of words: those of the vocabulary and one of unknown words."""
+    return int(transform.vocabulary_size_by_name(VOCABULARY)) + 1

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.data.formats.date_format import DateFormat, month_of, seconds_of
-from pipelines.data.formats.number_format import PERCENT, NumberFormat
+from pipelines.data.formats.date_format import DateFormat, seconds_of
+from pipelines.data.formats.number_format import NumberFormat, reading_of
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,16 @@ def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
     import pyarrow
     import pyarrow.compute as pc
 
-    text = cells
-    if number_format is not None:
-        is_number = pc.match_substring_regex(cells, number_format.pattern)
-        for pattern, replacement in number_format.steps:
-            text = pc.replace_substring_regex(text, pattern, replacement)
-    else:
-        is_number = pc.match_substring_regex(cells, NumberFormat(".").plain)
-    text = pc.if_else(is_number, text, "nan")
-    numbers = text.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-    if number_format is not None:
-        numbers = np.where(matches(cells, PERCENT), numbers / 100, numbers)
-    return numbers
+    pattern, terms = reading_of(number_format)
+    is_number = pc.match_substring_regex(cells, pattern)
+    total: Any = 0.0
+    for steps, factor in terms:
+        text = cells
+        for wanted, replacement in steps:
+            text = pc.replace_substring_regex(text, wanted, replacement)
+        numbers = pc.if_else(is_number, text, "nan").cast(pyarrow.float64())
+        total = total + factor * numbers.to_numpy(zero_copy_only=False)
+    return total
 
 
 def read_times(cells: Any, date_format: DateFormat) -> Times:
@@ -78,5 +76,5 @@ def read_times(cells: Any, date_format: DateFormat) -> Times:
         for pattern, replacement in steps:
             text = pc.replace_substring_regex(text, pattern, replacement)
         parts[part] = text.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
-    local, utc, days = seconds_of(parts)
-    return Times(is_valid & (month_of(days) == parts["month"]), local, utc)
+    local, utc, is_known = seconds_of(parts)
+    return Times(is_valid & is_known, local, utc)

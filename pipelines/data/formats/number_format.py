@@ -1,73 +1,183 @@
-r"""Numbers as people write them: `$1,234.50`, `0,27`, `12 %`, `(5.00)`, `1 234,5 €`.
+r"""Numbers as people write them: `$1,234.50`, `€95.5M`, `12 %`, `(5.00)`, `12 kg`, `5'11"`, `01:23:45`.
 
 Regular expressions here are RE2's, and mean the same to Python's `re`.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-DecimalMark = Literal[".", ","]
-
-_SPACE = " \t\u00a0\u2009\u202f"
-_CURRENCY = (
-    "(?:[$€£¥₹₽₩₺₴₪฿¢]|(?:US|CA|AU|NZ|HK|R|A|C)[$]|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|CNY|INR|SEK|NOK"
-    "|DKK|PLN|CZK|HUF|RUB|BRL|MXN|ZAR|KRW|SGD|HKD|TRY|kr|zł|Fr\\.)"
+from pipelines.data.formats.units import (
+    CURRENCIES,
+    MULTIPLES,
+    SCALE_NAMES,
+    SCALES,
+    Scale,
+    Unit,
+    spelling_of,
 )
+
+DecimalMark = Literal[".", ","]
+Steps = tuple[tuple[str, str], ...]
+"""Replacements, in order."""
+
+SPACE = " \t\u00a0\u2009\u202f"
+"""White space within a number."""
+
+_ANY_SPACE = f"[{SPACE}]*"
 _SIGN = "[-+\u2212]"
+_CLOCKS = {
+    "h:mm": rf"^({_SIGN}?)(?:([0-9]+) days?,? )?([0-9]+):([0-5][0-9])(?::([0-5][0-9](?:[.][0-9]+)?))?$",
+    "m:ss": rf"^({_SIGN}?)(?:([0-9]+) days?,? )?(?:([0-9]+):)?([0-9]+):([0-5][0-9](?:[.][0-9]+)?)$",
+}
+_BETWEEN = "[ ,]*"
+_FEET = "['\u2019\u2032]"
+_BARE_INCHES = (f"({_FEET}{_ANY_SPACE}[0-9]+)$", r"\1in")  # 5'11
+_ZERO = "0+(?:[.,]0+)?"
+_PERCENT = Unit("e-2", "%")
+_CLOCK_FACTORS: tuple[float, ...] = (86_400.0, 3_600.0, 60.0, 1.0)
+
+ANY_CURRENCY = "|".join(CURRENCIES.values())
+"""Regular expression of an amount of money."""
+
+PLAIN = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
+"""Regular expression of a cell that `float` and TensorFlow read directly."""
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A format of numbers. White space, a currency, a percent sign and signs may surround them.
+    """The way in which the numbers of a column are written, with signs, or parentheses for negative ones.
 
     Attributes:
       decimal: Mark between the integer and the fraction. The other of the two marks, white space and
         apostrophes separate thousands.
+      currency: Name of the currency that may stand before or behind a number; empty for any.
+      unit: Unit behind each number, which is dropped; only zero needs none. Empty without one.
+      scale: Units that are converted: `multiples` are `K`, `M`, `bn` and the like, which a number may have;
+        with other scales, each number needs a unit, and may have several, as in `5 ft 11 in`.
+      clock: Meaning of `12:34`, beside which `1:23:45` are hours, minutes and seconds. The numbers are
+        seconds.
     """
 
-    decimal: DecimalMark
+    decimal: DecimalMark = "."
+    currency: str = ""
+    unit: str = ""
+    scale: Scale | None = None
+    clock: Literal["h:mm", "m:ss"] | None = None
 
-    @property
+    @cached_property
     def pattern(self) -> str:
         """Regular expression of a whole cell without white space around it."""
-        mark, other = ("[.]", ",") if self.decimal == "." else (",", "[.]")
-        separator = f"(?:{other}|['\u2019{_SPACE}])"
-        grouped = f"[1-9][0-9]{{0,2}}(?:{separator}[0-9]{{3}})+"
-        digits = f"(?:{grouped}|[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+"
-        body = f"(?:{digits})(?:[eE][-+]?[0-9]+)?"
-        space = f"[{_SPACE}]*"
-        whole = (
-            f"{_SIGN}?{space}(?:{_CURRENCY}{space})?{_SIGN}?{body}{space}(?:%|{_CURRENCY})?{space}"
+        if self.clock:
+            return _CLOCKS[self.clock]
+        if self._units:
+            parts = [f"{self._digits}{_ANY_SPACE}(?:{one.spelling})" for one in self._units]
+            chains = (
+                "".join((part, *(f"(?:{_BETWEEN}{later})?" for later in parts[place:])))
+                for place, part in enumerate(parts, start=1)
+            )
+            feet = f"|[0-9]+{_FEET}{_ANY_SPACE}[0-9]+" if self.scale == "length" else ""
+            return f"^{_SIGN}?(?:{'|'.join(chains)}|{_ZERO}{feet})$"
+        money = f"(?:{self._money})?"
+        around = f"{_ANY_SPACE}{money}{_ANY_SPACE}"
+        amount = f"{self._digits}(?:{'|'.join(self._ends)})"
+        if self.unit:
+            amount = f"(?:{amount}|{_ZERO})"
+        return f"^(?:{_SIGN}?{around}{_SIGN}?{amount}{around}|[(]{around}{amount}{around}[)])$"
+
+    @cached_property
+    def terms(self) -> tuple[tuple[Steps, float], ...]:
+        """Replacements that turn a cell that matches into a plain number, and its factor.
+
+        The number of a cell is the sum of all terms.
+        """
+        if self.clock:
+            sequence, factors = _CLOCKS[self.clock], _CLOCK_FACTORS
+        elif self._units:
+            parts = (f"({self._digits}){_ANY_SPACE}(?:{one.spelling})" for one in self._units)
+            sequence = f"^({_SIGN}?){''.join(f'(?:{_BETWEEN}{part})?' for part in parts)}$"
+            factors = tuple(float(one.factor) for one in self._units)
+        else:
+            return ((self._steps, 1.0),)
+        return tuple(
+            ((_BARE_INCHES, (sequence, rf"\1\{group}"), *self._plain_steps, ("^-?$", "0")), factor)
+            for group, factor in enumerate(factors, start=2)
         )
-        return f"^(?:{whole}|[(]{space}(?:{_CURRENCY}{space})?{body}{space}(?:%|{_CURRENCY})?[)])$"
+
+    def describe(self) -> str:
+        """Returns the currency or unit in words; empty without one."""
+        if self.clock:
+            return f"durations or times of day ({self.clock}), in seconds"
+        if self.scale and self._units:
+            return f"units that are converted into {SCALE_NAMES[self.scale]}"
+        return f"in {self.unit}" if self.unit else ""
 
     @property
-    def steps(self) -> tuple[tuple[str, str], ...]:
-        """Replacements, in order, that turn a cell that matches into a plain number."""
+    def _units(self) -> tuple[Unit, ...]:
+        return () if self.scale is None or self.scale == "multiples" else SCALES[self.scale]
+
+    @property
+    def _digits(self) -> str:
+        mark, other = ("[.]", ",") if self.decimal == "." else (",", "[.]")
+        grouped = f"[1-9][0-9]{{0,2}}(?:(?:{other}|['\u2019{SPACE}])[0-9]{{3}})+"
+        return f"(?:(?:{grouped}|[0-9]+)(?:{mark}[0-9]*)?|{mark}[0-9]+)"
+
+    @property
+    def _money(self) -> str:
+        if self.currency:
+            return CURRENCIES[self.currency]
+        return "" if self.unit else ANY_CURRENCY
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        """Regular expressions of what may stand behind the digits, such as a multiple or the unit."""
+        exponent = "(?:[eE][-+]?[0-9]+)?"
+        if self.unit:
+            return (f"{exponent}{_ANY_SPACE}{spelling_of(self.unit)}",)
+        multiples = MULTIPLES.values() if self.scale else ()
+        return (exponent, *(f"{_ANY_SPACE}(?:{one.spelling})" for one in (_PERCENT, *multiples)))
+
+    @property
+    def _steps(self) -> Steps:
+        """Replacements for a cell with one number."""
+        unit = (
+            ((f"{_ANY_SPACE}{spelling_of(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
+        )
+        multiples = MULTIPLES.values() if self.scale else ()
+        return (
+            *(((f"(?:{self._money})", ""),) if self._money else ()),
+            *unit,
+            *(
+                (f"([0-9.,]){_ANY_SPACE}(?:{one.spelling})([{SPACE})]*)$", rf"\1{one.factor}\2")
+                for one in (_PERCENT, *multiples)
+            ),
+            *self._plain_steps,
+        )
+
+    @property
+    def _plain_steps(self) -> Steps:
         other = "," if self.decimal == "." else "[.]"
         return (
-            (_CURRENCY, ""),
-            (f"[%'\u2019{_SPACE}]|{other}", ""),
+            (f"['\u2019{SPACE}]|{other}", ""),
             (",", "."),
             ("\u2212", "-"),
             (r"^[(](.*)[)]$", r"-\1"),
             ("^[+]", ""),
         )
 
-    @property
-    def plain(self) -> str:
-        """Regular expression of a cell that `float` and TensorFlow read directly."""
-        return r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
-
-
-PERCENT = "%[^%]*$"
-"""Regular expression of a number that has to be divided by 100."""
-
-CURRENCY = _CURRENCY
-"""Regular expression of an amount of money."""
 
 POINT = NumberFormat(".")
 COMMA = NumberFormat(",")
 
+NUMBER_START = f"^[(]?{_SIGN}?{_ANY_SPACE}(?:{ANY_CURRENCY})?{_ANY_SPACE}{_SIGN}?[0-9]"
+"""Regular expression of what starts as a number does."""
+
 AMBIGUOUS = "^[^0-9]*[1-9][0-9]{0,2}[.,][0-9]{3}[^0-9]*$"
 """Regular expression of `1,234`: one mark with three digits after it. It may be of either kind."""
+
+
+def reading_of(number_format: NumberFormat | None) -> tuple[str, tuple[tuple[Steps, float], ...]]:
+    """Returns `pattern` and `terms` of a format; for None, those of numbers as `float` reads them."""
+    if number_format is None:
+        return PLAIN, (((), 1.0),)
+    return number_format.pattern, number_format.terms

@@ -5,6 +5,7 @@ from typing import Any
 from pipelines.config.kubeflow import KubeflowConfig, StepConfig
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RUN_ID_VARIABLE
+from pipelines.kubeflow.step_environment import RETRIES_VARIABLE, UMASK_VARIABLE
 from pipelines.kubeflow.training.training_job import VARIABLE, training_job
 
 NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
@@ -44,7 +45,12 @@ def apply_settings(
         task.set_accelerator_type(step.accelerator).set_accelerator_limit(step.accelerators)
     retries = _retries(settings, component) if step.retries is None else step.retries
     if retries:
-        task.set_retry(retries, backoff_duration="30s")
+        task.set_env_variable(RETRIES_VARIABLE, str(retries))
+        task.set_retry(
+            retries, backoff_duration="30s"
+        )  # of a pod that is lost, see docs/kubeflow.md
+    if settings.umask is not None:
+        task.set_env_variable(UMASK_VARIABLE, settings.umask)
     if settings.backend == "kubeflow":
         _apply_to_pod(task, settings, step)
 

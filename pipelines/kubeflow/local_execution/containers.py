@@ -128,10 +128,6 @@ class Processes:
                 with self._lock:
                     self._running.discard(started)
 
-    def pause(self, secs: float) -> None:
-        """Waits some seconds, or until `close`."""
-        self._closed.wait(secs)
-
     def close(self) -> None:
         """Ends all processes, and lets no further ones start."""
         with self._lock:

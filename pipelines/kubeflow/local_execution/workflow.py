@@ -1,7 +1,7 @@
 """Runs the tasks of a pipeline: each when those that it depends on have ended, some at a time."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -33,14 +33,15 @@ class TaskObserver(Protocol):
 class Workflow:
     """Runs the tasks of a pipeline.
 
+    A container that fails is not started again, whatever the task's retry policy says: Kubeflow Pipelines as
+    it is installed retries lost pods only. Retries after an error that may pass are the step's.
+
     Attributes:
       pipeline: Pipeline to run.
       launcher: Launcher of the containers.
       cache: Cache of tasks.
       observer: Observer of the tasks.
       parallelism: Number of containers at a time.
-      sleep: Function that waits some seconds before a task is tried again. Default: a pause that ends with
-        the run.
       failures: Errors of the tasks that failed, in that order.
     """
 
@@ -49,7 +50,6 @@ class Workflow:
     cache: TaskCache
     observer: TaskObserver
     parallelism: int = 2
-    sleep: Callable[[float], None] | None = None
     failures: list[ContainerFailedError] = field(default_factory=list)
 
     def run(self, parameters: Mapping[str, Any]) -> None:
@@ -128,7 +128,7 @@ class Workflow:
             self.observer.task_finished(shown, True, time.monotonic() - start)
             return found
         try:
-            outputs = self._try(name, task, component, inputs)
+            outputs = self.launcher.launch(name, component, inputs)
         except ContainerFailedError:
             self.observer.task_failed(shown, time.monotonic() - start)
             raise
@@ -136,19 +136,3 @@ class Workflow:
             self.cache.add(key, outputs)
         self.observer.task_finished(shown, False, time.monotonic() - start)
         return outputs
-
-    def _try(
-        self, name: str, task: Mapping[str, Any], component: Mapping[str, Any], inputs: Values
-    ) -> Values:
-        policy = task.get("retryPolicy", {})
-        delay_secs = float(str(policy.get("backoffDuration", "0s")).removesuffix("s"))
-        retries = int(policy.get("maxRetryCount", 0))
-        while True:
-            try:
-                return self.launcher.launch(name, component, inputs)
-            except ContainerFailedError:
-                if retries == 0:
-                    raise
-            retries -= 1
-            (self.sleep or self.launcher.processes.pause)(delay_secs)
-            delay_secs *= float(policy.get("backoffFactor", 2.0))

@@ -1,4 +1,4 @@
-"""The last steps of a run: `Record` after success, and the exit handler `End`."""
+"""The record of a run: opened by each step, and closed by a step that fails, by `Record` or by `End`."""
 
 import json
 import sys
@@ -13,8 +13,9 @@ from pipelines.kubeflow.steps.kept_findings import read_findings, report_json
 from pipelines.kubeflow.steps.old_runs import remove_training
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
+from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
-from pipelines.run.recorder import RunRecorder, after_push
+from pipelines.run.recorder import RunRecorder
 from pipelines.terminal.progress import PlainDisplay
 
 
@@ -52,20 +53,24 @@ def record_run(
     return recorder.record
 
 
-def reopen_run(root: Root, run_id: str, component: str) -> None:
-    """Marks a run as running: it may have failed, and is tried again on Kubeflow.
+def reopen_run(root: Root, folder: RunFolder, component: str) -> None:
+    """Marks a run as running if it had failed and is tried again on Kubeflow.
+
+    While another step's failure counts, the run stays failed: that step runs beside this one, or is yet
+    to be tried again.
 
     Args:
       root: Root of the runs.
-      run_id: Id of the run's record.
+      folder: Folder of the run.
       component: Id of the step that is about to run.
 
     Raises:
       RunFailedError: Another step held the root's lock for too long.
     """
+    run_id = folder.require_run_id()
     record = root.records.read(run_id)
-    if record is not None and record.status != "running":
-        with locked_for_step(root, component, run_id):
+    if record is not None and record.status != "running" and not folder.failures():
+        with locked_for_step(root, component, folder.kubeflow_run):
             _reopen(root, run_id)
 
 
@@ -78,10 +83,29 @@ def _reopen(root: Root, run_id: str) -> None:
         )
 
 
+def close_failed_run(root: Root, kubeflow_run: str, component: str, wait_secs: float) -> None:
+    """Records that a step has failed: `End` may not run, as after a *Retry* on Kubeflow.
+
+    Args:
+      root: Root of the runs.
+      kubeflow_run: Id of the run on Kubeflow.
+      component: Id of the step that failed.
+      wait_secs: Longest time to wait for the root's lock.
+
+    Raises:
+      RunFailedError: Another step held the root's lock for longer.
+    """
+    folder = RunFolder(root, kubeflow_run)
+    with locked_for_step(root, component, kubeflow_run, wait_secs):
+        recorder = _recorder(root, folder)
+        if recorder is not None and recorder.record.status in UNFINISHED:
+            _close(root, folder, recorder)
+
+
 def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
     """Records why a run ended before `Record`; returns the record, None without one.
 
-    The files that its steps left for each other stay: Kubeflow can try the failed steps again.
+    The files that its steps left for each other stay after a failure: Kubeflow can try the steps again.
 
     Args:
       root: Root of the runs.
@@ -91,21 +115,49 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, END, kubeflow_run):
         recorder = _recorder(root, folder)
-        if recorder is not None and recorder.record.status == "running":
-            failures = folder.failures()
-            _record_steps(recorder, folder, [])
-            for failure in failures:
-                report_json(json.loads(failure.findings), recorder)
-            if outcome is None:
-                outcome = _outcome_of(failures, kubeflow_run)
-            recorder.end(
-                after_push(root, recorder.record.run_id, outcome),
-                tidy=_retention_of(root, recorder.record),
-            )
-        elif recorder is None or recorder.record.status not in UNFINISHED:
+        has_failed = bool(folder.failures())
+        if recorder is not None and (
+            recorder.record.status == "running"
+            or (has_failed and recorder.record.status in UNFINISHED)  # with steps that ended since
+        ):
+            _close(root, folder, recorder, outcome)
+        elif recorder is None or not (has_failed or recorder.record.status in UNFINISHED):
             folder.remove()
         remove_training(root, kubeflow_run)
     return recorder.record if recorder else None
+
+
+def close_known_run(root: Root, kubeflow_run: str, state: str) -> None:
+    """Closes the record of a run that Kubeflow says has ended, if the record says that it runs.
+
+    Args:
+      root: Root of the runs.
+      kubeflow_run: Id of the run on Kubeflow.
+      state: State of the run on Kubeflow, such as `FAILED`.
+    """
+    run_id = RunFolder(root, kubeflow_run).read_run_id()
+    record = root.records.read(run_id) if run_id else None
+    if record is None or record.status != "running":
+        return
+    if state == "CANCELED":
+        end_run(root, kubeflow_run, RunOutcome("interrupted", "the run was canceled on Kubeflow"))
+    elif state == "FAILED":
+        end_run(root, kubeflow_run)
+
+
+def _close(
+    root: Root, folder: RunFolder, recorder: RunRecorder, outcome: RunOutcome | None = None
+) -> None:
+    failures = folder.failures()
+    _record_steps(recorder, folder, [])
+    for failure in failures:
+        report_json(json.loads(failure.findings), recorder)
+    if outcome is None:
+        outcome = _outcome_of(failures, folder.kubeflow_run)
+    recorder.end(
+        after_push(root, recorder.record.run_id, outcome),
+        tidy=_retention_of(root, recorder.record),
+    )
 
 
 def _retention_of(root: Root, record: RunRecord) -> Callable[[], None]:
@@ -126,7 +178,9 @@ def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
         )
     first = failures[0]
     return RunOutcome(
-        "failed", reason=f"{first.component}: {first.reason}", is_bad_input=first.is_bad_input
+        "interrupted" if first.is_interrupted else "failed",
+        reason=f"{first.component}: {first.reason}",
+        is_bad_input=first.is_bad_input,
     )
 
 
@@ -136,7 +190,7 @@ def _recorder(root: Root, folder: RunFolder) -> RunRecorder | None:
     record = root.records.read(run_id) if run_id else None
     if record is None:
         return None
-    if record.status == "running":
+    if record.status in UNFINISHED:
         record = record.changed(components=(), notes=record.notes[: folder.read_num_notes()])
     return RunRecorder(root, record, PlainDisplay(sys.stderr))
 

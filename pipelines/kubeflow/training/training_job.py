@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.config.kubeflow import KubeflowConfig, StepConfig
+from pipelines.config.pod_security import restricted
 from pipelines.kubeflow.run_folder import kubeflow_run_of
+from pipelines.kubeflow.step_environment import UMASK_VARIABLE
 from pipelines.root import Root
 
 if TYPE_CHECKING:
@@ -94,11 +96,12 @@ def training_job(settings: KubeflowConfig) -> TrainingJob | None:
     if settings.training_job is None:
         return None
     step = settings.components.get("Trainer", StepConfig())
+    umask = {} if settings.umask is None else {UMASK_VARIABLE: settings.umask}
     return TrainingJob(
         str(settings.image),
         settings.training_job.model_dump(mode="json"),
         tuple(volume.model_dump(mode="json") for volume in settings.volumes),
-        {**settings.env, **step.env},
+        {**settings.env, **step.env, **umask},
         tuple(secret.model_dump(mode="json") for secret in settings.secrets),
         {**settings.node_selector, **step.node_selector},
         tuple(toleration.model_dump(mode="json") for toleration in settings.tolerations),
@@ -179,6 +182,7 @@ def _pod(job: TrainingJob, command: list[str], variables: dict[str, str]) -> dic
         "env": env,
         "ports": [{"name": "training", "containerPort": PORT}],
         "volumeMounts": mounts,
+        "securityContext": restricted(),
     }
     if limits:
         container["resources"] = {"limits": limits, "requests": dict(limits)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
-from pipelines.data.formats.number_format import DecimalMark
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root.records import utc_now
 from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
@@ -39,7 +39,7 @@ class SchemaOrigin:
       written: UTC, ISO 8601.
       sha256: Hash of the file as it was written; a different hash means that it was edited.
       kinds: Kind of each column in that run.
-      decimals: Decimal mark of columns whose numbers `float` cannot read.
+      number_formats: Format of columns whose numbers `float` cannot read.
       accepted_for: Version that was served when the run was accepted; new data are compared with the run's
         as long as it is served. Empty if none was served; None if the run was pushed, not accepted.
     """
@@ -48,7 +48,7 @@ class SchemaOrigin:
     written: str
     sha256: str
     kinds: Mapping[str, str] = field(default_factory=dict)
-    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
+    number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
     accepted_for: str | None = None
 
 
@@ -208,8 +208,8 @@ def _write(
     content = schema_text(schema, *_COMMENTS).encode()
     columns = list(columns)
     kinds = {column["name"]: column["kind"] for column in columns}
-    decimals = {one["name"]: one["decimal"] for one in columns if one.get("decimal")}
-    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, decimals, accepted_for)
+    formats = {one["name"]: found for one in columns if (found := _format_of(one))}
+    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, formats, accepted_for)
     atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
     atomic_files.write(folder / _FILE, content)
 
@@ -220,12 +220,23 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
         return None
     try:
         fields: dict[str, Any] = json.loads(read_bytes(file))
-        return SchemaOrigin(**fields)
+        decimals = fields.pop("decimals", {})  # in files of former versions
+        formats = fields.pop("number_formats", {})
+        formats = {name: NumberFormat(**one) for name, one in formats.items()}
+        formats |= {name: NumberFormat(decimal) for name, decimal in decimals.items()}
+        return SchemaOrigin(**fields, number_formats=formats)
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInputError(
             f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
         ) from error
+
+
+def _format_of(column: Mapping[str, Any]) -> NumberFormat | None:
+    """Returns the format of a column of a record; records of former versions have the decimal mark alone."""
+    if found := column.get("number_format"):
+        return NumberFormat(**found)
+    return NumberFormat(column["decimal"]) if column.get("decimal") else None
 
 
 def _sha256(content: bytes) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from pipelines.config.data import ColumnUse
 from pipelines.data.column_profile import ColumnType
-from pipelines.data.formats.number_format import DecimalMark
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
 from pipelines.root.schema.root_schema import RootSchema
@@ -17,6 +17,7 @@ from pipelines.root.schema.root_schema import RootSchema
 _USES: dict[str, ColumnUse] = {
     "number": "number",
     "date": "date",
+    "list": "list",
     "text": "text",
     "category": "category",
     "boolean": "category",
@@ -32,14 +33,14 @@ class TypeOverrides:
       floats: Columns that are float32 though their cells are whole numbers.
       uses: Use of some of these columns, as in the schema's run.
       new: Columns that the schema does not have.
-      decimals: Decimal mark of numbers that stay text, as in the cells of that run.
+      number_formats: Format of numbers that stay text, as in the cells of that run.
     """
 
     text: tuple[str, ...] = ()
     floats: tuple[str, ...] = ()
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     new: tuple[str, ...] = ()
-    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
+    number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
     def apply_to(
         self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], use_new_columns: bool = False
@@ -67,7 +68,7 @@ class TypeOverrides:
                 keeps_text=kind.keeps_text or name in self.text,
                 is_given=kind.is_given and name not in self.uses,
                 is_new=name in self.new and not use_new_columns and not kind.is_given,
-                decimal=self.decimals.get(name, kind.decimal),
+                number_format=self.number_formats.get(name, kind.number_format),
             )
             for name, kind in kinds.items()
         }
@@ -143,6 +144,6 @@ def find_type_overrides(
         if use and not is_date and name not in given:
             uses[name] = use
     new = tuple(name for name in profile.columns if name not in types)
-    known = root_schema.origin.decimals if root_schema.origin else {}
-    decimals = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
-    return TypeOverrides(tuple(text), tuple(floats), uses, new, decimals)
+    known = root_schema.origin.number_formats if root_schema.origin else {}
+    formats = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
+    return TypeOverrides(tuple(text), tuple(floats), uses, new, formats)

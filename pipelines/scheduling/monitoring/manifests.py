@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.config.kubeflow import KubeflowConfig, TolerationConfig
 from pipelines.config.metadata import PASSWORD_VARIABLE
+from pipelines.config.pod_security import restricted
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.scheduling.schedule import Schedule
@@ -118,6 +119,7 @@ def cron_job(
             "--root",
             root,
         ],
+        "securityContext": restricted(),
     }
     pod: dict[str, Any] = {
         "restartPolicy": "Never",

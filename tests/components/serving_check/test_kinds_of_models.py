@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as estimator
-from components.serving_check.clean_process import ask_model
+from components.serving_check.clean_process import ask_model, load
 from components.serving_check.comparison import compare
 from components.serving_check.judged import judged_predictions
 from components.serving_check.rows import Rows
@@ -126,7 +126,7 @@ def test_an_honest_model_of_any_kind_equals_what_was_judged(kind: str, tmp_path:
         {"x": [[one] for one in x.tolist()]},
     )
     sent = {"examples": rows.examples, "columns": rows.columns}
-    answers = ask_model(served, sent, rows.with_label, num_calls=3)["signatures"]
+    answers = ask_model(load(served), sent, rows.with_label, num_calls=3)["signatures"]
     expected = judged_predictions(judged, served, rows)
     assert "serving_default" in answers
     for name, answer in answers.items():

@@ -1,4 +1,7 @@
+import os
+
 import pytest
+from tfx.types import standard_artifacts
 
 from components.serving_check import model_process
 
@@ -9,29 +12,51 @@ def program(tmp_path, monkeypatch):
     path = tmp_path / "program.py"
     path.write_text(
         "import pickle, sys\n"
-        "request, answers = (sys.stdin.readline().rstrip() for _ in range(2))\n"
+        "path, request, answers = (sys.stdin.readline().rstrip() for _ in range(3))\n"
         "given = pickle.load(open(request, 'rb')) if request else sys.exit()\n"
         "if 'fail' in given: sys.exit('no memory')\n"
-        "pickle.dump(given['path'] * 2, open(answers, 'wb'))\n"
+        "pickle.dump((path, given['rows'] * 2), open(answers, 'wb'))\n"
     )
     monkeypatch.setattr(model_process.clean_process, "__file__", str(path))
     yield path
     model_process.discard()
 
 
-def test_the_process_that_was_prepared_is_the_one_that_answers(program):
-    model_process.prepare()
-    model_process.prepare()
-    prepared = model_process.take()
-    assert prepared.ask({"path": "ab"}, lambda: 3) == ("abab", 3)
+@pytest.fixture
+def model(tmp_path):
+    """An artifact with a serving model."""
+    artifact = standard_artifacts.Model()
+    artifact.uri = str(tmp_path / "model")
+    (tmp_path / "model" / "Format-Serving").mkdir(parents=True)
+    (tmp_path / "model" / "Format-Serving" / "saved_model.pb").touch()
+    return artifact
+
+
+def test_the_process_that_was_prepared_is_the_one_that_answers(program, model):
+    model_process.prepare(model)
+    (ready,) = model_process._ready
+    path = os.path.join(model.uri, "Format-Serving")
+    prepared = model_process.take(path)
+    assert prepared is ready
+    assert prepared.ask({"rows": "ab"}, lambda: 3) == ((path, "abab"), 3)
     assert prepared._process.returncode == 0
-    other = model_process.take()
+    other = model_process.take(path)
     assert other is not prepared
-    assert other.ask({"path": "c"}, lambda: None) == ("cc", None)
+    assert other.ask({"rows": "c"}, lambda: None) == ((path, "cc"), None)
 
 
-def test_a_process_that_nothing_takes_is_ended(program):
-    model_process.prepare()
+def test_another_model_gets_another_process(program, model):
+    model_process.prepare(model)
+    taken = model_process.take("/another")
+    assert taken.ask({"rows": "a"}, lambda: None) == (("/another", "aa"), None)
+    (ready,) = model_process._ready
+    model_process.prepare(model)
+    assert ready._process.returncode is not None
+    assert model_process._ready != [ready]
+
+
+def test_a_process_that_nothing_takes_is_ended(program, model):
+    model_process.prepare(model)
     (waiting,) = model_process._ready
     assert waiting._process.poll() is None
     model_process.discard()
@@ -39,17 +64,23 @@ def test_a_process_that_nothing_takes_is_ended(program):
     assert model_process._ready == []
 
 
+def test_nothing_starts_without_a_model(program, model):
+    os.remove(os.path.join(model.uri, "Format-Serving", "saved_model.pb"))
+    model_process.prepare(model)
+    assert model_process._ready == []
+
+
 def test_a_failure_of_the_process_and_of_this_one_are_told(program):
     with pytest.raises(RuntimeError, match="ended with code 1: no memory"):
-        model_process.take().ask({"fail": True}, lambda: None)
-    ended = model_process.take()
+        model_process.take("p").ask({"fail": True}, lambda: None)
+    ended = model_process.take("p")
     ended._process.kill()
     ended._process.wait()
     with pytest.raises(RuntimeError, match="ended with code -9"):
-        ended.ask({"path": "a"}, lambda: None)
-    asked = model_process.take()
+        ended.ask({"rows": "a"}, lambda: None)
+    asked = model_process.take("p")
     with pytest.raises(ZeroDivisionError):
-        asked.ask({"path": "a"}, lambda: 1 / 0)
+        asked.ask({"rows": "a"}, lambda: 1 / 0)
     assert asked._process.returncode is not None
 
 
@@ -57,4 +88,4 @@ def test_a_model_that_does_not_answer_in_time_is_given_up(program, monkeypatch):
     program.write_text("import sys, threading\nthreading.Event().wait()\n")
     monkeypatch.setattr(model_process, "MAX_SECONDS", 0.01)
     with pytest.raises(TimeoutError, match=r"not answered within 0\.01 s"):
-        model_process.take().ask({}, lambda: None)
+        model_process.take("p").ask({}, lambda: None)

@@ -1,9 +1,12 @@
+import functools
 import importlib.util
 import sys
 
+import apache_beam as beam
 import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
+from apache_beam.transforms import core, userstate
 from tensorflow_transform import graph_tools, tf2_utils, tf_utils
 
 from components.tfx import wide_tables
@@ -117,6 +120,76 @@ def test_an_input_is_no_output_in_a_graph_of_tensorflow_1():
     with tf.Graph().as_default():
         inputs = {"x": tf.compat.v1.placeholder(tf.float32, [None])}
         assert tf_utils.copy_tensors(inputs)["x"] is not inputs["x"]
+
+
+class Plain(beam.DoFn):
+    def process(self, element, factor=2):
+        yield factor * element
+
+
+class Stateful(beam.DoFn):
+    TOTAL = beam.DoFn.StateParam(userstate.CombiningValueStateSpec("sum", sum))
+
+    def process(self, element, total=TOTAL):
+        total.add(element[1])
+
+
+class Inherited(Stateful):
+    pass
+
+
+class Timed(beam.DoFn):
+    TIMER = userstate.TimerSpec("timer", userstate.TimeDomain.WATERMARK)
+    PARAM = beam.DoFn.TimerParam(TIMER)
+
+    def process(self, element, timer=PARAM):
+        timer.set(1)
+
+    @userstate.on_timer(TIMER)
+    def expire(self):
+        yield 1
+
+
+class Wrapped(beam.DoFn):
+    @functools.wraps(Stateful.process)
+    def process(self, *args, **kwargs):
+        return Stateful.process(self, *args, **kwargs)
+
+
+class WithMethod(beam.DoFn):
+    def __init__(self):
+        self.process = Stateful().process
+
+
+@pytest.mark.parametrize(
+    ("fn", "num_states", "num_timers"),
+    [
+        (Plain(), 0, 0),
+        (beam.Map(lambda x, more=1: x + more).fn, 0, 0),
+        (Stateful(), 1, 0),
+        (Inherited(), 1, 0),
+        (Timed(), 0, 1),
+        (Wrapped(), 1, 0),
+        (WithMethod(), 1, 0),
+        (beam.FlatMap(Stateful().process).fn, 1, 0),
+    ],
+)
+def test_state_and_timers_are_those_that_beam_finds(fn, num_states, num_timers):
+    found = userstate.get_dofn_specs(fn)
+    assert found == load_stock(userstate).get_dofn_specs(fn)
+    assert (len(found[0]), len(found[1])) == (num_states, num_timers)
+
+
+def test_methods_of_a_dofn_without_state_are_not_inspected(monkeypatch):
+    def inspect(*args):
+        raise AssertionError(args)
+
+    functions = (Plain(), beam.Map(len).fn)
+    monkeypatch.setattr(core, "get_function_arguments", inspect)
+    for fn in functions:
+        assert userstate.get_dofn_specs(fn) == (set(), set())
+    with pytest.raises(AssertionError):
+        userstate.get_dofn_specs(Stateful())
 
 
 def test_modules_are_replaced_once():

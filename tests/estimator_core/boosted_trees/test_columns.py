@@ -72,6 +72,40 @@ def test_many_values_of_an_example_are_counted_without_a_matrix_for_each_of_them
     assert "OneHot" not in {operation.type for operation in graph.get_operations()}
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_few_categories_are_compared_without_a_table(dtype):
+    column = fc.categorical_column_with_vocabulary_list("id", [7, 3, 5], dtype=tf.int64)
+    for shape in ([5], [5, 1]):
+        features = {"id": np.array([3, -1, 7, 4, 5], dtype).reshape(shape)}
+        found = matrix_of(features, [fc.indicator_column(column)])
+        assert found.tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    with tf.Graph().as_default():
+        column_matrix({"id": tf.constant([3])}, checked_columns([column]))
+        assert not tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+
+
+@pytest.mark.parametrize(
+    ("values", "vocabulary", "settings", "expected"),
+    [
+        ([[5, 5], [3, -1]], [3, 5], {}, [[0, 2], [1, 0]]),  # several values of an example
+        ([3, 9], [3, 5], {"num_oov_buckets": 1}, [[1, 0, 0], [0, 0, 1]]),
+        ([5, 9], [3, 5], {"default_value": 0}, [[0, 1], [1, 0]]),
+        ([-1, 3], [3, -1], {}, [[0, 0], [1, 0]]),  # -1 is no value at all
+        (["", "b"], ["", "b"], {}, [[0, 0], [0, 1]]),  # and so is an empty word
+    ],
+)
+def test_categories_that_can_not_just_be_compared(values, vocabulary, settings, expected):
+    column = fc.categorical_column_with_vocabulary_list("id", vocabulary, **settings)
+    assert matrix_of({"id": values}, [column]).tolist() == expected
+
+
+def test_many_categories_are_looked_up():
+    column = fc.categorical_column_with_vocabulary_list("id", [*range(1, 400)], dtype=tf.int64)
+    found = matrix_of({"id": np.array([399, 2, 500])}, [column])
+    assert found.shape == (3, 399)
+    assert np.argwhere(found).tolist() == [[0, 398], [1, 1]]
+
+
 def test_columns_that_trees_can_not_use():
     words = fc.categorical_column_with_hash_bucket("word", 7)
     with pytest.raises(ValueError, match="Trees train no embedding"):

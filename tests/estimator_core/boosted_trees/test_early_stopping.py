@@ -66,7 +66,7 @@ def test_iterations_are_judged_when_the_training_may_end():
     """Losses fall for three iterations, then rise; a tree of the library's adds to the scores."""
     losses = iter([0.5, 0.4, 0.3, 0.6, 0.7, 0.2])
     rows = TrainingData(np.zeros([2, 1], np.float32), None, None)
-    validation = Validation(rows, lambda logits: next(losses), patience=2)
+    validation = Validation(rows, lambda logits: [next(losses) for _ in logits], patience=2)
     validation.start(np.zeros(1), 0, 1)
     assert validation.last == 2
     validation.judge(None, [None, None])
@@ -89,7 +89,9 @@ def test_the_scores_are_those_of_the_library(classes):
     rows = TABLE.matrix[HELD_OUT]
     scores = []
     validation = Validation(
-        TrainingData(rows, None, None), lambda logits: scores.append(logits) or 0.0, 50
+        TrainingData(rows, None, None),
+        lambda logits: scores.extend(logits) or [0.0] * len(logits),
+        50,
     )
     validation.start(np.zeros(dimension), 0, 1)
     validation.judge(booster, [*range(13), None])

@@ -25,7 +25,7 @@ from pipelines.root import Root
 @pytest.mark.parametrize(
     "check",
     [
-        LabelCheck("CsvExampleGen", "y", ",", "time", stops=False),
+        LabelCheck("CsvExampleGen", "y", {"decimal": ","}, "time", stops=False),
         SplitCheck("CsvExampleGen"),
         AnomalyCheck("ExampleValidator", "warn", has_own_schema=True),
         ModelCheck(compares_models=False),

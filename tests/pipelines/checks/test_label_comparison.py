@@ -10,6 +10,7 @@ from pipelines.checks.label_comparison import (
     kolmogorov_smirnov,
     read_labels,
 )
+from pipelines.data.formats.number_format import POINT
 
 
 def test_chi_square_is_that_of_scipy():
@@ -83,5 +84,5 @@ def test_labels_are_read_from_the_examples(tmp_path):
     assert {name: list(part) for name, part in read_labels(examples, "y").items()} == {
         "train": ["$1,200.50"], "eval": ["3", "free"],
     }  # fmt: skip
-    numbers = read_labels(examples, "y", decimal=".")
+    numbers = read_labels(examples, "y", number_format=POINT)
     assert {name: list(part) for name, part in numbers.items()} == {"train": [1200.5], "eval": [3]}

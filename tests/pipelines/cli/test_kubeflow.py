@@ -7,8 +7,11 @@ from typer.testing import CliRunner
 
 from pipelines.cli import kubeflow as kubeflow_commands
 from pipelines.cli.app import app
+from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.kubeflow.server import submission
+from pipelines.root import Root
 from tests.pipelines.kubeflow.kfp_server import KfpServer
+from tests.pipelines.root.test_records import RECORD
 
 CONFIG = """
 name = "taxi"
@@ -100,6 +103,27 @@ def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
     assert run["service_account"] == "runner"
     (experiment,) = server.experiments.values()
     assert experiment["display_name"] == "taxi"
+
+
+@pytest.mark.parametrize(("state", "status"), [("FAILED", "failed"), ("CANCELED", "interrupted")])
+def test_submit_closes_the_record_of_a_run_whose_last_pod_never_started(
+    config, server, monkeypatch, tmp_path, state, status
+):
+    root = Root(tmp_path / "root")
+
+    def wait(self, run_id, timeout_secs):
+        root.records.write(RECORD.changed(status="running", kubeflow_run=run_id))
+        RunFolder(root, run_id).write_run(RECORD.run_id)
+        return state
+
+    monkeypatch.setattr(submission.Server, "wait", wait)
+    place = f'kubeflow.volumes=[{{claim = "pipelines", path = "{tmp_path}"}}]'
+    settings = [f"kubeflow.root={root}", place, f"data.path={tmp_path}/taxi.csv"]
+    given = [word for setting in settings for word in ("--set", setting)]
+    root.path.mkdir()
+    ran = call("submit", "--config", config, "--host", server.url, "--wait", *given)
+    assert ran.exit_code == 1, ran.output
+    assert root.records.read(RECORD.run_id).status == status
 
 
 def test_submit_makes_a_recurring_run(config, server):

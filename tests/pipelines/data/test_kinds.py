@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
 from pipelines.data.dialect import Dialect
+from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
 from pipelines.data.kinds import date_format_of, recognise_columns, text_columns
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
@@ -42,11 +45,8 @@ def test_what_each_column_is_taken_for(tmp_path):
         "zip": "category", "note": "text", "uuid": "id", "row": "id", "same": "constant",
         "gone": "empty", "city": "category", "size": "number",
     }  # fmt: skip
-    assert (kinds["money"].decimal, kinds["share"].decimal, kinds["size"].decimal) == (
-        ".",
-        ",",
-        None,
-    )
+    assert kinds["money"].number_format == NumberFormat(".", "USD")
+    assert (kinds["share"].number_format, kinds["size"].number_format) == (COMMA, None)
     assert date_format_of(kinds["created"]).name == "epoch-seconds"
     assert date_format_of(kinds["size"]) is None
     assert kinds["vip"].words == ("yes", "no")
@@ -77,22 +77,22 @@ def test_the_configuration_goes_first(tmp_path):
 def test_one_comma_before_three_digits_is_decided_by_the_other_columns(tmp_path):
     column = {"a": ["1,234", "5,678"] * 10}
     alone = kinds_of(tmp_path, column)["a"]
-    assert (alone.decimal, alone.moments.mean) == (".", 3456)
+    assert (alone.number_format, alone.moments.mean) == (POINT, 3456)
     assert "line 2: '1,234' may also have a decimal mark: set data.decimal" in alone.doubt
     beside = kinds_of(tmp_path, {**column, "b": ["1,5", "2,5"] * 10})["a"]
-    assert (beside.decimal, beside.doubt) == (",", None)
+    assert (beside.number_format, beside.doubt) == (COMMA, None)
     assert beside.moments.mean == pytest.approx(3.456)
     told = kinds_of(tmp_path, column, decimal=",")["a"]
-    assert (told.decimal, told.doubt) == (",", None)
+    assert (told.number_format, told.doubt) == (COMMA, None)
 
 
 def test_thousands_that_look_like_fractions_stay_text(tmp_path):
     columns = {"a": ["1.234", "5.678"] * 10, "b": ["1,5", "2,5"] * 10}
     kinds = kinds_of(tmp_path, columns)
-    assert (kinds["a"].decimal, kinds["a"].moments.mean) == (",", 3456)
+    assert (kinds["a"].number_format, kinds["a"].moments.mean) == (COMMA, 3456)
     assert text_columns(kinds) == ("a",)
     plain = kinds_of(tmp_path, {"a": columns["a"]})["a"]
-    assert (plain.name, plain.decimal, plain.keeps_text) == ("number", None, False)
+    assert (plain.name, plain.number_format, plain.keeps_text) == ("number", None, False)
 
 
 def test_dates_that_may_be_either_are_not_used_until_it_is_said(tmp_path):
@@ -112,18 +112,74 @@ def test_epoch_seconds_with_fractions_stay_text(tmp_path):
     assert (kinds["time"].name, kinds["time"].keeps_text) == ("date", True)
 
 
+def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
+    numbers = [f"{number}.5" for number in range(40)]
+    kind = kinds_of(tmp_path, {"a": [*numbers, "\u22123"]})["a"]
+    assert (kind.name, kind.moments.num_unreadable) == ("number", 0)
+    assert "'a' is stored as text: 1 of 41 values are no plain numbers" in kind.doubt
+    codes = [f"{number:05d}" for number in range(11, 51)]
+    kind = kinds_of(tmp_path, {"zip": [*codes, "K1A"]})["zip"]
+    assert (kind.name, kind.moments) == ("category", None)
+    assert "line 42: 'K1A'. Mend it, or leave the cell empty" in kind.doubt
+
+
 @pytest.mark.parametrize(
-    ("cells", "odd", "what"),
+    ("cells", "odd", "said"),
     [
-        ([f"${number},000.50" for number in range(1, 100)], "free", "numbers"),
-        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "numbers"),
-        ([f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)], "soon", "dates"),
+        ([f"${number},000.50" for number in range(1, 100)], "free", "are no such numbers"),
+        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "are no such numbers"),
+        ([f"{number} kg" for number in range(1, 100)], "7 m", "are no such numbers"),
+        ([f"€{number}M" for number in range(1, 100)], "$2M", "are no such numbers"),
+        (
+            [f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)],
+            "soon",
+            "are no such dates",
+        ),
+        ([f"2014Q{number % 4 + 1}" for number in range(1, 100)], "2014Q5", "are no such dates"),
     ],
 )
-def test_a_cell_that_keeps_a_column_from_being_read_is_named(tmp_path, cells, odd, what):
+def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path, cells, odd, said):
     kind = kinds_of(tmp_path, {"a": [*cells, odd]})["a"]
-    assert kind.name == "category"
-    assert f"1 of 100 values are no {what} as the others are, the first: " in kind.doubt
-    assert kind.doubt.endswith(f"line 101: {odd!r}. Mend it, or leave the cell empty")
-    many = kinds_of(tmp_path, {"a": [*cells, *[odd] * 5]})["a"]
-    assert many.doubt is None
+    assert kind.name == ("date" if "dates" in said else "number")
+    assert kind.moments.num_unreadable == 1
+    assert f"; 1 of 100 cells {said} and count as missing, the first: " in kind.note
+    assert kind.doubt.endswith(f"line 101: {odd!r}. Mend them, or leave the cells empty")
+    many = [*cells, *cells, *[odd] * 10]
+    text = kinds_of(tmp_path, {"a": many})["a"]
+    assert (text.name, text.doubt) == ("category", None)
+    with pytest.raises(BadInputError, match=rf"line 200: '{re.escape(odd)}'"):
+        kinds_of(tmp_path, {"a": many}, {"a": kind.name})
+
+
+@pytest.mark.parametrize(
+    ("cells", "use", "said"),
+    [
+        (["2015-02-28", "2015-02-30"] * 20, "date", "line 3: '2015-02-30' (40 are iso)"),
+        ([18000101, 18000102] * 20, "date", "line 2: '18000101'"),
+        (["5 kg", "soon"] * 20, "date", "line 2: '5 kg'"),
+        (["5 kg", "6 kg", "soon"] * 20, "number", "line 4: 'soon' is no number, nor are 19 others"),
+        (["true", "false"] * 20, "number", "line 2: 'true' is no number"),
+        (["a", "b"] * 20, "list", 'no cell has a ";", "|" or "," between parts'),
+    ],
+)
+def test_a_configured_kind_that_does_not_fit_names_the_cells_that_resist(
+    tmp_path, cells, use, said
+):
+    with pytest.raises(BadInputError, match=re.escape(said)):
+        kinds_of(tmp_path, {"a": cells}, {"a": use})
+
+
+def test_months_are_dates_if_configured_or_not(tmp_path):
+    cells = [f"{year}-{month:02d}" for year in (2015, 2016) for month in range(1, 13)]
+    for given in ({}, {"a": "date"}):
+        kind = kinds_of(tmp_path, {"a": cells}, given)["a"]
+        assert (kind.name, kind.date_format) == ("date", "month")
+
+
+def test_lists_are_lists_unless_configured(tmp_path):
+    columns = {"a": ["x|y", "y", "z|x|y"] * 10, "b": ["p, q", "q"] * 15}
+    kinds = kinds_of(tmp_path, columns)
+    assert (kinds["a"].name, kinds["b"].name) == ("list", "category")
+    assert kinds["a"].list_parts.parts == ("y", "x", "z")
+    kinds = kinds_of(tmp_path, columns, {"a": "category", "b": "list"})
+    assert (kinds["a"].name, kinds["b"].list_parts.parts) == ("category", ("q", "p"))

@@ -167,21 +167,21 @@ def test_a_file_is_refused_with_its_place(tmp_path, read_as_a_run, kind):
 
 # Row, note of the plan or the copy, and the value of its cells in the tf.Example.
 NOTED = {
-    "text among numbers": ("many,oslo,2024-01-01,1\n", "'n' is read as text: 1 of 41 .* line 22: 'many'", b"many"),
-    "a number with its unit": ("1.5 km,oslo,2024-01-01,1\n", "'n' is read as text: .* line 22: '1.5 km'", b"1.5 km"),
-    "an error of a spreadsheet": ("#DIV/0!,oslo,2024-01-01,1\n", "'n' is read as text: .* line 22: '#DIV/0!'", b"#DIV/0!"),
-    "a decimal comma": ('"1,5",oslo,2024-01-01,1\n', "'n' is read as text: .* line 22: '1,5'", b"1,5"),
-    "an underscore in a number": ("1_000,oslo,2024-01-01,1\n", "'n' is read as text: .* line 22: '1_000'", b"1_000"),
-    "a hexadecimal number": ("0x10,oslo,2024-01-01,1\n", "'n' is read as text: .* line 22: '0x10'", b"0x10"),
-    "Arabic digits": ("٣,oslo,2024-01-01,1\n", "'n' is read as text: .* line 22: '٣'", "٣".encode()),
-    "a minus of typography": ("−3,oslo,2024-01-01,1\n", "'n' is read as text: .* line 22: '−3'", "−3".encode()),
+    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells are no such numbers and count as missing, .* line 22: 'many'", b"many"),
+    "a number with its unit": ("1.5 km,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '1.5 km'", b"1.5 km"),
+    "an error of a spreadsheet": ("#DIV/0!,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '#DIV/0!'", b"#DIV/0!"),
+    "a decimal comma": ('"1,5",oslo,2024-01-01,1\n', "column 'n': .* count as missing, .* line 22: '1,5'", b"1,5"),
+    "an underscore in a number": ("1_000,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '1_000'", b"1_000"),
+    "a hexadecimal number": ("0x10,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '0x10'", b"0x10"),
+    "Arabic digits": ("٣,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '٣'", "٣".encode()),
+    "a minus of typography": ("−3,oslo,2024-01-01,1\n", "'n' is stored as text: 1 of 41 .* line 22: '−3'", "−3".encode()),
     "a number beyond float64": ("1e400,oslo,2024-01-01,1\n", "'n': 1 numbers that float32 cannot hold count as missing.* line 22: '1e400'", float("inf")),
     "an infinite number": ("-inf,oslo,2024-01-01,1\n", "'n': 1 numbers that float32 cannot hold .* line 22: '-inf'", float("-inf")),
     "an integer beyond int64": (f"{2**63},oslo,2024-01-01,1\n", f"'n' is stored as text: .* line 22: '{2**63}'", str(2**63).encode()),
     "an integer below int64": (f"{-2**63 - 1},oslo,2024-01-01,1\n", f"'n' is stored as text: .* line 22: '{-2**63 - 1}'", str(-2**63 - 1).encode()),
-    "a date in another format": ("1.5,oslo,01.02.2024,1\n", "'day' is read as text: .* line 22: '01.02.2024'", 1.5),
-    "a month that is none": ("1.5,oslo,2024-13-45,1\n", "'day' is read as text: .* line 22: '2024-13-45'", 1.5),
-    "a day that is none": ("1.5,oslo,2024-02-30,1\n", "1 are not in the calendar .* line 22: '2024-02-30'", 1.5),
+    "a date in another format": ("1.5,oslo,01.02.2024,1\n", "column 'day': .* count as missing, .* line 22: '01.02.2024'", 1.5),
+    "a month that is none": ("1.5,oslo,2024-13-45,1\n", "column 'day': .* count as missing, .* line 22: '2024-13-45'", 1.5),
+    "a day that is none": ("1.5,oslo,2024-02-30,1\n", "1 of 241 cells are not in the calendar .* line 22: '2024-02-30'", 1.5),
     "a row without a label": ("1.5,oslo,2024-01-01,\n", "1 rows without a value in 'y' are left out", None),
 }  # fmt: skip
 

@@ -164,17 +164,15 @@ def test_what_only_looks_like_such_a_token_is_a_value(tmp_path, word):
     assert (column.num_values, column.num_missing) == (2, 0)
 
 
-def test_a_few_cells_that_make_a_column_text_are_named(tmp_path):
+def test_a_few_cells_that_make_a_column_text_are_found(tmp_path):
     rows = "".join(f"{number}.5,{number}\n" for number in range(30))
     result = profile(tmp_path, f"a,b\n{rows}1_0,x\n")
     assert (result.columns["a"].type, result.columns["a"].num_non_numbers) == ("string", 1)
-    assert [note.split(" are no")[0] for note in result.notes()] == [
-        "column 'a' is read as text: 1 of 31 values",
-        "column 'b' is read as text: 1 of 31 values",
-    ]
-    assert f"the first: {tmp_path / 'data.csv'}, line 32: '1_0'" in result.notes()[0]
+    assert all(column.is_text_by_few_cells for column in result.columns.values())
+    assert str(result.find_non_number("a")) == f"{tmp_path / 'data.csv'}, line 32: '1_0'"
     # Two of 32 are more than one in a hundred: text with some numbers in it.
-    assert profile(tmp_path, f"a,b\n{rows}x,x\ny,y\n").notes() == []
+    result = profile(tmp_path, f"a,b\n{rows}x,x\ny,y\n")
+    assert not any(column.is_text_by_few_cells for column in result.columns.values())
 
 
 def test_numbers_beyond_float32_are_counted_and_named(tmp_path):

@@ -1,14 +1,21 @@
+import errno
 import json
 import signal
+import time
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
+from components.pusher.provenance import Provenance
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow import step
 from pipelines.kubeflow.component_plan import ComponentPlan, write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
-from pipelines.kubeflow.steps import plan_step, record_steps
+from pipelines.kubeflow.steps import component_step, plan_step, record_steps
 from pipelines.root import Root
+from pipelines.root.records import RunOutcome
+from tests.pushed_versions import write_version
 
 
 @pytest.fixture(autouse=True)
@@ -106,19 +113,193 @@ def test_a_step_of_a_run_that_is_over_does_nothing(tmp_path, capsys, component):
     assert not (root / "kept").exists()
 
 
-def test_a_step_that_is_tried_again_reopens_its_run(tmp_path, killed):
-    root = tmp_path / "root"
-    folder = RunFolder(Root(root), "run-1")
-    folder.write_run(killed.run_id)
-    folder.write_step(StepEnd("Trainer", 1.0, "it broke", is_bad_input=True))
+class Component:
+    """A component whose tries go as listed: an error, or None for success."""
+
+    def __init__(self, name, root, folder, *tries):
+        self.root, self.name, self.tries = root, name, list(tries)
+        self.seen = []  # record at the start of each try: its status and reason
+        write = write_component_plan(root, ComponentPlan(name, {"type": "none"}, {}, ""))
+        self.arguments = component_arguments(name, root, folder)
+        self.arguments[self.arguments.index("0" * 64)] = write
+        self.arguments += ["--output", "model", str(folder / "model")]
+
+    def run(self, call, plan, findings):
+        (record,) = self.root.records.read_all()
+        self.seen.append((record.status, record.reason))
+        findings.note(f"note {len(self.seen)} of {self.name}")
+        model = Path(call.outputs["model"])
+        assert not model.exists()  # nothing of an earlier try
+        model.mkdir(parents=True)
+        outcome = self.tries.pop(0)
+        if isinstance(outcome, signal.Signals):
+            signal.raise_signal(outcome)
+        if outcome is not None:
+            raise outcome
+        return {}
+
+    def main(self, **options):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(component_step, "run_component", self.run)
+            return step.main(self.arguments, **options)
+
+    def record(self):
+        (record,) = self.root.records.read_all()
+        return record
+
+
+@pytest.fixture
+def begun(killed, tmp_path):
+    """The root of a run that the step Plan has begun."""
+    root = Root(tmp_path / "root")
+    root.records.write(killed.changed(kubeflow_run="run-1"))
+    RunFolder(root, "run-1").write_run(killed.run_id, num_notes=0)
+    return root
+
+
+def end(root):
     assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
-    assert Root(root).records.read(killed.run_id).status == "failed"
-    name = write_component_plan(Root(root), ComponentPlan("Trainer", {"type": "none"}, {}, ""))
-    arguments = component_arguments("Trainer", root, tmp_path)
-    arguments[arguments.index("0" * 64)] = name
-    assert step.main(arguments) == 1  # there is no such executor; but the run goes on
-    record = Root(root).records.read(killed.run_id)
-    assert (record.status, record.reason, record.is_bad_input) == ("running", None, False)
+
+
+def test_the_record_is_true_after_a_retry_in_which_the_exit_handler_does_not_run(begun, tmp_path):
+    trainer = Component("Trainer", begun, tmp_path, ValueError("one"), ValueError("two"), None)
+    assert trainer.main() == 1
+    end(begun)  # Argo keeps it: a Retry does not run it again
+    assert trainer.record().reason.startswith("Trainer: ValueError: one")
+    assert trainer.main() == 1
+    record = trainer.record()
+    assert record.status == "failed"
+    assert record.reason.startswith("Trainer: ValueError: two")
+    assert record.finished
+    assert [(one.name, one.status) for one in record.components] == [("Trainer", "failed")]
+    assert trainer.main() == 0
+    assert (trainer.record().status, trainer.record().reason) == ("running", None)
+    assert trainer.seen == [("running", None)] * 3
+    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
+    findings = (tmp_path / "f").read_text()
+    arguments = ["--outcome", outcome, "--findings-of", "Trainer", findings]
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1", *arguments]) == 0
+    record = trainer.record()
+    assert (record.status, record.version, record.reason) == ("pushed", "5", None)
+    assert record.notes == ("note 3 of Trainer",)
+
+
+def test_a_failure_counts_until_its_step_is_tried_again(begun, tmp_path):
+    evaluator = Component("Evaluator", begun, tmp_path / "a", ValueError("odd"), None)
+    check = Component("ServingCheck", begun, tmp_path / "b", ValueError("even"), None, None)
+    assert evaluator.main() == 1
+    assert check.main() == 1
+    assert check.seen == [("failed", evaluator.record().reason)]
+    assert evaluator.record().reason.startswith("Evaluator: ValueError: odd")
+    assert check.main() == 0
+    assert check.record().status == "failed"
+    assert check.record().reason.startswith("Evaluator: ")
+    assert evaluator.main() == 0
+    assert evaluator.seen[1] == ("running", None)
+    assert check.main() == 0
+    assert check.record().status == "running"
+
+
+def test_a_run_whose_step_got_a_signal_is_interrupted(
+    begun, tmp_path, handles_signals, monkeypatch
+):
+    close = record_steps.close_failed_run
+
+    def close_at_second_signal(*given):
+        time.sleep(0.4)  # a signal that comes earlier counts as the same
+        signal.raise_signal(signal.SIGTERM)
+        close(*given)
+
+    monkeypatch.setattr(record_steps, "close_failed_run", close_at_second_signal)
+    trainer = Component("Trainer", begun, tmp_path, signal.SIGTERM)
+    assert trainer.main() == 1
+    assert trainer.record().status == "interrupted"
+    assert "Trainer: stopped by a signal" in trainer.record().reason
+    end(begun)
+    assert trainer.record().status == "interrupted"
+
+
+def test_a_record_that_another_run_keeps_busy_is_closed_by_the_exit_handler(
+    begun, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(step, "_LOCK_SECS", 0.2)
+    trainer = Component("Trainer", begun, tmp_path, ValueError("odd"))
+    with begun.lock.writing.held(holder="the step Pusher"):
+        assert trainer.main() == 1
+    said = capsys.readouterr().err
+    assert "waited 0.2 s for the lock of the root" in said
+    assert "the step Pusher" in said
+    assert said.splitlines()[-1].startswith("Trainer: ValueError: odd")
+    assert trainer.record().status == "running"
+    end(begun)
+    assert trainer.record().reason.startswith("Trainer: ValueError: odd")
+
+
+def test_the_files_of_a_run_whose_record_failed_after_the_push_stay(begun, killed, capsys):
+    version = begun.serving / "5"
+    version.mkdir(parents=True)
+    write_version(Provenance(killed.run_id, str(begun)), str(version), str(begun.serving))
+    folder = RunFolder(begun, "run-1")
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1", "--outcome", "none"]) == 1
+    assert begun.records.read(killed.run_id).status == "pushed"
+    end(begun)
+    assert folder.read_run_id() == killed.run_id  # Record can be tried again
+    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1", "--outcome", outcome]) == 0
+    assert begun.records.read(killed.run_id).reason is None
+
+
+def test_a_step_at_work_gives_signs_of_life(begun, tmp_path):
+    trainer = Component("Trainer", begun, tmp_path, ValueError("odd"), None)
+    folder, seen = RunFolder(begun, "run-1").path, []
+    run = trainer.run
+
+    def look(*arguments):
+        seen.append([file.name for file in folder.glob("*.alive")])
+        return run(*arguments)
+
+    trainer.run = look
+    assert [trainer.main(), trainer.main()] == [1, 0]
+    assert seen == [["Trainer.alive"]] * 2
+    assert not list(folder.glob("*.alive"))
+
+
+@pytest.mark.parametrize(
+    ("retries", "tries", "code", "naps"),
+    [
+        ("0", [TimeoutError("lost")], 1, []),
+        ("2", [TimeoutError("lost"), None], 0, [30]),
+        ("2", [TimeoutError("lost"), OSError(errno.ESTALE, "stale"), None], 0, [30, 60]),
+        ("2", [TimeoutError("lost"), TimeoutError("lost"), TimeoutError("left")], 1, [30, 60]),
+        ("2", [ValueError("a bug")], 1, []),
+        ("2", [TimeoutError("lost"), ValueError("a bug")], 1, [30]),
+    ],
+)
+def test_a_step_is_tried_again_after_an_error_that_may_pass(
+    begun, tmp_path, monkeypatch, capsys, retries, tries, code, naps
+):
+    monkeypatch.setenv("ESTIMATOR_PIPELINES_RETRIES", retries)
+    slept = []
+    trainer = Component("Trainer", begun, tmp_path, *tries)
+    assert trainer.main(sleep=slept.append) == code
+    assert slept == naps
+    said = capsys.readouterr().err
+    assert said.count("this may pass. Retry") == len(naps)
+    record = trainer.record()
+    if code:
+        last = tries[-1]
+        assert record.reason.startswith(f"Trainer: {type(last).__name__}: {last}")
+        assert record.notes == (f"note {len(tries)} of Trainer",)  # of the last try alone
+    else:
+        assert record.status == "running"
+        assert RunFolder(begun, "run-1").failures() == []
+
+
+def test_a_signal_ends_the_wait_for_a_retry(begun, tmp_path, monkeypatch, handles_signals):
+    monkeypatch.setenv("ESTIMATOR_PIPELINES_RETRIES", "3")
+    trainer = Component("Trainer", begun, tmp_path, TimeoutError("lost"))
+    assert trainer.main(sleep=lambda secs: signal.raise_signal(signal.SIGTERM)) == 1
+    assert trainer.record().status == "interrupted"
 
 
 def test_a_step_whose_code_is_not_what_was_planned_does_nothing(tmp_path, killed, capsys):

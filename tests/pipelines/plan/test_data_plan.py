@@ -1,6 +1,7 @@
 import pytest
 
 from pipelines.config.load import load_config
+from pipelines.data.formats.number_format import COMMA
 from pipelines.data.staging import stage
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import plan_data, read_data
@@ -95,7 +96,7 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     text = "größe;y\n" + "".join(f"{number},5;{'pq'[number % 2]}\n" for number in range(NUM))
     made = plan(text, encoding="cp1252")
     assert made.columns[0].name == "größe"
-    assert (made.code.plan.numeric[0].decimal, made.data.texts.encoding) == (",", "cp1252")
+    assert (made.code.plan.numeric[0].number_format, made.data.texts.encoding) == (COMMA, "cp1252")
     assert made.findings == (
         "the files are read as cp1252; set data.encoding if it is not",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
@@ -120,7 +121,7 @@ def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
     staged = stage(made.data.profile, "y", tmp_path / "copies")
     assert staged.reasons == ("the text is written in UTF-8",)
     assert (staged.folder / "data-00000.csv").read_text(encoding="utf-8").startswith("größe,z,y\n")
-    (note,) = made.data.profile.notes()
+    (note,) = (found for found in made.findings if found.startswith("column 'z'"))
     assert f"the first: {tmp_path}/data.csv, line 61: 'x'" in note
     with pytest.raises(
         BadInputError, match=f"^{tmp_path}/data.csv, column 'y'.*every label is 'p'"

@@ -1,3 +1,5 @@
+from datetime import datetime
+
 import pytest
 
 from components.pusher.provenance import Provenance
@@ -118,8 +120,12 @@ def test_runs_whose_training_others_went_on_with(killed, tmp_path):
 def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed, tmp_path):
     root = tmp_path / "root"
     Root(root).records.write(killed.changed(kubeflow_run="run-1"))
-    (record,) = read_runs(Root(root))
+    started = datetime.fromisoformat(killed.started).timestamp()
+    (record,) = read_runs(Root(root), now=started + 13 * 24 * 3600)
     assert record.status == "running"
+    (record,) = read_runs(Root(root), now=started + 15 * 24 * 3600)
+    assert record.status == "failed"
+    assert "no sign of life from this run for 14 days" in record.reason
     mark_killed(Root(root))
     assert Root(root).records.read(killed.run_id).status == "running"
     assert unfinished_run(Root(root)) is None

@@ -501,7 +501,7 @@ def test_a_cell_that_makes_a_column_text_is_noted(leave, run, data):
     data.write_text(data.read_text() + "oops,1\n")
     start, recorder, _ = run()
     start()
-    assert recorder.record.notes[0].startswith("column 'x' is read as text: 1 of 41 values")
+    assert recorder.record.notes[0].startswith("column 'x': numbers as text; 1 of 41 cells")
     assert f"{data}, line 42: 'oops'" in recorder.record.notes[0]
 
 

@@ -12,6 +12,9 @@ class RecordingLauncher:
     def run(self, component):
         self.events += [f"{component} starts", f"{component} ends"]
 
+    def artifact(self, channel):
+        return f"artifact of {channel}"
+
 
 def test_components_run_one_at_a_time_in_the_launchers_order():
     launcher = RecordingLauncher()
@@ -25,11 +28,14 @@ def test_the_process_of_the_serving_check_starts_one_component_early(monkeypatch
     launcher = RecordingLauncher()
     serving_check = ServingCheck.__new__(ServingCheck)
     monkeypatch.setattr(ServingCheck, "__repr__", lambda self: "check")
+    monkeypatch.setattr(ServingCheck, "inputs", {"model": "the model"})
     launcher.components = ("a", "b", serving_check, "c")
-    monkeypatch.setattr(model_process, "prepare", lambda: launcher.events.append("prepared"))
+    monkeypatch.setattr(
+        model_process, "prepare", lambda model: launcher.events.append(f"prepared for {model}")
+    )
     monkeypatch.setattr(model_process, "discard", lambda: launcher.events.append("discarded"))
     LocalRunner().run(launcher)
     assert launcher.events == [
-        "a starts", "a ends", "prepared", "b starts", "b ends", "check starts", "check ends",
-        "c starts", "c ends", "discarded",
+        "a starts", "a ends", "prepared for artifact of the model", "b starts", "b ends",
+        "check starts", "check ends", "c starts", "c ends", "discarded",
     ]  # fmt: skip

@@ -4,6 +4,7 @@ import subprocess
 import pytest
 import yaml
 
+from pipelines.config.pod_security import restricted
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.kserve import inference_service, manifest
@@ -66,6 +67,7 @@ def test_the_command_for_a_download_serves_what_was_downloaded(tmp_path):
 
 def test_probes_port_and_token_are_those_of_the_server():
     _, container = container_of("pvc://models")
+    assert container["securityContext"] == restricted()
     assert container["ports"] == [{"containerPort": 8501, "protocol": "TCP"}]
     assert container["readinessProbe"]["httpGet"] == {"path": "/v2/health/ready", "port": 8501}
     assert container["livenessProbe"]["httpGet"] == {"path": "/v2/health/live", "port": 8501}

@@ -29,7 +29,7 @@ def rows_of(folder, *settings, module=False):
 def test_each_column_says_what_it_is_and_how_it_is_used(tmp_path):
     rows = rows_of(tmp_path)
     assert [row.cells() for row in rows] == [
-        ("price", "number", "number", "25.0%", "amounts of money"),
+        ("price", "number", "number", "25.0%", "amounts of money (USD)"),
         ("at", "date", "days, month, weekday", "0.0%", "iso"),
         ("hour", "number", "number, category (4 values)", "0.0%", "a warning"),
         ("zip", "category", "category (7 values)", "0.0%", "a code: leading zeros"),

@@ -2,6 +2,7 @@ import pytest
 
 from pipelines.config.load import load_config
 from pipelines.data.dialect import Dialect
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
@@ -183,9 +184,10 @@ def test_a_number_beyond_float32_counts_as_missing(tmp_path):
 
 
 def test_text_in_a_column_that_is_set_to_numeric_is_named(tmp_path):
-    columns = {"x": X, "b": [*X[:-1], "oops"], "y": [0, 1] * 30}
+    columns = {"x": X, "b": [*X[:-3], "oops", "oops", "none"], "y": [0, 1] * 30}
     with pytest.raises(
-        BadInputError, match=r"b = .*data\.csv, line 61: 'oops' is no number\. Mend it"
+        BadInputError,
+        match=r"b = .*data\.csv, line 59: 'oops' is no number, nor are 2 others of 60 cells.* Mend",
     ):
         plan_for(tmp_path, columns, "y", 'data.numeric=["b"]')
 
@@ -220,7 +222,8 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
     config = load_config(data=str(file), label="y")
     plan = infer_plan(profile_csv([file], Dialect(";")), config)
     price, at, born = plan.numeric
-    assert (price.column, price.decimal, price.has_missing) == ("price", ".", True)
+    assert price.number_format == NumberFormat(".", "USD")
+    assert (price.column, price.has_missing) == ("price", True)
     # 1 to 120 without the multiples of 4, whose mean is 62: (7260 - 1860) / 90 = 60.
     assert price.center == pytest.approx(60_000.5)
     assert (at.column, at.date, born.date) == ("at", "iso", "iso")

@@ -5,6 +5,7 @@ from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     HELD_OUT_KEY,
     eval_input_receiver_fn,
+    in_memory,
     read,
     read_marked,
     serving_input_receiver_fn,
@@ -66,6 +67,22 @@ def test_marked_rows_are_those_of_the_validation(files):
     ]
     assert marked == numbers(read(FakeTransform(tf.string), files, Part.VALIDATION, 6, 8))
     assert 3 < len(marked) < 20
+
+
+def test_rows_in_memory_come_in_the_same_batches(files):
+    batches = list(read_marked(FakeTransform(tf.string), files, 6, 25))
+    text = tf.sparse.from_dense([[1]] * 25)
+    with_text = [({**features, "text_0": text}, label) for features, label in batches]
+    input_fn = in_memory(with_text, 25)
+    for _ in range(2):  # a training may begin again
+        found = list(input_fn())
+        assert len(found) == len(batches) == 3
+        for (features, label), (expected, expected_label) in zip(found, batches, strict=True):
+            assert label.numpy().tolist() == expected_label.numpy().tolist()
+            assert sorted(features) == sorted(expected)
+            for name, value in features.items():
+                assert value.dtype == expected[name].dtype
+                assert value.numpy().tolist() == expected[name].numpy().tolist()
 
 
 def test_serving_needs_no_label_and_evaluation_does():

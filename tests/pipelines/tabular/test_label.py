@@ -1,6 +1,7 @@
 import pytest
 
 from pipelines.config.load import load_config
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_kinds
@@ -18,15 +19,61 @@ def label_of(folder, cells, *settings):
 
 def test_amounts_of_money_are_numbers_to_predict(tmp_path):
     label = label_of(tmp_path, ["$1,001.00", "$1,003.00"] * 20)
-    assert (label.problem_type, label.decimal) == ("regression", ".")
+    assert (label.problem_type, label.number_format) == ("regression", NumberFormat(".", "USD"))
     assert (label.mean, label.stddev) == pytest.approx((1_002, 1))
     label = label_of(tmp_path, ["$1,001.00", "$1,003.00"] * 20, "data.problem_type=binary")
-    assert (label.problem_type, label.decimal) == ("binary", None)
+    assert (label.problem_type, label.number_format) == ("binary", None)
     assert label.classes == ("$1,001.00", "$1,003.00")
 
 
 def test_words_are_classes_and_plain_numbers_have_no_format(tmp_path):
     assert label_of(tmp_path, ["Yes", "No"] * 20).classes == ("No", "Yes")
-    assert label_of(tmp_path, [0.5, 1.5] * 20).decimal is None
+    assert label_of(tmp_path, [0.5, 1.5] * 20).number_format is None
     with pytest.raises(BadInputError, match="every label is '1'"):
         label_of(tmp_path, [1] * 40)
+
+
+def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
+    """Neither reading is taken by default."""
+    amounts = [f"${number}" for number in range(1, 31)] + [f"€{number}" for number in range(1, 31)]
+    with pytest.raises(BadInputError) as error:
+        label_of(tmp_path, amounts)
+    assert "the label has 60 different values, such as '$1', that look like numbers" in str(
+        error.value
+    )
+    assert "30 of 60 cells do not fit the others (amounts of money (USD)), the first: " in str(
+        error.value
+    )
+    assert '[columns] y = "number" predicts a number, "category" one of 60 classes' in str(
+        error.value
+    )
+    label = label_of(tmp_path, amounts, "columns.y=category")
+    assert (label.problem_type, len(label.classes)) == ("multi-class", 60)
+    with pytest.raises(BadInputError, match=r"line 32: '€1' is no number, nor are 29 others of 60"):
+        label_of(tmp_path, amounts, "columns.y=number")
+
+
+def test_few_values_with_a_unit_are_asked_about(tmp_path):
+    terms = ["36 months", "60 months"] * 20
+    with pytest.raises(
+        BadInputError, match=r"2 different values, such as '36 months', .*in months"
+    ):
+        label_of(tmp_path, terms)
+    label = label_of(tmp_path, terms, "columns.y=number")
+    assert (label.problem_type, label.mean) == ("regression", 48)
+    assert label_of(tmp_path, terms, "columns.y=category").classes == ("36 months", "60 months")
+    assert label_of(tmp_path, [f"{age}-{age + 9}" for age in range(0, 90, 10)] * 5).classes
+
+
+def test_amounts_that_fit_are_predicted_as_numbers(tmp_path):
+    label = label_of(tmp_path, [f"€{number / 10}M" for number in range(1, 41)])
+    assert (label.problem_type, label.mean) == ("regression", pytest.approx(2_050_000))
+    with pytest.raises(
+        BadInputError, match=r"line 42, .*the label 'free' is not a number, while 40"
+    ):
+        label_of(tmp_path, [*(f"€{number}M" for number in range(1, 41)), "free"])
+
+
+def test_whole_numbers_are_classes_if_configured(tmp_path):
+    label = label_of(tmp_path, list(range(30)) * 2, "columns.y=category")
+    assert (label.problem_type, label.classes[:2]) == ("multi-class", ("0", "1"))

@@ -13,6 +13,7 @@ from tfx.utils import io_utils
 
 from components.transform.executor import Executor
 from estimator_core.export import parse_packed
+from pipelines.data.formats.number_format import COMMA
 from pipelines.tabular import plan as plans
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
@@ -34,7 +35,7 @@ PLAN = FeaturePlan(
             column="day", center=16_000.0, has_missing=True, date="iso", newest=16_010.0
         ),
         NumericFeature(column="share", center=0.5, has_missing=True),
-        NumericFeature(column="price", center=1.0, has_missing=True, decimal=","),
+        NumericFeature(column="price", center=1.0, has_missing=True, number_format=COMMA),
         NumericFeature(
             column="late day", center=16_000.0, has_missing=False, date="iso", newest=17_000.0
         ),

@@ -6,11 +6,13 @@ import tensorflow_transform as tft
 import tensorflow_transform.beam as tft_beam
 from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
+from pipelines.data.formats.number_format import COMMA, POINT
 from pipelines.tabular import preprocessing
 from pipelines.tabular.plan import (
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
+    ListFeature,
     NumericFeature,
     TextFeature,
 )
@@ -135,14 +137,14 @@ def test_dense_columns_are_read_like_sparse_ones(shape):
 
 
 def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
-    label = LabelPlan(column="y", problem_type="regression", values="number", decimal=".")
+    label = LabelPlan(column="y", problem_type="regression", values="number", number_format=POINT)
     date = {"column": "at", "date": "iso"}
     plan = FeaturePlan(
         label=label,
         num_buckets=2,
         numeric=(
-            NumericFeature(column="money", center=1_000, has_missing=True, decimal="."),
-            NumericFeature(column="share", center=0, has_missing=False, decimal=","),
+            NumericFeature(column="money", center=1_000, has_missing=True, number_format=POINT),
+            NumericFeature(column="share", center=0, has_missing=False, number_format=COMMA),
             NumericFeature(center=16_000, has_missing=False, **date),
         ),
         categorical=(
@@ -235,3 +237,28 @@ def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
     # 0, 2, 2 and -2 days: the mean is 0.5, the variance (0.25 + 2.25 + 2.25 + 6.25) / 4 = 2.75.
     expected = np.array([-0.5, 1.5, 1.5, -2.5]) / 2.75**0.5
     assert out["numeric"][:, 0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_lists_are_ones_for_their_parts(tmp_path):
+    label = LabelPlan(column="y", problem_type="regression", values="number")
+    plan = FeaturePlan(
+        label=label,
+        numeric=(),
+        categorical=(),
+        num_buckets=0,
+        lists=(
+            ListFeature(column="genres", separator="|", parts=("Drama", "Sci-Fi", "War")),
+            ListFeature(column="tags", separator=";", parts=("a", "b")),
+        ),
+    )
+    dtypes = {"genres": tf.string, "tags": tf.string, "y": tf.float32}
+    rows = [
+        {"genres": "Drama|War", "tags": "b", "y": 1.0},
+        {"genres": " War | Sci-Fi|War", "tags": "a|b", "y": 1.0},
+        {"tags": "c; a;", "y": 1.0},
+        {"genres": "", "y": 1.0},
+    ]
+    out = transform(tmp_path, plan, dtypes, rows)
+    assert out["list_0"].tolist() == [[1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]]
+    assert out["list_1"].tolist() == [[0, 1], [0, 0], [1, 0], [0, 0]]
+    assert out["list_0"].dtype == np.float32

@@ -115,6 +115,16 @@ def test_rows_that_are_held_out_are_not_trained_on(call):
     assert len(seen) + len(held_out) == 300
 
 
+def test_trees_learn_from_the_rows_that_gave_the_means_of_the_label(call, tmp_path):
+    plan = make_plan(REGRESSION, model="boosted_trees", trees={"n_trees": 3})
+    made = call(plan, lambda x, city: 10.0 * city + x)
+    (tmp_path / "data.gz").unlink()
+    made["estimator"].train(made["train_spec"].input_fn)
+    assert made["estimator"].get_variable_value("boosted_trees/finished") == 3
+    counts = made["estimator"].get_variable_value("boosted_trees/count")
+    assert counts[0] == 300  # rows in the first root
+
+
 def test_training_stops_when_it_only_learns_by_heart(call):
     """The labels are noise: the loss on rows that were held out is lowest near the beginning."""
     noise = np.random.default_rng(7)

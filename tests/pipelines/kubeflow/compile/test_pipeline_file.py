@@ -11,6 +11,7 @@ from kfp.pipeline_spec import pipeline_spec_pb2
 
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
+from pipelines.kubeflow.step_environment import RETRIES_VARIABLE
 
 TRAINER = {
     "cpu": "2",
@@ -202,8 +203,8 @@ def test_environment_and_secrets(specification, pods):
     def environment(name):
         return {item["name"]: item["value"] for item in containers(specification)[name]["env"]}
 
-    assert environment("trainer") == {"A": "of the trainer", "B": "2"}
-    assert environment("end") == {"A": "1", "B": "2"}
+    assert environment("trainer") == {"A": "of the trainer", "B": "2", RETRIES_VARIABLE: "3"}
+    assert environment("end") == {"A": "1", "B": "2", RETRIES_VARIABLE: "4"}
     for pod in pods.values():
         (secret,) = pod["secretAsEnv"]
         assert secret["keyToEnv"] == [{"envVar": "PASSWORD", "secretKey": "password"}]

@@ -1,7 +1,10 @@
 import json
 
+import pytest
+
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.kubeflow.compile.task_settings import NEVER_CACHED, apply_settings
+from pipelines.kubeflow.step_environment import RETRIES_VARIABLE, UMASK_VARIABLE
 from pipelines.kubeflow.training.training_job import VARIABLE
 
 
@@ -40,6 +43,7 @@ def test_settings_of_a_step_go_before_those_of_all():
     trainer, transform = applied("Trainer", **settings), applied("Transform", **settings)
     assert "set_retry" not in trainer
     assert transform["set_retry"] == [(4, "30s")]
+    assert transform["set_env_variable"].pop() == (RETRIES_VARIABLE, "4")
     assert trainer["set_caching_options"] == [(True,)]
     assert transform["set_caching_options"] == [(False,)]
     assert trainer["set_env_variable"] == [("A", "3"), ("B", "2")]
@@ -52,6 +56,17 @@ def test_the_exit_handler_is_tried_again():
     assert applied("End", components={"End": {"retries": 1}})["set_retry"] == [(1, "30s")]
     assert "set_retry" not in applied("End", retries=4, components={"End": {"retries": 0}})
     assert "set_retry" not in applied("Record")
+    assert applied("End")["set_env_variable"] == [(RETRIES_VARIABLE, "2")]
+
+
+def test_the_umask_is_that_of_every_step_and_of_the_training_job():
+    settings = {"image": "image:1", "umask": "002", "training_job": {"poll_secs": 3}}
+    assert applied("Record", **settings)["set_env_variable"] == [(UMASK_VARIABLE, "002")]
+    variables = dict(applied("Trainer", **settings)["set_env_variable"])
+    assert variables[UMASK_VARIABLE] == "002"
+    assert json.loads(variables[VARIABLE])["env"] == {UMASK_VARIABLE: "002"}
+    with pytest.raises(ValueError, match="three octal digits"):
+        applied("Record", umask="0o22")
 
 
 def test_resources_are_set_for_their_component_alone():

@@ -48,7 +48,6 @@ def test_all_are_ended_and_none_begins(tmp_path):
     assert codes == [-15]
     with pytest.raises(InterruptedError):
         processes.run(waiting, log)
-    processes.pause(600)  # nothing is waited for any more
 
 
 def test_one_that_takes_too_long(tmp_path):

@@ -4,8 +4,9 @@ import pytest
 
 from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
-from pipelines.kubeflow.steps.old_runs import SILENT_SECS, mark_training, remove_training, tidy_runs
+from pipelines.kubeflow.steps.old_runs import mark_training, remove_training, tidy_runs
 from pipelines.root import Root
+from pipelines.root.signs_of_life import SILENT_SECS
 from tests.pushed_versions import write_version
 
 NOW = 1_800_000_000.0  # 2027-01-15; the run was started on 2026-01-02
@@ -44,6 +45,16 @@ def test_a_run_whose_steps_end_goes_on_however_long_ago_it_began(begun, killed):
     assert tidy_runs(Root(root), NOW) == []
     assert Root(root).records.read(killed.run_id).status == "running"
     assert folder.read_run_id() == killed.run_id
+
+
+def test_a_run_whose_step_was_killed_has_failed(begun, killed):
+    root, folder = begun(days=1)
+    sign = folder.path / "Trainer.alive"
+    sign.touch()
+    for secs, closed in ((14 * 60, []), (16 * 60, [killed.run_id])):
+        os.utime(sign, (NOW - secs,) * 2)
+        assert tidy_runs(Root(root), NOW) == closed
+    assert Root(root).records.read(killed.run_id).reason.startswith("Trainer: no sign of life")
 
 
 def test_a_run_without_its_folder_is_as_old_as_its_beginning(begun, killed):

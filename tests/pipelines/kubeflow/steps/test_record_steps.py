@@ -6,7 +6,7 @@ import pytest
 from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
-from pipelines.kubeflow.steps.record_steps import end_run, record_run
+from pipelines.kubeflow.steps.record_steps import close_known_run, end_run, record_run
 from pipelines.root import Root
 from pipelines.root.records import HeldModel, RunOutcome
 from tests.pushed_versions import write_version
@@ -178,6 +178,29 @@ def test_a_run_that_did_not_begin_has_no_record(tmp_path):
     assert end_run(Root(tmp_path), "run-1") is None
     with pytest.raises(LookupError, match=r"no run run-1 in .*every step mounts.*is over"):
         record_run(Root(tmp_path), "run-1", {}, "{}")
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        ("FAILED", "failed"),
+        ("CANCELED", "interrupted"),
+        ("RUNNING", "running"),
+        ("SUCCEEDED", "running"),
+    ],
+)
+def test_a_run_that_has_ended_on_kubeflow_is_closed_by_whoever_knows(begun, state, status):
+    root, folder = begun
+    close_known_run(Root(root), "run-1", state)
+    assert Root(root).records.read(folder.read_run_id()).status == status
+    close_known_run(Root(root), "run-2", state)  # another root's
+
+
+def test_what_kubeflow_knows_changes_no_record_that_has_ended(begun):
+    root, _ = begun
+    record = record_run(Root(root), "run-1", {}, json.dumps(asdict(RunOutcome("unchanged"))))
+    close_known_run(Root(root), "run-1", "FAILED")
+    assert Root(root).records.read(record.run_id) == record
 
 
 def test_a_run_stopped_by_a_signal_is_interrupted(begun):

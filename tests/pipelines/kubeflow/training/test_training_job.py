@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
+from pipelines.config.pod_security import restricted
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.training import training_job as module
 from pipelines.kubeflow.training.indexed_job import manifest
@@ -48,6 +49,7 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     (container,) = pod["containers"]
     assert container["name"] == "tensorflow"
     assert container["image"] == "image:1"
+    assert container["securityContext"] == restricted()
     assert container["volumeMounts"] == [
         {"name": "volume-0", "mountPath": "/mnt", "subPath": "a"},
         {"name": "secret-0", "mountPath": "/etc/login"},

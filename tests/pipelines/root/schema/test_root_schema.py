@@ -3,6 +3,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components.pusher.provenance import Provenance
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.schema import root_schema
@@ -150,9 +151,9 @@ def test_files_that_were_broken(tmp_path):
 def test_how_numbers_were_written_is_kept(tmp_path):
     found = [
         {"name": "fare", "kind": "number", "decimal": ","},
-        {"name": "n", "kind": "number", "decimal": None},
+        {"name": "n", "kind": "number", "decimal": None, "number_format": None},
     ]
     Root(tmp_path).schema.replace(schema(), "run-1", found)
     origin = Root(tmp_path).schema.read().origin
-    assert origin.decimals == {"fare": ","}
+    assert origin.number_formats == {"fare": NumberFormat(",")}
     assert origin.kinds == {"fare": "number", "n": "number"}

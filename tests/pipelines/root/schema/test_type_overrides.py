@@ -3,6 +3,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from pipelines.config.load import load_config
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.plan.data_plan import plan_data, read_data
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.schema.type_overrides import TypeOverrides
@@ -38,9 +39,9 @@ def read(tmp_path):
     )
     file.write_text("fare,size,money,n,flag,later,extra,y\n" + "\n".join(rows) + "\n")
 
-    def make(*settings, kinds=KINDS, schema=SCHEMA, decimals=None):
+    def make(*settings, kinds=KINDS, schema=SCHEMA, formats=None):
         config = load_config(data=str(file), label="y", settings=settings)
-        origin = SchemaOrigin("run-1", "", "", kinds, decimals or {}) if kinds else None
+        origin = SchemaOrigin("run-1", "", "", kinds, formats or {}) if kinds else None
         proto = text_format.Parse(schema, schema_pb2.Schema())
         root = RootSchema(proto, "", origin) if schema else None
         data = read_data(config, root)
@@ -144,11 +145,13 @@ def test_what_is_taken_for_something_else_now_is_said(read):
 
 def test_amounts_of_money_are_read_as_before_though_a_file_has_digits_alone(read):
     """Clients go on sending `3,853`."""
-    _, plan = read(decimals={"money": "."})
-    assert {part.column: part.decimal for part in plan.numeric}["money"] == "."
+    _, plan = read(formats={"money": NumberFormat(".", "EUR")})
+    assert {part.column: part.number_format for part in plan.numeric}["money"] == NumberFormat(
+        ".", "EUR"
+    )
     assert "money" in plan.text_columns
     _, plan = read()
-    assert {part.column: part.decimal for part in plan.numeric}["money"] is None
+    assert {part.column: part.number_format for part in plan.numeric}["money"] is None
 
 
 def test_numbers_beside_words_for_missing_are_text_by_themselves(read, tmp_path):

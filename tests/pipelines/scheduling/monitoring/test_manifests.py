@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.pod_security import restricted
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.scheduling.monitoring.manifests import cron_job, systemd_unit
@@ -100,6 +101,7 @@ def test_a_cron_job(make_schedule):
     (container,) = pod["containers"]
     assert container["command"][-3:] == ["--once", "--root", "/mnt/p/root"]
     assert container["image"] == "registry.example.com/pipelines:1.0"
+    assert container["securityContext"] == restricted()
     assert container["env"] == [
         {"name": "TZ", "value": "UTC"},
         {"name": "HOOK", "valueFrom": {"secretKeyRef": {"name": "hook", "key": "url"}}},

@@ -1,0 +1,103 @@
+"""Signs of life of a run on Kubeflow: files in the root that its steps touch while they work.
+
+A step that is killed can't say so, and Kubeflow does not run the exit handler again after a *Retry*. So
+whoever reads the record of a run that is `running` looks at these files.
+"""
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pipelines.root.records import RunOutcome, RunRecord
+from pipelines.root.root import Root
+
+BEAT_SECS = 60.0
+"""Time between two signs of life of a step."""
+
+LOST_SECS = 15 * 60.0
+"""Silence of a step at work after which it counts as killed."""
+
+SILENT_SECS = 14 * 24 * 3600
+"""Silence after which a run counts as over though no step was at work."""
+
+_SUFFIX = ".alive"
+_SECS_OF_A_DAY = 24 * 3600
+
+
+def folder_of_run(root: Root, kubeflow_run: str) -> Path:
+    """Returns the folder for the files that the steps of a run leave for each other."""
+    return root.kubeflow / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
+
+
+@contextlib.contextmanager
+def giving_signs(folder: Path, component: str, every_secs: float = BEAT_SECS) -> Iterator[None]:
+    """Gives signs of life of a step until the block ends.
+
+    Args:
+      folder: Folder of the run.
+      component: Id of the step.
+      every_secs: Time between two signs.
+    """
+    file, has_ended = folder / f"{component}{_SUFFIX}", threading.Event()
+
+    def beat() -> None:
+        while not has_ended.wait(every_secs):
+            with contextlib.suppress(OSError):
+                os.utime(file)
+
+    with contextlib.suppress(OSError):  # the step itself says what is wrong with the root
+        folder.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    threading.Thread(target=beat, name="signs of life", daemon=True).start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None:
+    """Returns the outcome of a run that is over without its record saying so; None if it may go on.
+
+    Args:
+      root: Root of the runs.
+      record: Record of a run on Kubeflow that is `running`.
+      now: Current time in seconds since 1970.
+    """
+    folder = folder_of_run(root, str(record.kubeflow_run))
+    signs = {file.stem: file.stat().st_mtime for file in sorted(folder.glob(f"*{_SUFFIX}"))}
+    if signs:
+        component, newest = max(signs.items(), key=lambda item: item[1])
+        if newest >= now - LOST_SECS:
+            return None
+        return RunOutcome(
+            "failed",
+            reason=f"{component}: no sign of life since {_as_text(newest)}: it was killed, or was out of "
+            f"memory. Kubeflow's run {record.kubeflow_run} shows the cause",
+        )
+    if _last_sign(folder, record) >= now - SILENT_SECS:
+        return None
+    return RunOutcome(
+        "failed",
+        reason=f"no sign of life from this run for {SILENT_SECS // _SECS_OF_A_DAY} days, and no step "
+        "recorded its outcome",
+    )
+
+
+def newest_change(folder: Path) -> float:
+    """Returns the time of the newest change in a run's folder, in seconds since 1970."""
+    return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+
+
+def _last_sign(folder: Path, record: RunRecord) -> float:
+    started = datetime.fromisoformat(record.started).timestamp()
+    return max(started, newest_change(folder)) if folder.is_dir() else started
+
+
+def _as_text(secs: float) -> str:
+    return datetime.fromtimestamp(secs, timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,122 @@
+"""The CronJob that `schedule manifest --kind kubernetes` prints, applied as it is."""
+
+import datetime
+import itertools
+import time
+
+import pytest
+import yaml
+
+from pipelines.config.pod_security import restricted
+from tests.kubernetes.namespace import inside
+
+NAME = "pipelines-nightly"
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+
+
+@pytest.fixture(scope="module")
+def schedule(demo):
+    """A schedule in a root of its own, and its CronJob, which is suspended; it looks every minute."""
+    root = ("--root", inside("scheduled"))
+    command = ("python", "-m", "estimator_pipelines", "schedule")
+    create = ("--config", inside("taxi.toml"), "--cron", "*/2 * * * *", "--grace", "10m")
+    demo.run("create", *command, "create", *create, "--name", "nightly", *root)
+    text = demo.run(
+        "manifest", *command, "manifest", "--kind", "kubernetes", "--cron", "* * * * *", *root
+    )
+    manifest = yaml.safe_load(text)
+    assert manifest["metadata"]["name"] == NAME
+    manifest["spec"]["suspend"] = True
+    demo.apply(manifest)
+    yield demo
+    demo.kubectl("delete", "cronjob", NAME, "--cascade=foreground", "--timeout=180s")
+
+
+def suspend(demo, is_suspended, **changes):
+    spec = {"suspend": is_suspended, **changes}
+    demo.kubectl("patch", "cronjob", NAME, "--patch", yaml.safe_dump({"spec": spec}))
+
+
+def jobs(demo):
+    """Returns the jobs of the CronJob by the time for which each was started."""
+    return {
+        datetime.datetime.fromisoformat(job["metadata"]["annotations"][SCHEDULED]): job
+        for job in demo.read("jobs")["items"]
+        if SCHEDULED in job["metadata"].get("annotations", {})
+    }
+
+
+def wait_until_second(second):
+    time.sleep((second - time.time()) % 60)
+
+
+def listed(demo, name):
+    """Returns the lines of `schedule list`."""
+    return demo.run(
+        name,
+        *("python", "-m", "estimator_pipelines", "schedule", "list"),
+        *("--root", inside("scheduled")),
+    )
+
+
+@pytest.mark.timeout(3600)
+def test_what_is_due_runs_and_one_job_at_a_time(schedule):
+    suspend(schedule, False)
+
+    def is_active():
+        return schedule.read("cronjob", NAME)["status"].get("active")
+
+    (first,) = schedule.wait_for(is_active, "no job was started", 200)
+    pods = f"batch.kubernetes.io/job-name={first['name']}"
+    (pod,) = schedule.wait_for(lambda: schedule.pods(pods), "the job has no pod")
+    (container,) = pod["spec"]["containers"]
+    assert container["securityContext"] == restricted()
+    # The run takes longer than the minute to the next job, which is not started meanwhile.
+    most = 0
+    while is_active() and is_active()[0]["uid"] == first["uid"]:
+        most = max(most, len(is_active()))
+        time.sleep(2)
+    assert most == 1
+    suspend(schedule, True)
+    # The first tick may not have been due yet when the first job looked.
+    schedule.wait_for(lambda: not is_active(), "a job does not end", 1500)
+    text = listed(schedule, "list-due")
+    assert "pushed" in text
+    spans = sorted(
+        (job["status"]["startTime"], job["status"]["completionTime"])
+        for job in jobs(schedule).values()
+    )
+    print(spans)
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+@pytest.mark.timeout(1800)
+def test_times_that_were_missed_are_made_up_for_once(schedule):
+    suspend(schedule, True)
+    before = set(jobs(schedule))
+    wait_until_second(30)
+    time.sleep(120)  # two times pass
+    suspend(schedule, False)
+    schedule.wait_for(
+        lambda: set(jobs(schedule)) - before, "the missed time was not made up for", 25
+    )
+    suspend(schedule, True)
+    (made,) = set(jobs(schedule)) - before
+    now = datetime.datetime.now(datetime.timezone.utc)
+    assert (now - made).total_seconds() < 60 + 30  # it is the last one
+    schedule.wait_for(
+        lambda: jobs(schedule)[made]["status"].get("completionTime"), "the job does not end", 900
+    )
+    assert "unchanged" in listed(schedule, "list-missed")
+
+
+@pytest.mark.timeout(1800)
+def test_a_time_is_not_made_up_for_after_the_deadline(schedule):
+    suspend(schedule, True, startingDeadlineSeconds=15)
+    before = set(jobs(schedule))
+    wait_until_second(30)
+    suspend(schedule, False)
+    time.sleep(20)
+    assert set(jobs(schedule)) == before
+    schedule.wait_for(lambda: set(jobs(schedule)) - before, "the next time has no job", 60)
+    suspend(schedule, True)
