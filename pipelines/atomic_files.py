@@ -119,7 +119,7 @@ def read_json(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInputError(f"{file} cannot be read: {error}. Mend it, or remove it.") from error
+        raise BadInputError(f"{file} cannot be read: {error}. Correct it, or remove it.") from error
     if not isinstance(fields, dict):
-        raise BadInputError(f"{file} holds no JSON object. Mend it, or remove it.")
+        raise BadInputError(f"{file} holds no JSON object. Correct it, or remove it.")
     return fields

@@ -71,7 +71,7 @@ def install() -> None:
         setattr(tf.tpu, name, getattr(tpu, name))
     # tensorflow_estimator 2.15 may be installed, since TensorFlow Model Analysis requires it; it can't be
     # imported with this TensorFlow.
-    for name in [name for name in sys.modules if name.split(".")[0] == _STANDALONE]:
+    for name in [name for name in list(sys.modules) if name.split(".")[0] == _STANDALONE]:
         del sys.modules[name]
     sys.meta_path.insert(0, OldModuleFinder())
     provide_attributes()

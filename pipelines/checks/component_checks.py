@@ -115,7 +115,7 @@ class LabelCheck:
             return
         raise RunFailedError(
             self.component,
-            f"{difference}. A model would be judged on other data than it is made for. Mend the "
+            f"{difference}. A model would be judged on other data than it is made for. Correct the "
             f'split (split.by = "{self.split_by}"), or go on with split.on_label_difference = "warn"',
             is_bad_input=True,
         )
@@ -186,7 +186,7 @@ class AnomalyCheck:
             raise RunFailedError(
                 self.component,
                 f"the data are not what the model needs ({len(failing)} anomalies; the first: "
-                f"{failing[0].text}) and example_validator.on_anomalies = {self.on_anomalies!r}. Mend "
+                f"{failing[0].text}) and example_validator.on_anomalies = {self.on_anomalies!r}. Correct "
                 f"the data; if they are right, {accepting}",
                 is_bad_input=True,
             )

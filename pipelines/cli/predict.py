@@ -1,4 +1,4 @@
-"""`predict`: predictions for the rows of CSV files. Heavy imports happen inside the command."""
+"""`predict`: predictions for the rows of files. Heavy imports happen inside the command."""
 
 import sys
 import time
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def predict_command(
     data: Annotated[
-        str, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
+        str,
+        typer.Option(
+            "--data", metavar="FILE_OR_DIR", help="A CSV or Parquet file, or a folder of them."
+        ),
     ],
     root: RootOption = DEFAULT_ROOT,
     version: Annotated[
@@ -41,12 +44,12 @@ def predict_command(
         Literal["local", "beam"],
         typer.Option(
             "--runner",
-            help="beam predicts each file on the engine of [beam], as the version's run has it.",
+            help="beam predicts each file on the engine that the configuration of the run names.",
         ),
     ] = "local",
     settings: Settings = None,
 ) -> None:
-    """Predict the rows of CSV files by the model that serves.
+    """Predict the rows of files by the model that serves.
 
     The columns of the input are kept, and the predictions are appended: class and probability, or value.
     """
@@ -114,7 +117,8 @@ def _reading(record: "RunRecord | None") -> "Reading":
 def _say_end(num_rows: int, version: int, start: float, output: Path | None) -> None:
     place = "" if output is None else f", written to {output}"
     secs = time.monotonic() - start
-    _say(f"{num_rows:,} rows predicted by version {version} in {secs:.1f} s{place}")
+    rows = "1 row" if num_rows == 1 else f"{num_rows:,} rows"
+    _say(f"{rows} predicted by version {version} in {secs:.1f} s{place}")
 
 
 def _say(line: str) -> None:

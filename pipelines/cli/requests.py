@@ -23,7 +23,7 @@ def requests_command(
     existing(root)
     from pipelines.errors import BadInputError
     from pipelines.serving.load import version_folder
-    from pipelines.serving.request_drift import TrainingData, limits_of
+    from pipelines.serving.request_drift import MIN_ROWS, TrainingData, limits_of
     from pipelines.serving.request_files import MAX_ROWS, sampled_rows
     from pipelines.serving.saved_model import read_signatures
 
@@ -35,10 +35,15 @@ def requests_command(
             f"There are no requests to version {number} in {root.requests}. `serve --sample-requests 0.01` "
             "keeps one row of a hundred."
         )
+    if len(rows) < MIN_ROWS:
+        raise BadInputError(
+            f"There are {len(rows)} rows of requests to version {number} in {root.requests}, and fewer than "
+            f"{MIN_ROWS} say nothing about a distribution. Wait for more, or raise `serve --sample-requests`."
+        )
     signatures = read_signatures(folder).values()
-    columns = {name for signature in signatures for name in signature.columns}
+    columns = {name: found for signature in signatures for name, found in signature.columns.items()}
     limits = limits_of(root, number)
-    found = TrainingData.of_version(root, number).drift(rows, sorted(columns))
+    found = TrainingData.of_version(root, number).drift(rows, dict(sorted(columns.items())))
     found.sort(key=lambda one: one.shift.value - max(limits[one.measure], one.shift.noise))
     found.reverse()
     drifted = [one for one in found if one.shift.exceeds(limits[one.measure])]

@@ -11,7 +11,8 @@ from typing import Any
 from components.example_gen.file_names import is_parquet
 from pipelines.data.opening import open_text
 
-_DELIMITERS = (",", ";", "\t", "|")
+DELIMITERS = (",", ";", "\t", "|")
+"""Delimiters that are tried."""
 _MAX_ROWS = 1_000
 _MIN_FITTING_SHARE = 0.9
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -77,7 +78,7 @@ def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) ->
     sample = "".join(islice(lines, _MAX_ROWS))
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
     for mark in [quote] if quote else ['"', "'"]:
-        for between in [delimiter] if delimiter else _DELIMITERS:
+        for between in [delimiter] if delimiter else DELIMITERS:
             score = _score(sample, between, mark)
             if mark == "'" and quote is None and score <= _score(sample, between, None):
                 continue
@@ -87,7 +88,7 @@ def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) ->
                 best, best_score = Dialect(between, mark), score
     if best_score[1] or delimiter:
         return best
-    scores = {between: _score(sample, between, None) for between in _DELIMITERS}
+    scores = {between: _score(sample, between, None) for between in DELIMITERS}
     fitting = [
         mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE
     ]

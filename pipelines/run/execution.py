@@ -105,8 +105,8 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
     check_same_files(plan.config, plan.profile, plan.spans)
     if plan.bad_rows:
         recorder.keep_bad_rows(plan.bad_rows)
-    for reason in data.reasons:
-        recorder.note(f"data: {reason} (copy in {data.folder})")
+    if data.reasons:
+        recorder.note(f"CsvExampleGen reads a copy ({data.folder}): {'; '.join(data.reasons)}")
     return data
 
 

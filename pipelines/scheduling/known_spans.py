@@ -29,7 +29,7 @@ class KnownSpans:
             return None
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise BadInputError(
-                f"{self._file} holds no list `known` of spans. Mend it; or remove it: then all spans that "
+                f"{self._file} holds no list `known` of spans. Correct it; or remove it: then all spans that "
                 "are there now, up to the newest that was run, count as known."
             )
         return frozenset(keys)

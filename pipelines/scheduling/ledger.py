@@ -45,7 +45,7 @@ class Ledger:
         except FileNotFoundError:
             return None
         except TypeError as error:
-            raise BadInputError(f"{file} is no tick: {error}. Mend it, or remove it.") from error
+            raise BadInputError(f"{file} is no tick: {error}. Correct it, or remove it.") from error
 
     def keys(self, prefix: str = "") -> list[str]:
         """Returns the keys of the ticks that have a file, in ascending order.

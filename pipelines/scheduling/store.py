@@ -50,7 +50,7 @@ class ScheduleStore:
         try:
             schedule = Schedule.model_validate(fields)
         except ValidationError as error:
-            raise BadInputError(f"{explain(error, file)} Mend it, or remove it.") from error
+            raise BadInputError(f"{explain(error, file)} Correct it, or remove it.") from error
         return self.receivers(name).added_to(schedule)
 
     def read_all(self) -> list[Schedule]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from components.nearest import nearest_first
+from pipelines.data.formats.cell_format import CellFormat
 from pipelines.errors import BadInputError, shown
 from pipelines.serving.saved_model import Column, ColumnType
 
@@ -11,6 +12,7 @@ Cells = dict[str, list[Any]]
 """Cells by column: int, float or bytes, a list of them, or None for a missing value."""
 
 _WANTED = {"INT": "a whole number", "FLOAT": "a number", "BYTES": "text"}
+_OR_MISSING = "or None (in JSON null) if it is missing."
 _MISSPELLED = 0.75  # similarity of a name that is not known to one that is
 _INT64 = range(-(2**63), 2**63)
 _MAX_EXACT = 2**53  # whole numbers up to here are exact as a float
@@ -79,8 +81,8 @@ def check_names(given: Any, columns: Mapping[str, Column], where: str = "the row
             )
     if len(absent) == len(columns):
         raise BadInputError(
-            f"None of the model's columns is given: {where} {_listed(given)}; the model takes "
-            f"{_listed(columns)}."
+            f"None of the model's columns is given: {where} {listed(given)}; the model takes "
+            f"{listed(columns)}."
         )
 
 
@@ -105,7 +107,7 @@ def _cells_of_rows(rows: Sequence[Any], columns: Mapping[str, Column]) -> tuple[
     for position, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise BadInputError(
-                f"row {position + 1} is no dict of columns. Received: {shown(repr(row))}"
+                f"row {position + 1} is not a dict of columns. Received: {shown(repr(row))}"
             )
         names.update(dict.fromkeys(row))
     if rows:
@@ -173,7 +175,29 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
             cells.append(None if value is None else convert(value))
         except _UnfitError:
             raise CellError(row, column.name, _reason(value, column.type)) from None
+        if column.takes_one and type(cells[-1]) is list:
+            if len(cells[-1]) > 1:
+                raise CellError(row, column.name, several(value))
+            (cells[-1],) = cells[-1]
+    if column.format is not None and not column.format.others_are_missing:
+        for row, cell in enumerate(cells):
+            if cell is not None and not column.format.reads(cell.decode(errors="replace")):
+                raise CellError(row, column.name, unreadable(values[row], column.format))
     return cells
+
+
+def several(value: Any) -> str:
+    """Returns what is wrong with several values in a cell, and the fix."""
+    return f"{shown(repr(value))} are several values, and the model takes one. Give one."
+
+
+def unreadable(value: Any, cell_format: CellFormat) -> str:
+    """Returns what is wrong with text that is not in the format of its column, and the fix."""
+    what = "date" if cell_format.date else "number"
+    return (
+        f"{shown(repr(value))} cannot be read as a {what}; the column had {cell_format.describe()} in "
+        "training. Write it so, or leave the cell empty."
+    )
 
 
 class _UnfitError(Exception):
@@ -225,7 +249,9 @@ def _text_or_none(value: Any) -> Any:
 
 
 def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
-    """Converts a scalar of NumPy, or each value of a list."""
+    """Converts an empty text, a scalar of NumPy, or each value of a list."""
+    if type(value) is str and not value:
+        return None
     if isinstance(value, list | tuple):
         cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
         if len(cells) != len(value) or None in cells:
@@ -246,17 +272,18 @@ _CONVERT: dict[ColumnType, Callable[[Any], Any]] = {
 def _reason(value: Any, wanted: ColumnType) -> str:
     received = shown(repr(value))
     if wanted == "BYTES":
-        fix = "Give the text of the CSV, in quotes, or None if it is missing."
+        fix = f"Give the text of the CSV, in quotes, {_OR_MISSING}"
     elif wanted == "INT" and isinstance(value, int | float) and not isinstance(value, bool):
         fix = "The column had whole numbers of 64 bits in training: round it."
     elif isinstance(value, str):
-        fix = "Give a number without quotes, or None if it is missing."
+        fix = f"Give a number without quotes, {_OR_MISSING}"
     else:
-        fix = f"Give {_WANTED[wanted]}, or None if it is missing."
+        fix = f"Give {_WANTED[wanted]}, {_OR_MISSING}"
     return f"{received} is not {_WANTED[wanted]}. {fix}"
 
 
-def _listed(names: Any) -> str:
+def listed(names: Any) -> str:
+    """Returns names, separated by commas; of more than 20, the first and how many follow."""
     names = list(map(str, names))
     more = f" and {len(names) - 20} more" if len(names) > 20 else ""
     return (", ".join(names[:20]) or "none") + more

@@ -1,6 +1,7 @@
 """Columns of a CSV as a model takes them: typed pyarrow arrays, and the inputs of a signature."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from components.example_gen.cells import ColumnType, convert, infer_type, type_of, with_nulls
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
-from pipelines.serving.cells import CellError, cast
+from pipelines.serving.cells import CellError, cast, unreadable
 from pipelines.serving.inputs import MISSING
 from pipelines.serving.saved_model import Column, Signature
 
@@ -18,11 +19,29 @@ _TYPES = {"INT": pa.int64(), "FLOAT": pa.float64(), "BYTES": pa.binary()}
 _SERIALIZED_TYPES = {**_TYPES, "FLOAT": pa.float32()}
 
 
+@dataclass(frozen=True)
+class UnreadCells:
+    """Cells that count as missing though they have text, as such cells did in the training.
+
+    Attributes:
+      column: Name of the column.
+      count: Number of the cells.
+      row: Position of the row of the first, from 0.
+      cell: The first cell.
+    """
+
+    column: str
+    count: int
+    row: int
+    cell: str
+
+
 def typed_columns(
     texts: Mapping[str, Any], columns: Mapping[str, Column], num_rows: int
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[UnreadCells]]:
     """Returns the model's columns as arrays of int64, float64 and binary, null where a value is missing.
 
+    The second result are the cells that the model cannot read, in columns that had such cells in training.
     A cell is missing if it is empty, or if it says so, as `NA` does, in a column of numbers.
 
     Args:
@@ -43,7 +62,7 @@ def typed_columns(
         if column.is_required and array.null_count:
             row = pc.index(array.is_null(), True).as_py()
             raise CellError(row, name, "there is no value, and the model needs one. Give one.")
-    return arrays
+    return arrays, [found for name in arrays for found in _unread(texts[name], columns[name])]
 
 
 def inputs_of_columns(
@@ -80,6 +99,25 @@ def inputs_of_columns(
     return inputs
 
 
+def _unread(cells: Any, column: Column) -> Iterator[UnreadCells]:
+    """Yields the cells of text that are in no format of the column, if there are.
+
+    Raises:
+      CellError: There is one, and there were none in the training.
+    """
+    if column.format is None:
+        return
+    trimmed, is_missing = find_missing(cells)
+    is_read = column.format.is_read(trimmed)
+    unread = ~is_read & ~is_missing.to_numpy(zero_copy_only=False)
+    if unread.any():
+        row = int(unread.argmax())
+        cell = cells[row].as_py()
+        if not column.format.others_are_missing:
+            raise CellError(row, column.name, unreadable(cell, column.format))
+        yield UnreadCells(column.name, int(unread.sum()), row, cell)
+
+
 def _text(cells: Any) -> Any:
     values = cells.cast(pa.binary())
     return with_nulls(values, pc.equal(pc.binary_length(values), 0))
@@ -108,10 +146,11 @@ def _one_by_one(texts: Any, column: Column) -> list[float | None]:
             is_whole = type_of(cell) is ColumnType.INTEGER  # a float would round a large one
             numbers.append((int(cell) if is_whole else float(cell)) if cell else None)
         except ValueError:
+            whole = "whole " if column.type == "INT" else ""
             raise CellError(
                 row,
                 column.name,
-                f"{cell!r} is not a number, and the column had numbers in training. Mend it, or leave the "
-                "cell empty.",
+                f"{cell!r} is not a {whole}number, and the column had {whole}numbers in training. "
+                "Correct it, or leave the cell empty.",
             ) from None
     return numbers

@@ -7,8 +7,8 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,16 +16,16 @@ from components.beam.ahead import map_ahead
 from pipelines.data import faults
 from pipelines.data.byte_checks import readable
 from pipelines.data.cells import list_rows
-from pipelines.data.dialect import Dialect, detect_dialect
+from pipelines.data.dialect import DELIMITERS, Dialect, detect_dialect
 from pipelines.data.encoding import as_utf8
 from pipelines.data.files import find_csv_files
 from pipelines.data.profile import UNNAMED
 from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError
-from pipelines.serving.cells import CellError, check_names
-from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
+from pipelines.serving.cells import CellError, check_names, listed
+from pipelines.serving.csv_columns import UnreadCells, inputs_of_columns, typed_columns
 from pipelines.serving.model import Model
-from pipelines.serving.saved_model import SERVING_ROWS, Signature
+from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature
 
 _PREFIX = "predicted_"
 
@@ -73,12 +73,13 @@ def predict_files(
         utf8 = as_utf8(found, reading.encoding)
     try:
         with readable(data, "--data"):
-            dialect = detect_dialect(utf8.files, reading.delimiter, reading.quote)
+            dialect = _dialect(utf8.files, reading, model.columns)
             header = _header(utf8.files, dialect)
         check_names(header, model.columns, where=f"{found[0]} has")
-        for name in model.columns:
-            if name not in header:
-                say(f"! {found[0]} has no column {name!r}: it counts as missing in every row")
+        if absent := [name for name in model.columns if name not in header]:
+            one = f"column {absent[0]!r}: it counts"
+            names = one if len(absent) == 1 else f"columns {listed(absent)}: they count"
+            say(f"! {found[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
             num_rows = _predict(model, utf8.files, header, dialect, writer, say)
             if not num_rows and not may_be_empty:
@@ -88,6 +89,21 @@ def predict_files(
             return num_rows
     except BadInputError as error:
         raise BadInputError(utf8.in_words_of_user(str(error))) from error
+
+
+def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Column]) -> Dialect:
+    """Returns how the files are written: with a delimiter that finds columns of the model, if one does.
+
+    What was detected is not enough: a row that is too short makes its delimiter less likely.
+    """
+    dialect = detect_dialect(files, reading.delimiter, reading.quote)
+    if reading.delimiter is None and not columns.keys() & _header(files, dialect):
+        for delimiter in DELIMITERS:
+            other = replace(dialect, delimiter=delimiter)
+            with contextlib.suppress(BadInputError):  # its header may not be one
+                if columns.keys() & faults.read_header(files[0], other):
+                    return other
+    return dialect
 
 
 def _header(files: Sequence[Path], dialect: Dialect) -> list[str]:
@@ -110,45 +126,92 @@ def _predict(
     signature = _fast_signature(model)
     num_rows = 0
     names: dict[str, str] = {}
+    unread: dict[str, tuple[int, str]] = {}
     blocks = map_ahead(
         functools.partial(_typed, signature, dialect), _blocks(files, header, dialect)
     )
     with contextlib.closing(blocks):
-        for texts, columns, inputs, size in blocks:
-            num_rows += size
-            if not size:
+        for block, typed in blocks:
+            num_rows += block.size
+            if not block.size:
                 continue
-            predictions = model.predict_inputs(inputs, size, signature)
+            for cells in typed.unread:
+                if cells.column not in unread:
+                    place = _line_of(block, cells.row, dialect)
+                    unread[cells.column] = (0, f"{cells.cell!r} ({place})")
+                count, first = unread[cells.column]
+                unread[cells.column] = (count + cells.count, first)
+            predictions = model.predict_inputs(typed.inputs, block.size, signature)
             if not names:
                 names = {name: _free_name(name, header) for name in predictions}
                 for name, free in names.items():
                     if name != free:
                         say(f"! the input has a column {name!r}: the prediction is {free!r}")
-            writer.write(texts, columns, {names[name]: rows for name, rows in predictions.items()})
+            named = {names[name]: rows for name, rows in predictions.items()}
+            writer.write(block.texts, typed.columns, named)
+    for column, (count, first) in unread.items():
+        say(
+            f"! column {column!r}: {count} of {num_rows} cells cannot be read and count as missing, as such "
+            f"cells did in training; the first: {first}"
+        )
     return num_rows
 
 
-def _blocks(
-    files: Sequence[Path], header: list[str], dialect: Dialect
-) -> Iterator[tuple[Path, int, dict[str, Any], int]]:
-    """Yields blocks of rows: their file, the rows before them in it, their columns, and how many they are."""
+@dataclass(frozen=True)
+class _Block:
+    """Rows of a file.
+
+    Attributes:
+      file: The file.
+      rows_before: Number of rows before them in the file.
+      texts: Columns, as pyarrow string arrays.
+      size: Number of rows.
+    """
+
+    file: Path
+    rows_before: int
+    texts: dict[str, Any]
+    size: int
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """Rows of a file, as a model takes them.
+
+    Attributes:
+      columns: Columns of the model, as typed arrays.
+      inputs: Inputs of a signature, as NumPy arrays.
+      unread: Cells that could not be read.
+    """
+
+    columns: dict[str, Any]
+    inputs: dict[str, Any]
+    unread: list[UnreadCells]
+
+
+def _blocks(files: Sequence[Path], header: list[str], dialect: Dialect) -> Iterator[_Block]:
     for file in files:
         rows_before = 0
         for batch in read_batches(file, header, dialect):
-            yield file, rows_before, dict(zip(header, batch.columns, strict=True)), len(batch)
+            texts = dict(zip(header, batch.columns, strict=True))
+            yield _Block(file, rows_before, texts, len(batch))
             rows_before += len(batch)
 
 
-def _typed(
-    signature: Signature, dialect: Dialect, block: tuple[Path, int, dict[str, Any], int]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], int]:
-    """Returns a block's columns as texts, those of the model as typed arrays, its inputs, and its rows."""
-    file, rows_before, texts, num_rows = block
+def _typed(signature: Signature, dialect: Dialect, block: _Block) -> tuple[_Block, _Typed]:
     try:
-        columns = typed_columns(texts, signature.columns, num_rows)
+        columns, unread = typed_columns(block.texts, signature.columns, block.size)
     except CellError as error:
-        raise _located(error, file, rows_before, dialect) from error
-    return texts, columns, inputs_of_columns(columns, signature, num_rows), num_rows
+        place = _line_of(block, error.row, dialect)
+        raise BadInputError(f"{place}, column {error.column!r}: {error.reason}") from error
+    return block, _Typed(columns, inputs_of_columns(columns, signature, block.size), unread)
+
+
+def _line_of(block: _Block, row: int, dialect: Dialect) -> str:
+    """Returns the file and the line of a row of a block."""
+    rows = list_rows(block.file, dialect)
+    line, _ = next(itertools.islice(rows, block.rows_before + row, None))
+    return f"{block.file}, line {line}"
 
 
 def _fast_signature(model: Model) -> Signature:
@@ -169,12 +232,6 @@ def _free_name(name: str, header: Sequence[str]) -> str:
     while name in header:
         name = f"{_PREFIX}{name}"
     return name
-
-
-def _located(error: CellError, file: Path, rows_before: int, dialect: Dialect) -> BadInputError:
-    position = rows_before + error.row
-    line, _ = next(itertools.islice(list_rows(file, dialect), position, None))
-    return BadInputError(f"{file}, line {line}, column {error.column!r}: {error.reason}")
 
 
 class _Writer(Protocol):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pipelines.serving.cells import CellError, Cells
+from pipelines.serving.cells import CellError, Cells, several
 from pipelines.serving.saved_model import Column, Signature
 
 MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
@@ -62,7 +62,7 @@ def _dense(values: Any, column: Column, signature: Signature, num_rows: int) -> 
     filled = [missing if value is None else value for value in values or [None] * num_rows]
     for row, value in enumerate(filled):
         if type(value) is list:
-            raise CellError(row, column.name, "several values, and the model takes one. Give one.")
+            raise CellError(row, column.name, several(value))
     tensor = signature.inputs[column.name]
     array = np.array(filled, object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype)
     return array.reshape((num_rows, *(1 for _ in (tensor.shape or ())[1:])))

@@ -31,7 +31,7 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
 
 
 def _of_classes(scores: Any, classes: Any) -> dict[str, Any]:
-    scores = scores.reshape(len(scores), -1)
+    scores = scores.reshape(len(scores), int(np.prod(scores.shape[1:])))
     best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
     rows = np.arange(len(scores))
     if classes is None:

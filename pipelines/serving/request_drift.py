@@ -1,7 +1,7 @@
 """Compares rows of requests with the data of the training, by the ExampleValidator's distances."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,16 @@ import numpy as np
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.serving.saved_model import Column
 
 if TYPE_CHECKING:
     from components.example_validator.distributions import Shift
 
 Row = Mapping[str, Any]
 """Values of a row by column: a number or a text, or a list of them. A column that is absent is missing."""
+
+MIN_ROWS = 100
+"""Number of rows from which their distribution is compared; fewer say nothing about it."""
 
 _NUM_QUANTILES = 100
 _FILE = "Split-train/FeatureStats.pb"
@@ -82,17 +86,20 @@ class TrainingData:
         kept = {name: column for name, column in columns.items() if name not in moving}
         return cls(int(dataset.num_examples), kept)
 
-    def drift(self, rows: Sequence[Row], columns: Iterable[str]) -> list[ColumnDrift]:
+    def drift(self, rows: Sequence[Row], columns: Mapping[str, Column]) -> list[ColumnDrift]:
         """Returns the drift of each column that is known; empty without rows.
+
+        Numbers and dates that are stored as text have nearly all their own values: only the share of missing
+        ones is compared.
 
         Args:
           rows: Rows of requests.
-          columns: Columns that the model takes.
+          columns: Columns that the model takes, by name.
         """
         from components.example_validator.distributions import compare_missing, compare_values
 
         found = []
-        for name in columns:
+        for name, column in columns.items():
             before = self.columns.get(name)
             if before is None or not rows or not self.num_rows:
                 continue
@@ -104,6 +111,8 @@ class TrainingData:
                 len(rows),
             )
             found.append(ColumnDrift(name, "missing", missing))
+            if column.format is not None:
+                continue
             values = [one for value in present for one in _listed(value)]
             now = _statistics(values, before.type)
             if now and (shift := compare_values(before, now)):

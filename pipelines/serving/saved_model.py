@@ -5,8 +5,9 @@ So they are the ones of the schema that this version was trained with, even afte
 root's schema was edited.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
+from pipelines.data.formats.cell_format import CellFormat, read_formats
 from pipelines.errors import BadInputError
 
 ColumnType = Literal["INT", "FLOAT", "BYTES"]
@@ -36,11 +38,15 @@ class Column:
       name: Name of the column, as in the CSV.
       type: Type of its values.
       is_required: True if each row needs a value.
+      takes_one: True if the model refuses several values in a row.
+      format: Format of the numbers or dates of a column of text; None for others, or if it is not known.
     """
 
     name: str
     type: ColumnType
     is_required: bool = False
+    takes_one: bool = False
+    format: CellFormat | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,26 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
     )
     if not names:
         raise BadInputError(f"The model in {folder} has no signature. Export it with one.")
-    return {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
+    try:
+        formats = read_formats(folder)
+    except ValueError as error:
+        raise BadInputError(str(error)) from error
+    found = {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
+    rows = found[SERVING_ROWS].columns if SERVING_ROWS in found else {}
+    return {
+        name: replace(
+            signature,
+            columns={
+                key: replace(
+                    column,
+                    takes_one=column.takes_one or key in rows,
+                    format=formats.get(key) if column.type == "BYTES" else None,
+                )
+                for key, column in signature.columns.items()
+            },
+        )
+        for name, signature in found.items()
+    }
 
 
 def _serving_graph(folder: Path) -> Any:
@@ -126,7 +151,7 @@ def _signature(name: str, proto: Any, graph: Any) -> Signature:
             takes_examples = bool(columns)
     if not takes_examples and all(_is_column(tensor) for tensor in inputs.values()):
         columns = {
-            key: Column(key, _type(tensor.dtype), is_required=name != SERVING_ROWS)
+            key: Column(key, _type(tensor.dtype), name != SERVING_ROWS, takes_one=True)
             for key, tensor in inputs.items()
         }
     return Signature(
@@ -198,8 +223,15 @@ def _columns(node: Any, nodes: Mapping[str, Any]) -> Iterator[Column]:
     types = [node.attr[name].list.type for name in ("sparse_types", "Tdense", "ragged_value_types")]
     for kind, (names, dtypes) in enumerate(zip(keys, types, strict=True)):
         for index, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
-            is_required = kind == 1 and not _has_default(node, 5 + index, nodes)
-            yield Column(name.decode(), _type(tf.as_dtype(dtype)), is_required)
+            is_dense = kind == 1
+            is_required = is_dense and not _has_default(node, 5 + index, nodes)
+            takes_one = is_dense and _size(node.attr["dense_shapes"].list.shape[index]) == 1
+            yield Column(name.decode(), _type(tf.as_dtype(dtype)), is_required, takes_one)
+
+
+def _size(shape: Any) -> int:
+    """Returns the number of values of a shape; negative if it is not known."""
+    return -1 if shape.unknown_rank else math.prod(dim.size for dim in shape.dim)
 
 
 def _has_default(node: Any, position: int, nodes: Mapping[str, Any]) -> bool:

@@ -31,11 +31,18 @@ class BestCheckpointExporter(estimator_core.Exporter):
     Args:
       name: Name of the folder of exports.
       serving_input_receiver_fn: See `FinalExporter`; None exports nothing.
+      assets_extra: See `Estimator.export_saved_model`.
     """
 
-    def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any] | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, str] | None = None,
+    ) -> None:
         self._name = name
         self._serving_input_receiver_fn = serving_input_receiver_fn
+        self._assets_extra = assets_extra
 
     @property
     def name(self) -> str:
@@ -66,7 +73,10 @@ class BestCheckpointExporter(estimator_core.Exporter):
         if self._serving_input_receiver_fn is None:
             return None
         exported: bytes = estimator.export_saved_model(
-            export_path, self._serving_input_receiver_fn, checkpoint_path=path
+            export_path,
+            self._serving_input_receiver_fn,
+            assets_extra=self._assets_extra,
+            checkpoint_path=path,
         )
         return exported
 

@@ -1,11 +1,14 @@
 """Generic `trainer_fn`: a canned Estimator, or the best of several, driven by a `TabularPlan`."""
 
 import math
+import os
 from typing import Any
 
+import tensorflow as tf
 import tensorflow_transform as tft
 
 import estimator_core
+from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
@@ -114,12 +117,15 @@ def _training(
     estimator = build_estimator(model, plan, transform, model_dir, means, report)
     receive_serving = serving_input_receiver_fn(plan, transform, schema)
     hooks: list[Any] = []
-    exporter: estimator_core.Exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
+    assets_extra = _write_formats(plan, args.model_run_dir)
+    exporter: estimator_core.Exporter = estimator_core.FinalExporter(
+        EXPORTER_NAME, receive_serving, assets_extra
+    )
     eval_part, eval_files = Part.ALL, args.eval_files
     if holds_out:
         eval_part, eval_files = Part.VALIDATION, args.train_files
     if holds_out and not is_trees:
-        exporter = BestCheckpointExporter(EXPORTER_NAME, receive_serving)
+        exporter = BestCheckpointExporter(EXPORTER_NAME, receive_serving, assets_extra)
         every = estimator.config.save_checkpoints_steps
         hooks.append(
             estimator_core.experimental.stop_if_no_decrease_hook(
@@ -155,6 +161,22 @@ def _training(
         first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
     )
+
+
+def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
+    """Writes the formats of columns of text into a folder, for `assets.extra/`; None without such columns."""
+    formats = {
+        part.column: CellFormat(part.number_format, part.date, part.has_unreadable)
+        for part in plan.numeric
+        if any(part.kind)
+    }
+    if not formats:
+        return None
+    tf.io.gfile.makedirs(folder)
+    file = os.path.join(folder, FILE)
+    with tf.io.gfile.GFile(file, "w") as stream:
+        stream.write(formats_to_json(formats))
+    return {FILE: file}
 
 
 def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:

@@ -77,7 +77,7 @@ def test_the_message_names_a_damaged_file(tmp_path):
         read_json(file)
     for text in ("{", "[]"):
         file.write_text(text)
-        with pytest.raises(BadInputError, match=r"b\.json.*Mend it, or remove it"):
+        with pytest.raises(BadInputError, match=r"b\.json.*Correct it, or remove it"):
             read_json(file)
     remove(file)
     remove(file)

@@ -115,7 +115,7 @@ class SchemaFolder:
             schema = parse_schema(
                 content,
                 str(file),
-                "Mend the line; or remove the file, and the next run that is pushed writes a new one.",
+                "Correct the line; or remove the file, and the next run that is pushed writes a new one.",
             )
             return RootSchema(schema, _sha256(content), _read_origin(folder) or self.origin())
         return None

@@ -369,7 +369,7 @@ def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, UnicodeError) as error:
-        raise RequestError(400, f"The body is no JSON: {error}") from error
+        raise RequestError(400, f"The body is not JSON: {error}") from error
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -156,5 +156,5 @@ def object_of(body: Any) -> Mapping[str, Any]:
       RequestError: It is something else.
     """
     if not isinstance(body, dict):
-        raise RequestError(400, f"The body is no JSON object. Received: {shown(repr(body))}")
+        raise RequestError(400, f"The body is not a JSON object. Received: {shown(repr(body))}")
     return body

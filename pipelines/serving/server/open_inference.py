@@ -100,7 +100,7 @@ def _column(given: Any) -> tuple[str, list[Any]]:
     if not isinstance(given.get("datatype"), str) or given["datatype"] not in _DATATYPES:
         raise RequestError(
             400,
-            f"The input {name!r} has a datatype, one of {', '.join(sorted(_DATATYPES))}. Received: "
+            f"The input {name!r} needs a datatype: {', '.join(sorted(_DATATYPES))}. Received: "
             f"{shown(repr(given.get('datatype')))}",
         )
     if not isinstance(shape, list) or not _is_column(shape):

@@ -7,12 +7,11 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.cells import Cells
 from pipelines.serving.model import Model
-from pipelines.serving.request_drift import TrainingData
+from pipelines.serving.request_drift import MIN_ROWS, TrainingData
 from pipelines.serving.request_files import RequestSample, SampleLimits, sampled_rows
 from pipelines.serving.server.metrics import ServerMetrics
 
 _LOGGER = logging.getLogger(__name__)
-_MIN_ROWS = 100  # fewer say nothing about a distribution
 
 
 class RequestMonitor:
@@ -68,7 +67,7 @@ class RequestMonitor:
                 _LOGGER.warning(error)
             self._version = model.version  # any other error: once more next time
         found = []
-        if self._training is not None and len(rows) >= _MIN_ROWS:
+        if self._training is not None and len(rows) >= MIN_ROWS:
             found = self._training.drift(rows, model.columns)
         self._metrics.set_drift(len(rows), found)
 

@@ -161,7 +161,7 @@ def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
 def _from_instances(instances: Any, signature: Signature) -> Inputs:
     if not isinstance(instances, list) or not instances:
         raise RequestError(
-            400, f'"instances" is a list of at least one. Received: {shown(repr(instances))}'
+            400, f'"instances" is a list with at least one row. Received: {shown(repr(instances))}'
         )
     names = list(signature.inputs)
     if len(names) == 1:

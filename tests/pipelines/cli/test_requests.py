@@ -47,3 +47,14 @@ def test_without_requests_it_says_how_to_keep_some(warm_command, push, version, 
     result = warm_command("requests", "--root", push("regressor", 5), "--version", version)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(message)
+
+
+def test_few_rows_are_not_judged(warm_command, push):
+    root = push("classifier", 5)
+    sample = RequestSample(root / "requests", SampleLimits(1.0), lambda: 1_000.0)
+    sample.add(5, {"x": [1.0] * 99}, 99)
+    sample.write()
+    result = warm_command("requests", "--root", root)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "There are 99 rows of requests to version 5" in result.stderr
+    assert "fewer than 100 say nothing about a distribution" in result.stderr

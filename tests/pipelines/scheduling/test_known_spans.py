@@ -20,5 +20,5 @@ def test_spans_are_added(tmp_path):
 @pytest.mark.parametrize("text", ["{", "{}", '{"known": "span-7"}', '{"known": [7]}'])
 def test_a_damaged_file_is_named_and_not_taken_for_none(tmp_path, text):
     (tmp_path / "spans.json").write_text(text)
-    with pytest.raises(BadInputError, match=r"spans\.json .*Mend it"):
+    with pytest.raises(BadInputError, match=r"spans\.json .*Correct it"):
         KnownSpans(tmp_path).read()

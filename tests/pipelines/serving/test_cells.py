@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from pipelines.data.formats.cell_format import CellFormat
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.serving.cells import CellError, cast, cells_of
 from pipelines.serving.saved_model import Column
@@ -38,6 +42,34 @@ def test_several_values_of_a_cell_are_a_list():
     assert cast([[1, 2.5], [], np.array([3])], COLUMNS["fare"]) == [[1.0, 2.5], None, [3.0]]
 
 
+def test_an_empty_text_is_missing_in_a_column_of_numbers():
+    assert cast(["", 1, np.str_("")], COLUMNS["fare"]) == [None, 1.0, None]
+    assert cast(["", 1.0], COLUMNS["seconds"]) == [None, 1]
+
+
+def test_several_values_are_refused_where_the_model_takes_one():
+    column = Column("fare", "FLOAT", takes_one=True)
+    assert cast([[1], 2, [], np.array([3])], column) == [1.0, 2.0, None, 3.0]
+    with pytest.raises(CellError, match=r"row 2, column 'fare': \[1, 2\] are several values"):
+        cast([[1], [1, 2]], column)
+
+
+def test_text_that_the_model_cannot_read_is_refused_unless_it_was_missing_in_training():
+    prices = CellFormat(NumberFormat(","))
+    values = ["1.234,56", None, "", "NA", b"7"]
+    assert cast(values, Column("price", "BYTES", format=prices))[0] == b"1.234,56"
+    with pytest.raises(
+        CellError,
+        match=r"row 6, column 'price': '262.12' cannot be read as a number; the column had numbers with "
+        r"decimal commas in training. Write it so",
+    ):
+        cast([*values, "262.12"], Column("price", "BYTES", format=prices))
+    with pytest.raises(CellError, match=r"row 1, .*'gestern' cannot be read as a date"):
+        cast(["gestern"], Column("built", "BYTES", format=CellFormat(date="day-first")))
+    tolerant = replace(prices, others_are_missing=True)
+    assert cast(["262.12"], Column("price", "BYTES", format=tolerant)) == [b"262.12"]
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
@@ -67,7 +99,7 @@ def test_a_wrong_type_is_refused_with_row_column_value_and_fix(column, value, me
         ([{"fair": 1, "company": "a"}], "takes no column 'fair', and the rows have no 'fare'"),
         ([{"tips": 1}], "None of the model's columns .* the model takes fare, seconds, company"),
         ([{}], "None of the model's columns"),
-        ([{"fare": 1}, 7], "row 2 is no dict of columns. Received: 7"),
+        ([{"fare": 1}, 7], "row 2 is not a dict of columns. Received: 7"),
         ("fare", "Rows are a list of dicts, .* Received: 'fare'"),
         (7, "Rows are a list of dicts"),
         ({"fare": [1], "seconds": [1, 2]}, "'fare' with 1, 'seconds' with 2"),

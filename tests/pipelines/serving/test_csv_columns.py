@@ -30,7 +30,7 @@ def arrays(texts):
 
 
 def test_cells_have_the_types_of_the_model_and_floats_all_their_digits():
-    found = typed_columns(arrays(TEXTS), COLUMNS, 7)
+    found, _ = typed_columns(arrays(TEXTS), COLUMNS, 7)
     assert {name: array.to_pylist() for name, array in found.items()} == CELLS
     assert [array.type for array in found.values()] == [pa.int64(), pa.float64(), pa.binary()]
 
@@ -39,7 +39,7 @@ def test_cells_have_the_types_of_the_model_and_floats_all_their_digits():
 @pytest.mark.parametrize("given", [("n", "x", "city"), ("x",), ()])
 def test_the_inputs_are_those_of_cells(push, signature, given):
     known = pipelines.load(push("regressor", 1)).signatures[signature]
-    found = typed_columns(arrays({name: TEXTS[name] for name in given}), known.columns, 7)
+    found, _ = typed_columns(arrays({name: TEXTS[name] for name in given}), known.columns, 7)
     ours = inputs_of_columns(found, known, 7)
     theirs = inputs_of({name: CELLS[name] for name in given}, known, 7)
     assert ours.keys() == theirs.keys()
@@ -68,6 +68,7 @@ def read(example):
     [
         ("n", ["1", "", "2.5"], 2, "2.5 is not a whole number"),
         ("n", ["1", "9223372036854775808"], 1, "is not a whole number"),
+        ("n", ["1", "12,5"], 1, "'12,5' is not a whole number, and the column had whole numbers"),
         ("x", ["1", "two"], 1, "'two' is not a number"),
     ],
 )

@@ -4,6 +4,8 @@ import pytest
 from pyarrow import csv, parquet
 
 import pipelines
+from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.serving.files import Reading, predict_files
 
@@ -107,10 +109,59 @@ def test_a_column_that_is_not_there_is_said_to_be_missing(regressor, tmp_path):
     assert said == [f"! {data} has no column 'city': it counts as missing in every row"]
 
 
+def test_columns_that_are_not_there_are_one_line(regressor, tmp_path):
+    data = write(tmp_path, "x\n1\n")
+    _, said = predict(regressor, data, tmp_path / "out.csv")
+    assert said == [f"! {data} has no columns city, n: they count as missing in every row"]
+
+
+def test_a_short_row_is_named_though_it_hides_the_delimiter(regressor, tmp_path):
+    data = write(tmp_path, "x;n;city\n1;2;Oslo\n1;2\n")
+    with pytest.raises(BadInputError, match=r"new.csv, line 3 .* 2 fields where the header has 3"):
+        predict(regressor, data, tmp_path / "out.csv")
+
+
+def regressor_with_prices(push, others_are_missing):
+    """A model whose column `city` has numbers with decimal commas."""
+    root = push("regressor", 1)
+    prices = CellFormat(NumberFormat(","), others_are_missing=others_are_missing)
+    extra = root / "serving" / "1" / "assets.extra"
+    extra.mkdir(exist_ok=True)
+    (extra / FILE).write_text(formats_to_json({"city": prices}))
+    return pipelines.load(root)
+
+
+PRICES = 'x,city\n1,"1.234,56"\n2,\n3,NA\n4, 7 \n'
+
+
+@pytest.mark.parametrize("cell", ["262.12", "teuer"])
+def test_text_that_the_model_cannot_read_is_refused(push, tmp_path, cell):
+    model = regressor_with_prices(push, others_are_missing=False)
+    data = write(tmp_path, f"{PRICES}5,{cell}\n6,x\n")
+    message = f"new.csv, line 6, column 'city': '{cell}' cannot be read as a number; the column had numbers"
+    with pytest.raises(BadInputError, match=message):
+        predict(model, data, tmp_path / "out.csv")
+    predict(model, write(tmp_path, PRICES), tmp_path / "out.csv")
+
+
+def test_text_that_was_missing_in_training_is_counted(push, tmp_path, monkeypatch):
+    from pipelines.data import reading
+
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1_000)
+    model = regressor_with_prices(push, others_are_missing=True)
+    data = write(tmp_path, f"{PRICES}5,teuer\n6,x\n" + "1,2\n" * 700 + "1,y\n")
+    count, said = predict(model, data, tmp_path / "out.csv")
+    assert count == 707
+    assert said[1:] == [
+        "! column 'city': 3 of 707 cells cannot be read and count as missing, as such cells did in training; "
+        f"the first: 'teuer' ({data}, line 6)"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x,n\n1,2\nabc,3\n", "new.csv, line 3, column 'x': 'abc' is not a number, .* Mend it"),
+        ("x,n\n1,2\nabc,3\n", "new.csv, line 3, column 'x': 'abc' is not a number, .* Correct it"),
         ('x,city\n1,"two\nlines"\nabc,a\n', "new.csv, line 4, column 'x': 'abc' is not"),
         ("x,n\n0x1A,2\n", "line 2, column 'x': '0x1A' is not a number"),
         ("x,n\n1,2.5\n", "line 2, column 'n': 2.5 is not a whole number"),

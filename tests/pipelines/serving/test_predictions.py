@@ -46,3 +46,12 @@ def test_other_outputs_keep_their_names():
         "pair_1": [2, 4],
         "flat": [5.0, 6.0],
     }
+
+
+def test_no_rows_of_a_classifier_have_no_predictions():
+    outputs = {"scores": np.zeros((0, 3), np.float32), "classes": np.zeros((0, 3), object)}
+    found = plain_columns(outputs, "classify")
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "class": [],
+        "probability": [],
+    }

@@ -4,11 +4,21 @@ import pytest
 import tensorflow_data_validation as tfdv
 
 from components.example_validator.distributions import compare_values
+from pipelines.data.formats.cell_format import CellFormat
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.serving.request_drift import TrainingData, limits_of
+from pipelines.serving.saved_model import Column
 from tests.pipelines import sum_models
+
+COLUMNS = {
+    "city": Column("city", "BYTES"),
+    "n": Column("n", "INT"),
+    "unknown": Column("unknown", "FLOAT"),
+    "x": Column("x", "FLOAT"),
+}
 
 
 def table(rows, offset=0.0):
@@ -40,7 +50,7 @@ def training(root):
 
 
 def found_by(training, rows):
-    drift = training.drift(rows, ["city", "n", "unknown", "x"])
+    drift = training.drift(rows, COLUMNS)
     return {(one.column, one.measure): one.shift for one in drift}
 
 
@@ -86,8 +96,14 @@ def test_a_feature_that_is_there_but_empty_was_missing_in_the_training():
     assert (common.num_non_missing, common.max_num_values) == (100, 1)
     common.tot_num_values = 60
     training = TrainingData(100, {"n": feature})
-    found = {one.measure: one.shift for one in training.drift([{"n": 1}, {}], ["n"])}
+    found = {one.measure: one.shift for one in training.drift([{"n": 1}, {}], COLUMNS)}
     assert found["missing"].value == pytest.approx(0.1)  # 40 % before, half now
+
+
+def test_numbers_as_text_are_compared_by_their_missing_values_only(training):
+    prices = {"city": Column("city", "BYTES", format=CellFormat(NumberFormat(",")))}
+    found = training.drift([{"city": "Rome"}, {}], prices)
+    assert [(one.measure, one.shift.value) for one in found] == [("missing", 0.5)]
 
 
 def test_a_column_of_lists_has_the_values_of_all(training):
@@ -124,7 +140,7 @@ def test_columns_that_always_change_are_not_compared(root):
 
 
 def test_without_rows_there_is_no_drift(training):
-    assert training.drift([], ["x"]) == []
+    assert training.drift([], COLUMNS) == []
 
 
 def test_a_version_without_statistics_is_named(tmp_path, root):

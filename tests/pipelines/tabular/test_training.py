@@ -8,6 +8,8 @@ import tensorflow as tf
 from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
+from pipelines.data.formats.cell_format import CellFormat, read_formats
+from pipelines.data.formats.number_format import COMMA
 from pipelines.tabular import training
 from pipelines.tabular.model_selection import read_candidates
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
@@ -68,6 +70,18 @@ def test_a_classifier_learns_serves_and_is_evaluated(call, tmp_path):
         inputs = made["eval_input_receiver_fn"]()
         assert inputs.labels.dtype == tf.string
         assert "label" not in inputs.features
+
+
+@pytest.mark.parametrize("settings", [{}, {"early_stopping": True, "held_out_rows": 50}])
+def test_the_formats_of_the_cells_are_beside_the_model(call, tmp_path, settings):
+    plan = make_plan(REGRESSION, **settings)
+    (x,) = plan.numeric
+    commas = x.model_copy(update={"number_format": COMMA, "has_unreadable": True})
+    plan = plan.model_copy(update={"numeric": (commas,)})
+    made = call(plan, lambda x, city: 1_000.0 + 100 * x, train_steps=10)
+    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
+    (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
+    assert read_formats(export) == {"x": CellFormat(COMMA, others_are_missing=True)}
 
 
 def test_a_regressor_answers_in_the_units_of_the_label(call):

@@ -64,8 +64,8 @@ def test_infer_returns_the_outputs_that_are_asked_for(client):
     [
         ({}, '"inputs" is a list of tensors'),
         ({"inputs": [7]}, "An input is an object with a name"),
-        ({"inputs": [tensor("x", [1], "FLOAT")]}, "has a datatype, one of BOOL"),
-        ({"inputs": [tensor("x", [1], {})]}, "has a datatype, one of BOOL"),
+        ({"inputs": [tensor("x", [1], "FLOAT")]}, "needs a datatype: BOOL"),
+        ({"inputs": [tensor("x", [1], {})]}, "needs a datatype: BOOL"),
         ({"inputs": [tensor("x", [1, 2], shape=[1, 2])]}, r"its shape is [rows] or [rows, 1]"),
         ({"inputs": [tensor("x", [1, 2], shape=[True])]}, "its shape is"),
         ({"inputs": [tensor("x", [1, 2], shape=[3])]}, "has the shape [3], and 2 values"),

@@ -106,10 +106,10 @@ def test_status_and_metadata_have_the_documented_form(client):
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        (":predict", "{", 400, "The body is no JSON"),
-        (":predict", b"\xff", 400, "The body is no JSON"),
+        (":predict", "{", 400, "The body is not JSON"),
+        (":predict", b"\xff", 400, "The body is not JSON"),
         (":predict", "[" * 100_000, 400, "nested too deeply"),
-        (":predict", [], 400, "The body is no JSON object"),
+        (":predict", [], 400, "The body is not a JSON object"),
         (":predict", {}, 400, 'needs one of "instances" and "inputs"'),
         (":predict", {"instances": []}, 400, "at least one"),
         (":predict", {"instances": [{"x": "1"}]}, 400, "row 1, column 'x': '1' is not a number"),

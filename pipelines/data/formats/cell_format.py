@@ -1,0 +1,115 @@
+"""Formats of a model's columns of text, in a file beside the model.
+
+A served model reads `1.234,56` or `27.02.1956` itself, and what it cannot read is a missing value to it.
+With this file, whoever asks the model can say instead that a cell does not fit.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pipelines.data.formats.date_format import DateFormat, DateName, Part, seconds_of
+from pipelines.data.formats.number_format import PLAIN, NumberFormat
+from pipelines.data.missing import is_missing
+
+FILE = "cell_formats.json"
+"""Name of the file in `assets.extra/` of a SavedModel."""
+
+_GROUP = re.compile(r"\\([0-9])")
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """Format of the numbers or dates of a column of text.
+
+    Attributes:
+      number: Format of the numbers; None for dates.
+      date: Format of the dates; None for numbers.
+      others_are_missing: True if the training data had cells in no such format, which counted as missing.
+    """
+
+    number: NumberFormat | None = None
+    date: DateName | None = None
+    others_are_missing: bool = False
+
+    def reads(self, cell: str) -> bool:
+        """Returns whether a cell has a value in this format, or says that it has none."""
+        text = cell.strip()
+        if is_missing(text):
+            return True
+        found = self._pattern.match(text)
+        if found is None or self.date is None or DateFormat(self.date).unit_secs is not None:
+            return found is not None
+        parts: dict[Part, int] = {}
+        for part, steps in DateFormat(self.date).parts.items():
+            digits = text
+            for pattern, replacement in steps:
+                digits = re.sub(pattern, _GROUP.sub(r"\\g<\1>", replacement), digits)
+            parts[part] = int(digits)
+        return bool(seconds_of(parts)[2])
+
+    def is_read(self, cells: Any) -> Any:
+        """Returns a mask (NumPy) of the cells that have a value in this format.
+
+        Args:
+          cells: pyarrow string array without white space around the cells.
+        """
+        from pipelines.data.formats import arrow_reading
+
+        if self.date is not None:
+            return arrow_reading.read_times(cells, DateFormat(self.date)).is_valid
+        return arrow_reading.matches(cells, self._pattern.pattern)
+
+    def describe(self) -> str:
+        """Returns what the cells of the training were, such as `numbers with decimal commas`."""
+        if self.date is not None:
+            return f"dates ({self.date.replace('-', ' ')})"
+        number = self.number or NumberFormat()
+        what = f"amounts of money ({number.currency})" if number.currency else "numbers"
+        described = [number.describe(), "with decimal commas" if number.decimal == "," else ""]
+        return " ".join(filter(None, [what, *described]))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        if self.number is not None:
+            return re.compile(self.number.pattern)
+        date_format = DateFormat(self.date) if self.date else None
+        return re.compile(
+            PLAIN if date_format is None or date_format.unit_secs else date_format.pattern
+        )
+
+
+def formats_to_json(formats: Mapping[str, CellFormat]) -> str:
+    """Returns the content of the file that has the formats of columns, by name."""
+    return json.dumps(
+        {name: asdict(one) for name, one in formats.items()}, indent=1, sort_keys=True
+    )
+
+
+def read_formats(model: Path) -> dict[str, CellFormat]:
+    """Returns the formats of columns by name; empty if the model has no file of them.
+
+    Args:
+      model: Folder of a SavedModel.
+
+    Raises:
+      ValueError: The file is not one of this version.
+    """
+    file = model / "assets.extra" / FILE
+    if not file.exists():
+        return {}
+    try:
+        fields = json.loads(file.read_text(encoding="utf-8"))
+        return {name: _format(**one) for name, one in fields.items()}
+    except (TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{file} cannot be read: {error}") from error
+
+
+def _format(
+    number: dict[str, str] | None, date: DateName | None, others_are_missing: bool
+) -> CellFormat:
+    return CellFormat(NumberFormat(**number) if number else None, date, others_are_missing)  # type: ignore[arg-type]

@@ -1,0 +1,69 @@
+import json
+
+import pyarrow as pa
+import pytest
+
+from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json, read_formats
+from pipelines.data.formats.number_format import COMMA, NumberFormat
+
+EUROS = CellFormat(NumberFormat(",", currency="EUR"))
+READ = {
+    CellFormat(COMMA): ["1.234,56", "262,12", "-5", "(3,5)", "1e3", " 7 ", "", "NA"],
+    EUROS: ["1.234,56 EUR", "€ 3"],
+    CellFormat(NumberFormat(unit="kg")): ["12 kg", "0"],
+    CellFormat(NumberFormat(clock="h:mm")): ["01:30", "1 day, 2:03:04"],
+    CellFormat(date="day-first"): ["27.02.1956", "29.02.2020 12:30", "?"],
+    CellFormat(date="month-name"): ["Mar 2015", "sept. 2016"],
+    CellFormat(date="quarter"): ["Q3 2015", "2015Q1"],
+    CellFormat(date="week"): ["2015-W53", "2016W07-3"],
+    CellFormat(date="epoch-seconds"): ["1400000000", "1.4e9"],
+}
+NOT_READ = {
+    CellFormat(COMMA): ["262.12", "teuer", "1.23,4", "12 kg"],
+    EUROS: ["$ 3"],
+    CellFormat(NumberFormat(unit="kg")): ["12", "12 lb"],
+    CellFormat(NumberFormat(clock="h:mm")): ["1:60", "noon"],
+    CellFormat(date="day-first"): ["gestern", "29.02.2021", "31.04.2020", "2020-01-02"],
+    CellFormat(date="month-name"): ["March", "2015-03"],
+    CellFormat(date="quarter"): ["Q5 2015"],
+    CellFormat(date="week"): ["2016-W53", "2016W07-8"],
+    CellFormat(date="epoch-seconds"): ["today"],
+}
+CASES = [(one, cell, True) for one, cells in READ.items() for cell in cells]
+CASES += [(one, cell, False) for one, cells in NOT_READ.items() for cell in cells]
+
+
+@pytest.mark.parametrize(("cell_format", "cell", "expected"), CASES)
+def test_a_cell_is_read_or_not(cell_format, cell, expected):
+    assert cell_format.reads(cell) is expected
+    if cell not in ("", "NA", "?"):
+        assert cell_format.is_read(pa.array([cell.strip()])).tolist() == [expected]
+
+
+def test_formats_are_written_and_read(tmp_path):
+    formats = {"a": EUROS, "b": CellFormat(date="week", others_are_missing=True)}
+    assert read_formats(tmp_path) == {}
+    (tmp_path / "assets.extra").mkdir()
+    (tmp_path / "assets.extra" / FILE).write_text(formats_to_json(formats))
+    assert read_formats(tmp_path) == formats
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"a": {"number": null}}', '{"a": 7}'])
+def test_a_damaged_file_is_named(tmp_path, content):
+    (tmp_path / "assets.extra").mkdir()
+    (tmp_path / "assets.extra" / FILE).write_text(content)
+    with pytest.raises(ValueError, match=r"cell_formats.json cannot be read"):
+        read_formats(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("cell_format", "words"),
+    [
+        (EUROS, "amounts of money (EUR) with decimal commas"),
+        (CellFormat(NumberFormat(unit="kg")), "numbers in kg"),
+        (CellFormat(date="day-first"), "dates (day first)"),
+    ],
+)
+def test_a_format_is_described(cell_format, words):
+    assert cell_format.describe() == words
+    assert json.loads(formats_to_json({"a": cell_format}))["a"]["others_are_missing"] is False
