@@ -39,8 +39,8 @@ def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     ):
         if now != before:
             raise BadInputError(
-                f"{served}, which has {key} = {before!r}; received {now!r}. A root holds one served "
-                "model, and this would be another one. Give it a root of its own, with --root"
+                f"{served}, which has {key} = {before!r}; received {now!r}. Correct it; or, as a "
+                "root holds one served model, give another one a root of its own, with --root"
                 + (", or leave the name out." if key == "name" else ".")
             )
     return config.model_copy(update={"name": known.name})

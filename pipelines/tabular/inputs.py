@@ -126,17 +126,18 @@ def _rows(paths: list[str]) -> Any:
 def serving_input_receiver_fn(
     plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any
 ) -> Callable[[], ServingInputReceiver]:
-    """Returns a receiver function: raw rows without a label -> transformed features.
+    """Returns a receiver function: raw rows, the columns that the model uses, -> transformed features.
 
     The rows are serialized tf.Examples or, in the signature `serving_rows`, tensors by column.
     """
 
     def receive() -> ServingInputReceiver:
-        spec = _raw_feature_spec(schema)
-        spec.pop(plan.label.column)
+        used = set(plan.columns) - {plan.label.column}
+        spec = {name: kind for name, kind in _raw_feature_spec(schema).items() if name in used}
         raw = build_rows_serving_input_receiver_fn(spec, plan.packs)()
         features = _transformed(transform, raw.features)
-        features.pop(LABEL_KEY, None)
+        for name in (LABEL_KEY, GROUP_KEY):
+            features.pop(name, None)
         return raw.with_features(features)
 
     return receive

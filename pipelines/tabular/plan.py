@@ -249,6 +249,15 @@ class FeaturePlan(_Part):
         return FeaturePlan.model_validate(custom_config[PLAN_KEY])
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Raw columns that the model reads, the label first."""
+        numeric = (part.column for part in self.numeric)
+        categorical = (part.column for part in self.categorical)
+        text = (part.column for part in self.text)
+        lists = (part.column for part in self.lists)
+        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text, *lists)))
+
+    @property
     def packs(self) -> dict[str, tuple[str, ...]]:
         """Columns that Transform and the model read as matrices; empty unless there are many.
 
@@ -299,15 +308,6 @@ class TabularPlan(FeaturePlan):
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
         """Returns the plan in a `custom_config` of `training_config`."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Raw columns that the model reads, the label first."""
-        numeric = (part.column for part in self.numeric)
-        categorical = (part.column for part in self.categorical)
-        text = (part.column for part in self.text)
-        lists = (part.column for part in self.lists)
-        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text, *lists)))
 
     @property
     def read_columns(self) -> tuple[str, ...]:

@@ -89,12 +89,14 @@ def test_serving_needs_no_label_and_evaluation_does():
     from tensorflow_transform.tf_metadata import schema_utils
 
     spec = {"x": tf.io.VarLenFeature(tf.float32), "city": tf.io.VarLenFeature(tf.int64)}
+    spec["row"] = tf.io.VarLenFeature(tf.int64)  # an id, which the model does not use
     schema = schema_utils.schema_from_feature_spec({**spec, "y": tf.io.VarLenFeature(tf.string)})
     plan, transform = make_plan(BINARY), FakeTransform(tf.string)
     with tf.Graph().as_default():
         served = serving_input_receiver_fn(plan, transform, schema)()
         assert sorted(served.features) == ["category_0", "numeric", "numeric_bucket"]
         assert list(served.receiver_tensors) == ["examples"]
+        assert sorted(served.receiver_tensors_alternatives["serving_rows"]) == ["city", "x"]
         judged = eval_input_receiver_fn(plan, transform, schema)()
         assert sorted(judged.features) == sorted(served.features)
         assert judged.labels.dtype == tf.string
