@@ -21,6 +21,10 @@ def requests_command(
 ) -> None:
     """Compare requests kept by `serve --sample-requests` with the data that the model was trained on."""
     existing(root)
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+    with quiet_tensorflow():
+        import tensorflow  # noqa: F401
     from pipelines.errors import BadInputError
     from pipelines.serving.load import version_folder
     from pipelines.serving.request_drift import MIN_ROWS, TrainingData, limits_of
