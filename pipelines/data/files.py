@@ -60,6 +60,10 @@ def _find(path: str) -> list[Path]:
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
     if not matches and (place.is_symlink() or place.exists()):
         raise BadInputError(f"{path} {_describe_other(place)} Check data.path (--data).")
+    if not matches and "://" in path:
+        raise NoCsvFileError(
+            f"{path} is a URL, and files are read from this machine. Download it, and give the file."
+        )
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
         raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")

@@ -36,6 +36,8 @@ def test_a_path_without_csv_files_is_refused(tmp_path):
         find_csv_files(str(tmp_path / "none.csv"))
     with pytest.raises(BadInputError, match="No file matches"):
         find_csv_files(str(tmp_path / "*.csv"))
+    with pytest.raises(NoCsvFileError, match=r"https://a\.org/b\.csv is a URL.* Download it"):
+        find_csv_files("https://a.org/b.csv")
     for path in (tmp_path, tmp_path / "none.csv", tmp_path / "*.csv"):
         with pytest.raises(NoCsvFileError):
             find_csv_files(str(path))
