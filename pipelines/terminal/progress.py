@@ -170,7 +170,8 @@ class Progress(logging.Handler):
             self._has_trained = False
         elif match := _TRAINED.match(message):
             self.display.line(f"    {match['outcome']}")
-            self._candidate, self._has_trained = "", True
+            # What follows, such as the best model's training on all rows, has steps of its own.
+            self._candidate, self._has_trained, self.max_steps = "", True, None
         elif match := _LOSS.match(message):
             self._has_trained = True
             total = f"/{self.max_steps}" if self.max_steps else ""

@@ -90,11 +90,13 @@ def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
     estimator.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
     estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
     selection.info("Trained %s", "linear: average_loss 0.2 at step 200 (3.0 s)")
+    estimator.info("loss = %s, step = %s (%s sec)", "0.1", 1_800, "0.1")  # on all rows
     estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
     assert stream.getvalue().splitlines() == [
         "    Trainer ...",
         "    Trainer  linear  step 100/900, loss 0.25",
         "    Trainer  linear  evaluation at step 200: loss = 0.2",
         "    linear: average_loss 0.2 at step 200 (3.0 s)",
+        "    Trainer  step 1800, loss 0.1",
         "    evaluation at step 200: loss = 0.2",
     ]
