@@ -66,4 +66,14 @@ def run_app(program: str) -> None:
     command = typer.main.get_command(app)
     if " " in program:
         command.params = [given for given in command.params if given.name not in _COMPLETION]
+    _hide_type_of_flags(command)
     command(prog_name=program)
+
+
+def _hide_type_of_flags(command: Any) -> None:
+    """Leaves out the `<bool>` that the help would show beside options that take no value."""
+    for option in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
+    for other in getattr(command, "commands", {}).values():
+        _hide_type_of_flags(other)
