@@ -141,7 +141,7 @@ class _Recogniser:
             return self._digits(name)
         # All cells of a column of text are numbers only where a Parquet file says that they are text.
         number = self._number(name) if column.num_non_numbers != 0 else None
-        if number is not None and not (_num_misfits(number) and word_kinds.is_code(column, cells)):
+        if number is not None and not self._is_code(number, name):
             return number
         if words := word_kinds.boolean_words(column):
             return ColumnKind("boolean", f"{words[0]} and {words[1]}", words=words)
@@ -154,6 +154,16 @@ class _Recogniser:
             own = "nearly every row has its own text (an id or free text)"
             return ColumnKind("id", "; ".join(filter(None, (own, note))))
         return ColumnKind("category", note)
+
+    def _is_code(self, number: ColumnKind, name: str) -> bool:
+        """Returns whether the numbers of a text column are rather codes or ids, such as `4711AB`."""
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        written = number.number_format
+        if written is None or written.currency or written.clock:
+            return False
+        if _num_misfits(number):
+            return word_kinds.is_code(column, cells)
+        return bool(written.unit) and word_kinds.is_code(column, cells)
 
     def _near_miss(self, name: str) -> str:
         """Returns a note on what keeps amounts with a currency or a unit from being numbers, if there are."""
