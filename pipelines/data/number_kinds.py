@@ -142,7 +142,8 @@ def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
         yield replace(plain, unit=unit)
     for scale, known in SCALES.items():
         spelling = "|".join(one.spelling for one in known)
-        if any(re.fullmatch(spelling, unit) for unit in units):
+        used = [unit for unit in units if re.fullmatch(spelling, unit)]
+        if used and not (scale == "time" and _may_be_months(used)):
             yield NumberFormat(scale=scale)
     if any(_CLOCK.fullmatch(shape) for shape in shapes):
         # In `59:59` beside `1:02:03`, and from `24:00` on, the last part is seconds.
@@ -161,6 +162,13 @@ def _are_multiples(multiples: Mapping[str, int], currency: str, values: Any, cou
         return False
     has_fraction = matches(values, f"[.,][0-9]+[{SPACE}]*[kKM]$").any()
     return bool(has_fraction or sum(multiples.values()) >= _MIN_LETTER_SHARE * counts.sum())
+
+
+def _may_be_months(units: list[str]) -> bool:
+    """Returns whether `m` stands beside days and weeks alone, so that it may be minutes or months."""
+    is_long = [re.fullmatch("(?i:w|d|(?:wk|week|day)s?)", unit) for unit in units]
+    is_m = [re.fullmatch("(?i:m)", unit) for unit in units]
+    return any(is_long) and any(is_m) and all(map(any, zip(is_long, is_m, strict=True)))
 
 
 def _count_shapes(values: Any, counts: Any) -> dict[str, int]:

@@ -59,6 +59,10 @@ def many(*texts):
         (["# kg", "# lbs"], NumberFormat(scale="mass")),
         (["# day", "# days"], NumberFormat(unit="day")),
         (["# days", "# weeks"], NumberFormat(scale="time")),
+        (["#d", "#m"], None),  # minutes or months
+        (["#w #m", "#w", "#m"], None),
+        (["#d #m", "#h"], NumberFormat(scale="time")),
+        (["#d", "#min"], NumberFormat(scale="time")),
         (["# months", "# years"], NumberFormat(scale="calendar")),
         (["# h # m", "# h", "# m"], NumberFormat(scale="time")),
         (["#'1\"", "#'11\""], NumberFormat(scale="length")),
