@@ -25,6 +25,8 @@ MOVING_KINDS = ("date", "id")
 """Kinds of columns that have new values in each run's data."""
 
 _MAX_VOCABULARY = 2_000
+_SERIAL_NUMBER = "^[0-9]{4,}[A-Z]+$"
+_GROUPS_OF_DIGITS = "^[0-9]+(?:[ .\u00a0\u202f][0-9]+)*$"  # 601 234 567
 _MIN_ROWS_OF_RANGE = 20
 
 
@@ -163,7 +165,10 @@ class _Recogniser:
             return False
         if _num_misfits(number):
             return word_kinds.is_code(column, cells)
-        return bool(written.unit) and word_kinds.is_code(column, cells)
+        if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY) and cells.all_match(_SERIAL_NUMBER):
+            return True
+        is_odd = bool(written.unit) or cells.all_match(_GROUPS_OF_DIGITS)
+        return is_odd and word_kinds.is_code(column, cells)
 
     def _near_miss(self, name: str) -> str:
         """Returns a note on what keeps amounts with a currency or a unit from being numbers, if there are."""

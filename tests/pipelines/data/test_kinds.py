@@ -176,6 +176,19 @@ def test_codes_by_their_name_have_no_unit(tmp_path, name):
     assert (kinds[name].name, kinds["weight"].name) == ("category", "number")
 
 
+def test_phone_numbers_in_groups_are_no_numbers(tmp_path):
+    cells = [f"601 {number} {999 - number}" for number in range(200, 240)]
+    kinds = kinds_of(tmp_path, {"phone": cells, "population": cells})
+    assert (kinds["phone"].name, kinds["population"].name) == ("text", "number")
+
+
+def test_serial_numbers_with_the_same_letters_are_ids(tmp_path):
+    cells = [f"{number}AB" for number in range(1000, 1150)]
+    weights = [f"{number}.5 AB" for number in range(1000, 1150)]
+    kinds = kinds_of(tmp_path, {"sku": cells, "weight": weights})
+    assert (kinds["sku"].name, kinds["weight"].name) == ("id", "number")
+
+
 def test_zeros_in_front_of_the_hours_make_no_code(tmp_path):
     cells = [f"0{number % 10}:{number % 60:02d}" for number in range(99)]
     kind = kinds_of(tmp_path, {"a": [*cells, "soon"]})["a"]
