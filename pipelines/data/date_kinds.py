@@ -11,6 +11,7 @@ from pipelines.data.formats.date_format import (
     DAY_FIRST,
     EPOCH_MILLISECONDS,
     EPOCH_SECONDS,
+    MONTH,
     MONTH_FIRST,
     SECS_PER_DAY,
     TEXT_FORMATS,
@@ -23,6 +24,7 @@ _TIME_NAME = re.compile(
     r"|(timestamp|datetime|date)$"
 )
 _FIRST_EPOCH_SECS, _LAST_EPOCH_SECS = 631_152_000, 4_102_444_800  # 1990 to 2100
+_CLEAR_MAJORITY = 10  # of cells with the day first to those with the month first, or the reverse
 _FIRST_COMPACT, _LAST_COMPACT = 19_000_101, 22_001_231
 
 
@@ -67,9 +69,14 @@ def formats_of(
         if not may_miss(fewest, column.num_values):
             return ()
         fitting = tuple(item for item, num in misses.items() if num == fewest)
+        if {DAY_FIRST, MONTH_FIRST} <= set(misses) and _contradict(cells):
+            fitting = (DAY_FIRST, MONTH_FIRST)
+        if fitting == (MONTH,) and not is_given and _are_seasons(cells):
+            return ()
         if {DAY_FIRST, MONTH_FIRST} <= set(fitting):
             if order is not None:
-                return tuple(item for item in fitting if item.name == order)
+                given = tuple(item for item in fitting if item.name == order)
+                return given if may_miss(misses[given[0]], column.num_values) else ()
             if cells.all_match("^[0-9]+[.]"):  # with points, the day is first everywhere
                 return (DAY_FIRST,)
         return fitting
@@ -84,6 +91,24 @@ def formats_of(
         if low >= _FIRST_EPOCH_SECS * unit and high <= _LAST_EPOCH_SECS * unit:
             return (date_format,)
     return ()
+
+
+def _contradict(cells: ColumnCells) -> bool:
+    """Returns whether some cells must have the day first, and not many fewer or more the month."""
+    day_first, month_first = cells.count(DAY_FIRST.pattern), cells.count(MONTH_FIRST.pattern)
+    either = cells.count(f"{DAY_FIRST.pattern}|{MONTH_FIRST.pattern}")
+    fewer, more = sorted((either - day_first, either - month_first))
+    return more < _CLEAR_MAJORITY * fewer
+
+
+def _are_seasons(cells: ColumnCells) -> bool:
+    """Returns whether each month is the number of the next year, as in `2010-11`, `2011/12`."""
+    return all(
+        int(cell[2:4]) + 1 == int(cell[5:])
+        for values, _ in cells.chunks()
+        for cell in values.to_pylist()
+        if re.match(MONTH.pattern, cell)
+    )
 
 
 def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:

@@ -25,6 +25,8 @@ MOVING_KINDS = ("date", "id")
 """Kinds of columns that have new values in each run's data."""
 
 _MAX_VOCABULARY = 2_000
+_SERIAL_NUMBER = "^[0-9]{4,}[A-Z]+$"
+_GROUPS_OF_DIGITS = "^[0-9]+(?:[ .\u00a0\u202f][0-9]+)*$"  # 601 234 567
 _MIN_ROWS_OF_RANGE = 20
 
 
@@ -141,7 +143,7 @@ class _Recogniser:
             return self._digits(name)
         # All cells of a column of text are numbers only where a Parquet file says that they are text.
         number = self._number(name) if column.num_non_numbers != 0 else None
-        if number is not None and not (_num_misfits(number) and word_kinds.is_code(column, cells)):
+        if number is not None and not self._is_code(number, name):
             return number
         if words := word_kinds.boolean_words(column):
             return ColumnKind("boolean", f"{words[0]} and {words[1]}", words=words)
@@ -154,6 +156,19 @@ class _Recogniser:
             own = "nearly every row has its own text (an id or free text)"
             return ColumnKind("id", "; ".join(filter(None, (own, note))))
         return ColumnKind("category", note)
+
+    def _is_code(self, number: ColumnKind, name: str) -> bool:
+        """Returns whether the numbers of a text column are rather codes or ids, such as `4711AB`."""
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        written = number.number_format
+        if written is None or written.currency or written.clock:
+            return False
+        if _num_misfits(number):
+            return word_kinds.is_code(column, cells)
+        if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY) and cells.all_match(_SERIAL_NUMBER):
+            return True
+        is_odd = bool(written.unit) or cells.all_match(_GROUPS_OF_DIGITS)
+        return is_odd and word_kinds.is_code(column, cells)
 
     def _near_miss(self, name: str) -> str:
         """Returns a note on what keeps amounts with a currency or a unit from being numbers, if there are."""

@@ -21,6 +21,7 @@ from pipelines.data.formats.number_format import (
 from pipelines.data.formats.units import (
     CURRENCIES,
     DOUBTFUL_MULTIPLE,
+    LETTER_MULTIPLE,
     MULTIPLES,
     SCALES,
 )
@@ -39,6 +40,9 @@ _UNIT = re.compile(
 )
 _MAX_UNIT_LENGTH = 24
 _MULTIPLE = re.compile("|".join(one.spelling for one in MULTIPLES.values()))
+_MIN_LETTER_SHARE = 0.1
+_THOUSANDS_OR_TRILLIONS = re.compile(f"#[{SPACE}]*T[{SPACE}]*(?:{ANY_CURRENCY})")  # 5 T€, 5 TEUR
+_HALF_OF_DAY = re.compile(r"(?i:[ap]\.?m\.?)")
 _CLOCK = re.compile(r"(?:# days?,? )?#:#(?::#)?")
 
 
@@ -123,25 +127,48 @@ def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
             shape = shape.replace(money[0], "", 1)
         for part in shape.split("#")[1:]:
             unit = part.strip(f",%){SPACE}")
-            if len(unit) <= _MAX_UNIT_LENGTH and _UNIT.fullmatch(unit):
+            is_unit = len(unit) <= _MAX_UNIT_LENGTH and _UNIT.fullmatch(unit)
+            if is_unit and not _HALF_OF_DAY.fullmatch(unit):
                 units[unit] += count
     currency = _most_frequent(currencies)
     plain = NumberFormat(currency=currency)
     yield plain
-    multiples = [unit for unit in units if _MULTIPLE.fullmatch(unit)]
-    if any(currency or not re.match(DOUBTFUL_MULTIPLE, unit) for unit in multiples):
+    multiples = {unit: num for unit, num in units.items() if _MULTIPLE.fullmatch(unit)}
+    if _are_multiples(multiples, currency, values, counts) and not any(
+        map(_THOUSANDS_OR_TRILLIONS.search, shapes)
+    ):
         yield replace(plain, scale="multiples")
     if unit := _most_frequent(units):
         yield replace(plain, unit=unit)
     for scale, known in SCALES.items():
         spelling = "|".join(one.spelling for one in known)
-        if any(re.fullmatch(spelling, unit) for unit in units):
+        used = [unit for unit in units if re.fullmatch(spelling, unit)]
+        if used and not (scale == "time" and _may_be_months(used)):
             yield NumberFormat(scale=scale)
     if any(_CLOCK.fullmatch(shape) for shape in shapes):
         # In `59:59` beside `1:02:03`, and from `24:00` on, the last part is seconds.
         has_hours = "#:#" in shapes and "#:#:#" in shapes
         is_long = matches(values, "^-?(?:2[4-9]|[3-9][0-9]|[0-9]{3,}):[0-9]{2}$").any()
         yield NumberFormat(clock="m:ss" if has_hours or is_long else "h:mm")
+
+
+def _are_multiples(multiples: Mapping[str, int], currency: str, values: Any, counts: Any) -> bool:
+    """Returns whether such endings of numbers, with the number of their cells, multiply them."""
+    if currency:
+        return bool(multiples)
+    if any(not re.match(f"{DOUBTFUL_MULTIPLE}|{LETTER_MULTIPLE}", one) for one in multiples):
+        return True
+    if not any(re.match(LETTER_MULTIPLE, one) for one in multiples):
+        return False
+    has_fraction = matches(values, f"[.,][0-9]+[{SPACE}]*[kKM]$").any()
+    return bool(has_fraction or sum(multiples.values()) >= _MIN_LETTER_SHARE * counts.sum())
+
+
+def _may_be_months(units: list[str]) -> bool:
+    """Returns whether `m` stands beside days and weeks alone, so that it may be minutes or months."""
+    is_long = [re.fullmatch("(?i:w|d|(?:wk|week|day)s?)", unit) for unit in units]
+    is_m = [re.fullmatch("(?i:m)", unit) for unit in units]
+    return any(is_long) and any(is_m) and all(map(any, zip(is_long, is_m, strict=True)))
 
 
 def _count_shapes(values: Any, counts: Any) -> dict[str, int]:

@@ -8,7 +8,7 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
       now: Current time in seconds since 1970.
     """
     folder = folder_of_run(root, str(record.kubeflow_run))
-    signs = {file.stem: file.stat().st_mtime for file in sorted(folder.glob(f"*{_SUFFIX}"))}
+    signs = {file.stem: changed for file, changed in _changes(folder.glob(f"*{_SUFFIX}"))}
     if signs:
         component, newest = max(signs.items(), key=lambda item: item[1])
         if newest >= now - LOST_SECS:
@@ -91,7 +91,14 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
 
 def newest_change(folder: Path) -> float:
     """Returns the time of the newest change in a run's folder, in seconds since 1970."""
-    return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+    return max(changed for _, changed in _changes((folder, *folder.iterdir())))
+
+
+def _changes(paths: Iterable[Path]) -> Iterator[tuple[Path, float]]:
+    """Yields paths with the time of their change, without those that a step has just removed."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            yield path, path.stat().st_mtime
 
 
 def _last_sign(folder: Path, record: RunRecord) -> float:

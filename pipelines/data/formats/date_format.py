@@ -160,6 +160,7 @@ ISO = DateFormat("iso")
 COMPACT = DateFormat("compact")
 DAY_FIRST = DateFormat("day-first")
 MONTH_FIRST = DateFormat("month-first")
+MONTH = DateFormat("month")
 EPOCH_SECONDS = DateFormat("epoch-seconds")
 EPOCH_MILLISECONDS = DateFormat("epoch-milliseconds")
 TEXT_FORMATS = (
@@ -169,7 +170,7 @@ TEXT_FORMATS = (
     COMPACT,
     DateFormat("day-and-name"),
     DateFormat("name-and-day"),
-    DateFormat("month"),
+    MONTH,
     DateFormat("month-and-year"),
     DateFormat("month-name"),
     DateFormat("quarter"),

@@ -83,7 +83,8 @@ class NumberFormat:
         amount = f"{self._digits}(?:{'|'.join(self._ends)})"
         if self.unit:
             amount = f"(?:{amount}|{_ZERO})"
-        return f"^(?:{_SIGN}?{around}{_SIGN}?{amount}{around}|[(]{around}{amount}{around}[)])$"
+        signed = f"(?:{_SIGN}?{around}|{around}{_SIGN})"
+        return f"^(?:{signed}{amount}{around}|[(]{around}{amount}{around}[)])$"
 
     @cached_property
     def terms(self) -> tuple[tuple[Steps, float], ...]:

@@ -39,18 +39,18 @@ class Unit:
 MULTIPLES = {
     "thousand": Unit("e3", r"[Kk]|[Tt]housand|[Tt]sd\.?"),
     "lakh": Unit("e5", "(?i:lakhs?|lacs?)"),
-    "million": Unit("e6", r"(?i:mm|m|mn|mln|millions?|mill?\.?|mio\.?)"),
+    "million": Unit("e6", r"(?i:mm|m|mn|mln|millions?|mill\.?|mio\.?)"),
     "crore": Unit("e7", r"(?i:crores?|cr\.?)"),
     "billion": Unit("e9", r"(?i:b|bn|bln|billions?|mrd\.?)"),
     "trillion": Unit("e12", "(?i:t|tn|trn|trillions?)"),
 }
 """Multipliers, by powers of ten."""
 
-DOUBTFUL_MULTIPLE = "^[mbtT]$"
-"""Regular expression of what is a multiplier only beside a currency or another multiplier.
+DOUBTFUL_MULTIPLE = "^(?:[mbBtT]|(?i:mm|cr))$"
+"""Regular expression of what is a multiplier only beside a currency or another multiplier."""
 
-`M` and `K` alone are multipliers.
-"""
+LETTER_MULTIPLE = "^[kKM]$"
+"""Regular expression of what may also be a letter of house numbers (`12K`), where it is rare."""
 
 # The largest unit comes first. What the units of a scale are converted into has the factor 1.
 SCALES: dict[Scale, tuple[Unit, ...]] = {
@@ -114,7 +114,7 @@ def spelling_of(unit: str) -> str:
         if re.fullmatch(one.spelling, unit)
     ]
     if len(known) == 1:  # `m` may be metres, minutes or months
-        return known[0]
+        return f"(?:{known[0]})"
     if unit.isalpha() and len(unit) > 2:
         return f"(?i:{re.escape(unit.lower().removesuffix('s'))}s?)"
     return f"(?i:{re.escape(unit)})"

@@ -8,10 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipelines.config.data import ColumnUse
+from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import ColumnType
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind
+from pipelines.data.number_kinds import describe_format, first_unreadable, may_miss
 from pipelines.data.profile import CsvProfile
+from pipelines.errors import BadInputError
 from pipelines.root.schema.root_schema import RootSchema
 
 _USES: dict[str, ColumnUse] = {
@@ -52,7 +55,12 @@ class TypeOverrides:
           kinds: Kind of each column.
           use_new_columns: Uses new columns like others. By default a new column without a configured use is
             marked as new, and the generic model does not use it.
+
+        Raises:
+          BadInputError: Numbers no longer have the unit that they have in the root's schema.
         """
+        for name, written in self.number_formats.items():
+            _check_format(profile, name, written)
         types: dict[str, ColumnType] = {
             # Some stay text by their kind, such as codes with leading zeros: they are read as before.
             **{name: "string" for name in self.text if not kinds[name].keeps_text},
@@ -73,6 +81,19 @@ class TypeOverrides:
             for name, kind in kinds.items()
         }
         return replace(profile, columns=columns), as_kept
+
+
+def _check_format(profile: CsvProfile, name: str, written: NumberFormat) -> None:
+    cells, num_values = ColumnCells(profile, name), profile.columns[name].num_values
+    num_misfits = num_values - cells.count(written.pattern)
+    if may_miss(num_misfits, num_values):
+        return
+    odd = first_unreadable(cells, written)
+    raise BadInputError(
+        f"{profile.find_cell(name, lambda text: text == odd)}: {num_misfits} of {num_values} cells are not "
+        f"written as those of the root's schema ({describe_format(cells, written)}). Write them so; or set "
+        f'[columns] {name} = "number" to read them as they are now.'
+    )
 
 
 def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:

@@ -44,6 +44,32 @@ def test_a_date_that_may_be_either_is_asked_for(tmp_path):
     assert recognise_dates(column, cells, "month-first").date_format == MONTH_FIRST
 
 
+def test_cells_that_contradict_each_other_are_asked_for(tmp_path):
+    either = ["01/02/2014", "03/04/2014"] * 50
+    mixed = [*either, "13/05/2014", "05/14/2014", "05/15/2014"]
+    column, cells = column_of(tmp_path, "a", mixed)
+    with pytest.raises(AmbiguousDatesError):
+        recognise_dates(column, cells, None)
+    for order, num_misses in (("day-first", 2), ("month-first", 1)):
+        found = recognise_dates(column, cells, order)
+        assert (found.date_format.name, found.days.num_unreadable) == (order, num_misses)
+    # Ten to one, and what is no date at all, are mistakes.
+    for odd in ("05/14/2014", "soon"):
+        many = [*either, *["13/05/2014"] * 10, odd]
+        found = recognise_dates(*column_of(tmp_path, "a", many), None)
+        assert (found.date_format.name, found.days.num_unreadable) == ("day-first", 1)
+
+
+@pytest.mark.parametrize("mark", ["-", "/"])
+def test_seasons_are_no_months(tmp_path, mark):
+    seasons = [f"{year}{mark}{year - 1999:02d}" for year in range(2000, 2012)]
+    assert recognise_dates(*column_of(tmp_path, "a", seasons), None) is None
+    months = [*seasons, f"2001{mark}03"]
+    assert recognise_dates(*column_of(tmp_path, "a", months), None).date_format.name == "month"
+    given = recognise_dates(*column_of(tmp_path, "a", seasons), None, is_given=True)
+    assert given.date_format.name == "month"
+
+
 def test_numbers_need_no_name_where_the_user_says_that_they_are_dates(tmp_path):
     column, cells = column_of(tmp_path, "a", ["1400000000", "1500000000"])
     assert formats_of(column, cells, None) == ()

@@ -59,6 +59,10 @@ def many(*texts):
         (["# kg", "# lbs"], NumberFormat(scale="mass")),
         (["# day", "# days"], NumberFormat(unit="day")),
         (["# days", "# weeks"], NumberFormat(scale="time")),
+        (["#d", "#m"], None),  # minutes or months
+        (["#w #m", "#w", "#m"], None),
+        (["#d #m", "#h"], NumberFormat(scale="time")),
+        (["#d", "#min"], NumberFormat(scale="time")),
         (["# months", "# years"], NumberFormat(scale="calendar")),
         (["# h # m", "# h", "# m"], NumberFormat(scale="time")),
         (["#'1\"", "#'11\""], NumberFormat(scale="length")),
@@ -68,6 +72,16 @@ def many(*texts):
         (["25:10", "1:11"], NumberFormat(clock="m:ss")),
         (["$# per month"], NumberFormat(currency="USD", unit="per month")),
         (["#%", "# %"], POINT),
+        (["#B"], NumberFormat(unit="B")),
+        (["# mm"], NumberFormat(unit="mm")),
+        (["# mm", "# m"], NumberFormat(scale="length")),
+        (["$#mm"], NumberFormat(currency="USD", scale="multiples")),
+        (["# cr"], NumberFormat(unit="cr")),
+        (["# cr", "# lac"], NumberFormat(scale="multiples")),
+        (["# TEUR", "# EUR"], None),  # thousands, not trillions
+        (["€#T"], NumberFormat(currency="EUR", scale="multiples")),
+        (["#pm"], None),  # 12 pm is before 5 pm
+        (["# a.m."], None),
         (["$#", "€#"], None),  # two currencies
         (["# kmpl", "# km/kg"], None),  # nothing converts them
         (["# kg", "# cm"], None),
@@ -84,6 +98,20 @@ def test_units_and_currencies_of_a_column(tmp_path, cells, expected):
     assert found.formats[:1] == ((expected,) if expected else ())
     if expected:
         assert found.num_misfits == 0
+
+
+@pytest.mark.parametrize("letter", ["A", "B", "K", "M", "T", "b"])
+def test_a_rare_letter_behind_a_house_number_does_not_multiply_it(tmp_path, letter):
+    cells = [*map(str, range(1, 99)), f"12{letter}"]
+    found = find_formats(ColumnCells(profile_of(tmp_path, a=cells), "a"))
+    assert (found.best, found.num_misfits) == (POINT, 1)
+
+
+@pytest.mark.parametrize("cell", ["1.2K", "1,5M", "3 bn", "$2m"])
+def test_a_rare_multiple_multiplies(tmp_path, cell):
+    cells = [*map(str, range(1, 99)), cell]
+    found = find_formats(ColumnCells(profile_of(tmp_path, a=cells), "a"))
+    assert (found.best.scale, found.num_misfits) == ("multiples", 0)
 
 
 def test_a_few_cells_may_not_fit(tmp_path):

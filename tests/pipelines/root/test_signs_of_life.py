@@ -45,6 +45,15 @@ def test_a_run_whose_step_was_killed_has_failed_for_whoever_reads_it(signs):
     assert signs.root.records.read(record.run_id).status == "running"  # a reader writes nothing
 
 
+def test_files_that_vanish_while_they_are_read_are_passed_over(signs):
+    folder = folder_of_run(signs.root, "team/run-1")
+    folder.mkdir(parents=True)
+    for name in ("Trainer.alive", "run.json.partial"):  # a step ends just now
+        (folder / name).symlink_to(folder / "gone")
+    assert signs(SILENT_SECS - 1).status == "running"
+    assert signs(SILENT_SECS + 1).status == "failed"
+
+
 def test_one_step_at_work_is_enough(signs):
     assert signs(5000, Trainer=LOST_SECS + 1, Evaluator=10).status == "running"
 

@@ -4,6 +4,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from pipelines.config.load import load_config
 from pipelines.data.formats.number_format import NumberFormat
+from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import plan_data, read_data
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.schema.type_overrides import TypeOverrides
@@ -166,3 +167,18 @@ def test_numbers_beside_words_for_missing_are_text_by_themselves(read, tmp_path)
     plans = [read()[1], read(schema="")[1]]
     assert [plan.text_columns for plan in plans][1] == ()
     assert "money" not in plans[0].text_columns
+
+
+@pytest.mark.parametrize("written", [NumberFormat(unit="kg"), NumberFormat(clock="h:mm")])
+def test_numbers_that_have_lost_their_unit_are_asked_about(read, written):
+    # Read with the unit, all of them would be missing.
+    with pytest.raises(
+        BadInputError, match=r"data\.csv, line [23]: '[01]': \d+ of 300 cells .* money = "
+    ):
+        read(formats={"money": written})
+    _, plan = read("columns.money=number", formats={"money": written})
+    money = next(part for part in plan.numeric if part.column == "money")
+    assert money.number_format is None
+    for fits in (NumberFormat(",", "EUR"), NumberFormat(scale="multiples")):
+        _, plan = read(formats={"money": fits})
+        assert next(p for p in plan.numeric if p.column == "money").number_format == fits
