@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import apache_beam as beam
-from apache_beam import pvalue
+from apache_beam import coders, pvalue
 from apache_beam.coders import typecoders
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import DirectOptions, ProfilingOptions
@@ -25,8 +25,12 @@ from apache_beam.typehints import trivial_inference
 
 _logger = logging.getLogger(__name__)
 
-_PLAIN_KEYS = (str, bytes, int, bool, type(None))
-"""Types of keys that are equal to others of their type exactly if their encoded bytes are."""
+_PLAIN_KEYS: dict[type[coders.Coder], tuple[type, ...]] = {
+    coders.FastPrimitivesCoder: (str, bytes, int, bool, type(None)),
+    coders.StrUtf8Coder: (str,),
+    coders.BytesCoder: (bytes,),
+}
+"""By coder, types of keys that it keeps, and whose bytes are those of another key only if both are equal."""
 
 _MAX_STEPS_IN_A_ROW = 60
 """Steps that call each other; Python's limit is about 1,000 calls."""
@@ -198,23 +202,26 @@ class _ByKey(_Step):
     ) -> None:
         super().__init__(sources, 1, output)
         self._label = label
-        self._element_type = element_type
-        self._coder: Any = None
+        key_type, _ = trivial_inference.key_value_types(element_type)
+        self._coder = typecoders.registry.get_coder(key_type)
+        self._plain_keys = _PLAIN_KEYS.get(type(self._coder), ())
+        self._key_coder: Any = None
         self._by_key: dict[Any, tuple[Any, Any]] = {}
 
     def receive(self, element: Any) -> None:
         key, value = element.value
-        identity = (type(key), key) if type(key) in _PLAIN_KEYS else self._encoded(key)
+        is_plain = type(key) in self._plain_keys
+        identity = (type(key), key) if is_plain else self._encoded(key)
         found = self._by_key.get(identity)
-        collected = self._start() if found is None else found[1]
-        self._by_key[identity] = (key if found is None else found[0], self._add(collected, value))
+        if found is None:
+            # A coder of numbers makes 1 from True, or 1.0 from 1.
+            found = key if is_plain else self._key_coder.decode(identity), self._start()
+        self._by_key[identity] = (found[0], self._add(found[1], value))
 
     def _encoded(self, key: Any) -> bytes:
-        if self._coder is None:
-            key_type, _ = trivial_inference.key_value_types(self._element_type)
-            coder = typecoders.registry.get_coder(key_type)
-            self._coder = coder.as_deterministic_coder(self._label)
-        return self._coder.encode(key)
+        if self._key_coder is None:
+            self._key_coder = self._coder.as_deterministic_coder(self._label)
+        return self._key_coder.encode(key)
 
     def send(self) -> None:
         (output,) = self.outputs
@@ -453,8 +460,11 @@ def _check_fn(node: AppliedPTransform) -> None:
         "state or timers": signature.is_stateful_dofn(),
         "a splittable DoFn": signature.is_splittable_dofn(),
         "finalization": signature.has_bundle_finalization(),
-        "batches of elements": type(signature.do_fn).process is beam.DoFn.process
-        and not isinstance(signature.do_fn, CallableWrapperDoFn),
+        "batches of elements": getattr(signature.do_fn, "output_batch_converter", None) is not None
+        or (
+            type(signature.do_fn).process is beam.DoFn.process
+            and not isinstance(signature.do_fn, CallableWrapperDoFn)
+        ),
     }
     for what, is_needed in needs.items():
         if is_needed:
