@@ -78,11 +78,15 @@ def _has_other_options(options: Any) -> bool:
 
 def _run(run_by_beam: Callable[..., PipelineResult], pipeline: beam.Pipeline, options: Any) -> Any:
     try:
-        sources = _Plan(pipeline).sources
+        plan = _Plan(pipeline)
     except UnsupportedPipelineError as reason:
         _logger.debug("Beam's FnApiRunner runs the pipeline, because of %s.", reason)
         return run_by_beam(pipeline, options)
-    sources.run()
+    try:
+        plan.sources.run()
+    finally:
+        for step in plan.steps:
+            step.tear_down()
     return _Done(PipelineState.DONE)
 
 
@@ -173,6 +177,9 @@ class _Step:
     def send(self) -> None:
         """Sends all elements, and completes the outputs."""
         raise NotImplementedError
+
+    def tear_down(self) -> None:
+        """Calls the function's `teardown` if its `setup` was called."""
 
 
 class _Impulse(_Step):
@@ -276,7 +283,11 @@ class _Combine(_ByKey):
 
     def send(self) -> None:
         super().send()
+        self.tear_down()
+
+    def tear_down(self) -> None:
         if self._is_set_up:
+            self._is_set_up = False
             self._fn.teardown()
 
 
@@ -343,12 +354,16 @@ class _ParDo(_Step):
     def send(self) -> None:
         runner = self._runner or self._start()
         runner.finish()
-        runner.teardown()
-        self._runner = None
+        self.tear_down()
         for _, collection in self.views:
             collection.release()
         for output in self._by_tag.values():
             output.complete()
+
+    def tear_down(self) -> None:
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.teardown()
 
 
 class _Plan(PipelineVisitor):
@@ -359,6 +374,7 @@ class _Plan(PipelineVisitor):
 
     Attributes:
         sources: The steps that begin.
+        steps: All steps.
 
     Raises:
         UnsupportedPipelineError: A step needs Beam's own runner.
@@ -368,7 +384,7 @@ class _Plan(PipelineVisitor):
         self.sources = _Sources()
         self._collections: dict[Any, _Collection] = collections.defaultdict(_Collection)
         self._fns: set[int] = set()
-        self._steps: list[_Step] = []
+        self.steps: list[_Step] = []
         self._root: AppliedPTransform | None = None
         pipeline.visit(self)
         self._add(self._root)
@@ -418,7 +434,7 @@ class _Plan(PipelineVisitor):
         self._add_step(node, step)
 
     def _add_step(self, node: AppliedPTransform, step: _Step) -> None:
-        self._steps.append(step)
+        self.steps.append(step)
         inputs = [part for part in node.inputs if isinstance(part, pvalue.PCollection)]
         for part in inputs:
             self._collections[part].steps.append(step)
@@ -442,7 +458,7 @@ class _Plan(PipelineVisitor):
     def _note_needs(self) -> None:
         """Notes for each step which side inputs its elements meet at once."""
         met: dict[_Step, tuple[set[_Collection], int]] = {}  # by an element that a step gets
-        for step in reversed(self._steps):
+        for step in reversed(self.steps):
             nexts = [met[following] for output in step.outputs for following in output.steps]
             needed = {collection for _, collection in getattr(step, "views", ())}
             needed = needed.union(*(part for part, _ in nexts))

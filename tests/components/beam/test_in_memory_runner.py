@@ -326,6 +326,33 @@ def test_an_error_names_its_step(tmp_path: Path) -> None:
         outputs(divide, tmp_path / "list", in_memory=True)
 
 
+class TornDown(beam.DoFn):
+    """Notes in a file that it was torn down."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def process(self, element: int) -> Iterator[int]:
+        yield 1 // element
+
+    def teardown(self) -> None:
+        with self._path.open("a") as file:
+            file.write("torn down\n")
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_steps_are_torn_down_after_an_error(tmp_path: Path, in_memory: bool) -> None:
+    def divide(pipeline: beam.Pipeline) -> Any:
+        numbers = pipeline | beam.Create([1, 0], reshuffle=False)
+        inverse = numbers | "Divide" >> beam.ParDo(TornDown(tmp_path / "log"))
+        return inverse | "Again" >> beam.ParDo(TornDown(tmp_path / "log"))
+
+    with pytest.raises(ZeroDivisionError, match="Divide"):
+        outputs(divide, tmp_path / "list", in_memory)
+    assert (tmp_path / "log").read_text() == "torn down\n" * 2
+
+
 def test_an_element_reaches_the_end_before_the_next_one_is_made() -> None:
     """A pipeline holds one batch of a file at a time, however large the file is."""
     pipeline = beam.Pipeline(RUNNER)
