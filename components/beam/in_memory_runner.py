@@ -48,8 +48,12 @@ def install(pipeline: beam.Pipeline) -> bool:
     element goes through all the steps that it can reach before the next one is made; a step keeps elements
     only where it groups or combines them, or where it waits for a side input.
 
-    A pipeline with windows, state, timers or splittable DoFns goes to Beam's runner nevertheless, and a line
-    in the log says why. There are no metrics.
+    A pipeline with windows, state, timers, splittable DoFns or batches of elements goes to Beam's runner
+    nevertheless, and a line in the log (debug) says why. There are no metrics.
+
+    Beam's runner copies functions and elements, which hides breaches of its rules. Here, steps whose
+    functions share an object share its state; a change of an element that was passed on reaches whoever keeps
+    it; and a value is not converted to the type of its hint, nor refused.
 
     Args:
         pipeline: The pipeline.
