@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import apache_beam as beam
-from apache_beam import pvalue
+from apache_beam import coders, pvalue
 from apache_beam.coders import typecoders
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import DirectOptions, ProfilingOptions
@@ -25,8 +25,12 @@ from apache_beam.typehints import trivial_inference
 
 _logger = logging.getLogger(__name__)
 
-_PLAIN_KEYS = (str, bytes, int, bool, type(None))
-"""Types of keys that are equal to others of their type exactly if their encoded bytes are."""
+_PLAIN_KEYS: dict[type[coders.Coder], tuple[type, ...]] = {
+    coders.FastPrimitivesCoder: (str, bytes, int, bool, type(None)),
+    coders.StrUtf8Coder: (str,),
+    coders.BytesCoder: (bytes,),
+}
+"""By coder, types of keys that it keeps, and whose bytes are those of another key only if both are equal."""
 
 _MAX_STEPS_IN_A_ROW = 60
 """Steps that call each other; Python's limit is about 1,000 calls."""
@@ -44,8 +48,12 @@ def install(pipeline: beam.Pipeline) -> bool:
     element goes through all the steps that it can reach before the next one is made; a step keeps elements
     only where it groups or combines them, or where it waits for a side input.
 
-    A pipeline with windows, state, timers or splittable DoFns goes to Beam's runner nevertheless, and a line
-    in the log says why. There are no metrics.
+    A pipeline with windows, state, timers, splittable DoFns or batches of elements goes to Beam's runner
+    nevertheless, and a line in the log (debug) says why. There are no metrics.
+
+    Beam's runner copies functions and elements, which hides breaches of its rules. Here, steps whose
+    functions share an object share its state; a change of an element that was passed on reaches whoever keeps
+    it; and a value is not converted to the type of its hint, nor refused.
 
     Args:
         pipeline: The pipeline.
@@ -74,11 +82,15 @@ def _has_other_options(options: Any) -> bool:
 
 def _run(run_by_beam: Callable[..., PipelineResult], pipeline: beam.Pipeline, options: Any) -> Any:
     try:
-        sources = _Plan(pipeline).sources
+        plan = _Plan(pipeline)
     except UnsupportedPipelineError as reason:
         _logger.debug("Beam's FnApiRunner runs the pipeline, because of %s.", reason)
         return run_by_beam(pipeline, options)
-    sources.run()
+    try:
+        plan.sources.run()
+    finally:
+        for step in plan.steps:
+            step.tear_down()
     return _Done(PipelineState.DONE)
 
 
@@ -170,6 +182,9 @@ class _Step:
         """Sends all elements, and completes the outputs."""
         raise NotImplementedError
 
+    def tear_down(self) -> None:
+        """Calls the function's `teardown` if its `setup` was called."""
+
 
 class _Impulse(_Step):
     def send(self) -> None:
@@ -198,23 +213,26 @@ class _ByKey(_Step):
     ) -> None:
         super().__init__(sources, 1, output)
         self._label = label
-        self._element_type = element_type
-        self._coder: Any = None
+        key_type, _ = trivial_inference.key_value_types(element_type)
+        self._coder = typecoders.registry.get_coder(key_type)
+        self._plain_keys = _PLAIN_KEYS.get(type(self._coder), ())
+        self._key_coder: Any = None
         self._by_key: dict[Any, tuple[Any, Any]] = {}
 
     def receive(self, element: Any) -> None:
         key, value = element.value
-        identity = (type(key), key) if type(key) in _PLAIN_KEYS else self._encoded(key)
+        is_plain = type(key) in self._plain_keys
+        identity = (type(key), key) if is_plain else self._encoded(key)
         found = self._by_key.get(identity)
-        collected = self._start() if found is None else found[1]
-        self._by_key[identity] = (key if found is None else found[0], self._add(collected, value))
+        if found is None:
+            # A coder of numbers makes 1 from True, or 1.0 from 1.
+            found = key if is_plain else self._key_coder.decode(identity), self._start()
+        self._by_key[identity] = (found[0], self._add(found[1], value))
 
     def _encoded(self, key: Any) -> bytes:
-        if self._coder is None:
-            key_type, _ = trivial_inference.key_value_types(self._element_type)
-            coder = typecoders.registry.get_coder(key_type)
-            self._coder = coder.as_deterministic_coder(self._label)
-        return self._coder.encode(key)
+        if self._key_coder is None:
+            self._key_coder = self._coder.as_deterministic_coder(self._label)
+        return self._key_coder.encode(key)
 
     def send(self) -> None:
         (output,) = self.outputs
@@ -269,7 +287,11 @@ class _Combine(_ByKey):
 
     def send(self) -> None:
         super().send()
+        self.tear_down()
+
+    def tear_down(self) -> None:
         if self._is_set_up:
+            self._is_set_up = False
             self._fn.teardown()
 
 
@@ -336,12 +358,16 @@ class _ParDo(_Step):
     def send(self) -> None:
         runner = self._runner or self._start()
         runner.finish()
-        runner.teardown()
-        self._runner = None
+        self.tear_down()
         for _, collection in self.views:
             collection.release()
         for output in self._by_tag.values():
             output.complete()
+
+    def tear_down(self) -> None:
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.teardown()
 
 
 class _Plan(PipelineVisitor):
@@ -352,6 +378,7 @@ class _Plan(PipelineVisitor):
 
     Attributes:
         sources: The steps that begin.
+        steps: All steps.
 
     Raises:
         UnsupportedPipelineError: A step needs Beam's own runner.
@@ -361,7 +388,7 @@ class _Plan(PipelineVisitor):
         self.sources = _Sources()
         self._collections: dict[Any, _Collection] = collections.defaultdict(_Collection)
         self._fns: set[int] = set()
-        self._steps: list[_Step] = []
+        self.steps: list[_Step] = []
         self._root: AppliedPTransform | None = None
         pipeline.visit(self)
         self._add(self._root)
@@ -411,7 +438,7 @@ class _Plan(PipelineVisitor):
         self._add_step(node, step)
 
     def _add_step(self, node: AppliedPTransform, step: _Step) -> None:
-        self._steps.append(step)
+        self.steps.append(step)
         inputs = [part for part in node.inputs if isinstance(part, pvalue.PCollection)]
         for part in inputs:
             self._collections[part].steps.append(step)
@@ -435,7 +462,7 @@ class _Plan(PipelineVisitor):
     def _note_needs(self) -> None:
         """Notes for each step which side inputs its elements meet at once."""
         met: dict[_Step, tuple[set[_Collection], int]] = {}  # by an element that a step gets
-        for step in reversed(self._steps):
+        for step in reversed(self.steps):
             nexts = [met[following] for output in step.outputs for following in output.steps]
             needed = {collection for _, collection in getattr(step, "views", ())}
             needed = needed.union(*(part for part, _ in nexts))
@@ -453,8 +480,11 @@ def _check_fn(node: AppliedPTransform) -> None:
         "state or timers": signature.is_stateful_dofn(),
         "a splittable DoFn": signature.is_splittable_dofn(),
         "finalization": signature.has_bundle_finalization(),
-        "batches of elements": type(signature.do_fn).process is beam.DoFn.process
-        and not isinstance(signature.do_fn, CallableWrapperDoFn),
+        "batches of elements": getattr(signature.do_fn, "output_batch_converter", None) is not None
+        or (
+            type(signature.do_fn).process is beam.DoFn.process
+            and not isinstance(signature.do_fn, CallableWrapperDoFn)
+        ),
     }
     for what, is_needed in needs.items():
         if is_needed:

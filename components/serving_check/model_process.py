@@ -86,6 +86,10 @@ class ModelProcess:
             with open(paths[1], "rb") as stream:
                 return pickle.load(stream), found
 
+    def has_ended(self) -> bool:
+        """Returns True if the process has ended on its own."""
+        return self._process.poll() is not None
+
     def end(self) -> None:
         """Ends the process."""
         self._process.kill()
@@ -116,7 +120,7 @@ def take(path: str) -> ModelProcess:
     Args:
         path: Directory of the SavedModel.
     """
-    if _ready and _ready[0].path == path:
+    if _ready and _ready[0].path == path and not _ready[0].has_ended():
         return _ready.pop()
     return ModelProcess(path)
 

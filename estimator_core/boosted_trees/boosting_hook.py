@@ -124,7 +124,7 @@ class BoostingHook(InitializationHook):
             return None
         return Validation(
             held_out,
-            lambda logits: self._head_loss.values(session, held_out.loss_data, logits),
+            lambda logits: self._head_loss.value(session, held_out.loss_data, logits),
             self._early_stopping.patience,
             self._early_stopping.report,
         )

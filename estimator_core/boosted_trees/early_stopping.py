@@ -64,8 +64,7 @@ class Validation:
 
     Args:
         data: The held-out rows.
-        losses: Function from logits, float32 `[iterations, rows, logits_dimension]`, to the loss of each
-            iteration.
+        loss: Function from logits, float32 `[rows, logits_dimension]`, to the loss.
         patience: See `TreesEarlyStopping`.
         report: See `TreesEarlyStopping`.
 
@@ -76,13 +75,13 @@ class Validation:
     def __init__(
         self,
         data: TrainingData,
-        losses: Callable[[Any], Any],
+        loss: Callable[[Any], Any],
         patience: int,
         report: Callable[[int, float], None] | None = None,
     ):
         self._data = data
         self._report = report
-        self._losses_of = losses
+        self._loss_of = loss
         self._patience = patience
         self._scores: Any = None
         self._num_threads = 0
@@ -126,16 +125,12 @@ class Validation:
             part = grown[begin : begin + _ITERATIONS_AT_A_TIME]
             known = [index for index in part if index is not None]
             leaves: Any = self._leaves(booster, known[0], len(known)) if known else None
-            scores = np.empty((len(part), *self._scores.shape), np.float32)
             for place, index in enumerate(part):
                 if index is not None:
                     self._add(booster, index, leaves[:, place])
-                scores[place] = self._scores
-            warm = max(0, min(self._judged_from - self._iterations, len(part)))
-            self._iterations += warm
-            for loss in self._losses_of(scores[warm:]) if warm < len(part) else ():
                 self._iterations += 1
-                self._compare(float(loss))
+                if self._iterations > self._judged_from:
+                    self._compare(float(self._loss_of(self._scores.astype(np.float32))))
 
     def _leaves(self, booster: Any, first: int, count: int) -> Any:
         """Returns the leaf of each row in each tree, `[rows, iterations, logits_dimension]`."""

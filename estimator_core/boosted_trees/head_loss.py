@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ class HeadLoss:
         head: The head.
         features: Dict of feature name to tensor of a batch.
         labels: Labels of a batch.
-        has_many_losses: True if `values` will be called.
 
     Attributes:
         batch: Tensors of a batch to keep, each `[batch_size, ...]`: labels and the features that the
@@ -38,9 +37,7 @@ class HeadLoss:
         ValueError: There are no labels, or the labels are sparse and the head does not process them.
     """
 
-    def __init__(
-        self, head: Head, features: Mapping[str, Any], labels: Any, has_many_losses: bool = False
-    ):
+    def __init__(self, head: Head, features: Mapping[str, Any], labels: Any):
         if labels is None:
             raise ValueError("Boosted trees need labels to train on: input_fn gave none.")
         dimension = head.logits_dimension
@@ -56,12 +53,6 @@ class HeadLoss:
             self._logits = tf1.placeholder(tf.float32, [None, dimension])
             with _without_summaries():
                 self._loss = _loss(head, self._labels, self._logits, whole_features)
-                if has_many_losses:
-                    self._many_logits = tf1.placeholder(tf.float32, [None, None, dimension])
-                    self._losses = _each(
-                        lambda logits: _loss(head, self._labels, logits, whole_features),
-                        self._many_logits,
-                    )
             used = _ancestors(self._loss)
             self._features = {
                 name: tensor for name, tensor in whole_features.items() if tensor.op in used
@@ -79,17 +70,6 @@ class HeadLoss:
             logits: `[rows, logits_dimension]`.
         """
         return session.run(self._loss, self._feed(data, logits), options=_IN_THIS_THREAD)
-
-    def values(self, session: Any, data: Any, logits: Any) -> Any:
-        """Returns the losses of several logits, `[iterations]`, in one call of the session.
-
-        Args:
-            session: The session.
-            data: Values of `batch` for all rows.
-            logits: `[iterations, rows, logits_dimension]`.
-        """
-        feed = {**self._feed(data, None), self._many_logits: logits}
-        return session.run(self._losses, feed, options=_IN_THIS_THREAD)
 
     def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any, Any]:
         """Returns (loss, gradients, Hessians).
@@ -112,9 +92,8 @@ class HeadLoss:
             tf.nest.flatten((labels, features)),
             strict=True,
         )
-        feed: dict[Any, Any] = dict(pairs)
-        if logits is not None:
-            feed[self._logits] = logits
+        feed: dict[Any, Any] = {self._logits: logits}
+        feed.update(pairs)
         return feed
 
 
@@ -135,22 +114,6 @@ def _loss(head: Head, labels: Any, logits: tf.Tensor, features: Any) -> tf.Tenso
     if isinstance(head, WeightedHead) and type(head).loss is WeightedHead.loss:
         return head.loss_of_processed(labels, logits, features)
     return head.loss(labels, logits, features=features, mode=ModeKeys.TRAIN)
-
-
-def _each(loss_of: Callable[[tf.Tensor], tf.Tensor], many_logits: tf.Tensor) -> tf.Tensor:
-    """Returns the losses of several logits, one after the other."""
-
-    def append(index: tf.Tensor, losses: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        loss = tf.cast(loss_of(many_logits[index]), tf.float32)
-        return index + 1, tf.concat([losses, [loss]], axis=0)
-
-    _, losses = tf.while_loop(
-        lambda index, _: index < tf.shape(many_logits)[0],
-        append,
-        (tf.constant(0), tf.zeros([0])),
-        (tf.TensorShape([]), tf.TensorShape([None])),
-    )
-    return losses
 
 
 @contextlib.contextmanager

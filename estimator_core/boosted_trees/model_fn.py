@@ -64,7 +64,7 @@ def boosted_trees_model_fn(
             return spec
         check_one_process(current_execution())
         lightgbm()  # fails now rather than after all data are read
-        loss = HeadLoss(head, features, labels, has_many_losses=early_stopping is not None)
+        loss = HeadLoss(head, features, labels)
         hook = BoostingHook(
             variables,
             loss,

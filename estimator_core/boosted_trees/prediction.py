@@ -31,21 +31,28 @@ def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int)
     num_rows = tf.shape(matrix)[0]
     iterations = tf.size(nodes["root"]) // logits_dimension
 
-    def add_block(begin: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    # An empty batch has one block, too, which gives the sums their shape.
+    num_blocks = tf.maximum(1, (num_rows + _ROWS_AT_A_TIME - 1) // _ROWS_AT_A_TIME)
+
+    def add_block(block: tf.Tensor, sums: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+        begin = block * _ROWS_AT_A_TIME
         rows = matrix[begin : begin + _ROWS_AT_A_TIME]
         leaves = _leaves(rows, table, nodes["root"], depth)
         values = tf.gather(nodes["value"], leaves)
         by_logit = tf.reshape(values, [tf.shape(rows)[0], iterations, logits_dimension])
-        return begin + _ROWS_AT_A_TIME, tf.concat([sums, tf.reduce_sum(by_logit, axis=1)], axis=0)
+        return block + 1, sums.write(block, tf.reduce_sum(by_logit, axis=1))
 
+    # Not a tensor that grows: each block would copy the sums of all blocks before.
+    sums = tf.TensorArray(
+        tf.float64, num_blocks, element_shape=[None, logits_dimension], infer_shape=False
+    )
     _, sums = tf.while_loop(
-        lambda begin, _: begin < num_rows,
+        lambda block, _: block < num_blocks,
         add_block,
-        (tf.constant(0), tf.zeros([0, logits_dimension], tf.float64)),
-        (tf.TensorShape([]), tf.TensorShape([None, logits_dimension])),
+        (tf.constant(0), sums),
         parallel_iterations=4,
     )
-    return sums
+    return sums.concat()
 
 
 def _table(nodes: dict[str, tf.Tensor]) -> tf.Tensor:

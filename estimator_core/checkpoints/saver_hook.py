@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import tensorflow as tf
@@ -31,7 +32,7 @@ class GraphOnceSaverHook(tf1.train.CheckpointSaverHook):
                 file.write(str(meta_graph.graph_def))  # in C
             tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
         graph = meta_graph.graph_def.SerializeToString()
-        self._summary_writer.add_event(tf1.Event(graph_def=graph))
-        self._summary_writer.add_event(tf1.Event(meta_graph_def=meta_graph.SerializeToString()))
+        self._summary_writer.add_event(tf1.Event(wall_time=time.time(), graph_def=graph))
+        self._summary_writer.add_meta_graph(meta_graph)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)

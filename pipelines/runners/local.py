@@ -6,6 +6,7 @@ ML Metadata's sqlite file, which are made for one thread. Only the process of th
 early, and loads the model meanwhile.
 """
 
+import contextlib
 import itertools
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ class LocalRunner(Runner):
         try:
             for component, following in itertools.zip_longest(order, order[1:]):
                 if isinstance(following, ServingCheck):
-                    model_process.prepare(launcher.artifact(following.inputs["model"]))
+                    # `component` itself may be the one that makes the model.
+                    with contextlib.suppress(LookupError):
+                        model_process.prepare(launcher.artifact(following.inputs["model"]))
                 launcher.run(component)
         finally:
             model_process.discard()

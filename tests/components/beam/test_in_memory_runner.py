@@ -79,6 +79,21 @@ def keys_of_many_types(pipeline: beam.Pipeline) -> Any:
     )
 
 
+def keys_with_a_type(pipeline: beam.Pipeline) -> Any:
+    def grouped(kind: Any, keys: list[Any]) -> Any:
+        pairs = pipeline | f"{kind}" >> beam.Create([(key, at) for at, key in enumerate(keys)])
+        typed = pairs | f"Typed{kind}" >> beam.Map(tuple).with_output_types(tuple[kind, int])
+        return typed | f"Sum{kind}" >> beam.CombinePerKey(sum)
+
+    return [
+        grouped(float, [1, 1.0, 2, np.float32(2)]),
+        grouped(int, [1, True, 0, False, np.int64(1)]),
+        grouped(bool, [1, True, 0]),
+        grouped(str, ["a", "a", "b"]),
+        grouped(bytes, [b"a", b"a", b"b"]),
+    ] | beam.Flatten()
+
+
 def side_inputs(pipeline: beam.Pipeline) -> Any:
     numbers = pipeline | "Numbers" >> beam.Create([3, 1, 2])
     pairs = pipeline | "Pairs" >> beam.Create([("a", 1), ("b", 2)])
@@ -170,6 +185,7 @@ def arrays(pipeline: beam.Pipeline) -> Any:
     "build",
     [
         keys_of_many_types,
+        keys_with_a_type,
         side_inputs,
         side_input_from_the_same_elements,
         tagged_outputs,
@@ -240,9 +256,25 @@ def with_many_steps(pipeline: beam.Pipeline) -> Any:
     return numbers
 
 
+class Neighbors(beam.DoFn):
+    """Yields lists that Beam takes apart."""
+
+    @beam.DoFn.yields_batches
+    def process(self, number: int) -> Iterator[list[int]]:
+        yield [number - 1, number + 1]
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return int
+
+
+def with_batches(pipeline: beam.Pipeline) -> Any:
+    return pipeline | beam.Create([5, 8]) | "Batches" >> beam.ParDo(Neighbors())
+
+
 @pytest.mark.parametrize(
     ("build", "reason", "expected"),
     [
+        (with_batches, "Batches: batches of elements", [4, 6, 7, 9]),
         (with_state, "Sums: state or timers", [1, 2]),
         (with_windows, "TenSecs: windows", [[1, 2], [11]]),
         (with_a_source, "a splittable DoFn", None),
@@ -292,6 +324,33 @@ def test_an_error_names_its_step(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError, match=r"by zero \[while running 'Divide'\]"):
         outputs(divide, tmp_path / "list", in_memory=True)
+
+
+class TornDown(beam.DoFn):
+    """Notes in a file that it was torn down."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def process(self, element: int) -> Iterator[int]:
+        yield 1 // element
+
+    def teardown(self) -> None:
+        with self._path.open("a") as file:
+            file.write("torn down\n")
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_steps_are_torn_down_after_an_error(tmp_path: Path, in_memory: bool) -> None:
+    def divide(pipeline: beam.Pipeline) -> Any:
+        numbers = pipeline | beam.Create([1, 0], reshuffle=False)
+        inverse = numbers | "Divide" >> beam.ParDo(TornDown(tmp_path / "log"))
+        return inverse | "Again" >> beam.ParDo(TornDown(tmp_path / "log"))
+
+    with pytest.raises(ZeroDivisionError, match="Divide"):
+        outputs(divide, tmp_path / "list", in_memory)
+    assert (tmp_path / "log").read_text() == "torn down\n" * 2
 
 
 def test_an_element_reaches_the_end_before_the_next_one_is_made() -> None:

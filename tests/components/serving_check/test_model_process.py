@@ -55,6 +55,16 @@ def test_another_model_gets_another_process(program, model):
     assert model_process._ready != [ready]
 
 
+def test_a_process_that_has_died_meanwhile_is_replaced(program, model):
+    """The system kills one when memory is short: the Evaluator and the model share it."""
+    model_process.prepare(model)
+    (dead,) = model_process._ready
+    dead._process.kill()
+    dead._process.wait()
+    path = os.path.join(model.uri, "Format-Serving")
+    assert model_process.take(path).ask({"rows": "a"}, lambda: None) == ((path, "aa"), None)
+
+
 def test_a_process_that_nothing_takes_is_ended(program, model):
     model_process.prepare(model)
     (waiting,) = model_process._ready

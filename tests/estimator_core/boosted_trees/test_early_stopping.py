@@ -66,7 +66,7 @@ def test_iterations_are_judged_when_the_training_may_end():
     """Losses fall for three iterations, then rise; a tree of the library's adds to the scores."""
     losses = iter([0.5, 0.4, 0.3, 0.6, 0.7, 0.2])
     rows = TrainingData(np.zeros([2, 1], np.float32), None, None)
-    validation = Validation(rows, lambda logits: [next(losses) for _ in logits], patience=2)
+    validation = Validation(rows, lambda logits: next(losses), patience=2)
     validation.start(np.zeros(1), 0, 1)
     assert validation.last == 2
     validation.judge(None, [None, None])
@@ -89,9 +89,7 @@ def test_the_scores_are_those_of_the_library(classes):
     rows = TABLE.matrix[HELD_OUT]
     scores = []
     validation = Validation(
-        TrainingData(rows, None, None),
-        lambda logits: scores.extend(logits) or [0.0] * len(logits),
-        50,
+        TrainingData(rows, None, None), lambda logits: scores.append(logits) or 0.0, 50
     )
     validation.start(np.zeros(dimension), 0, 1)
     validation.judge(booster, [*range(13), None])
@@ -174,6 +172,36 @@ def test_trees_of_a_warm_start_stay(tmp_path):
     finished = warm.get_variable_value("boosted_trees/finished")
     assert finished > 4
     assert warm.get_variable_value("global_step") == 6 * (finished + 5 - 4)
+
+
+def test_heads_with_words_as_labels_end_at_their_lowest_loss(tmp_path):
+    """The loss of several heads looks words up in tables, which a graph has once."""
+    binary = est.BinaryClassHead(label_vocabulary=["no", "yes"], name="one")
+    three = est.MultiClassHead(3, label_vocabulary=["a", "b", "c"], name="two")
+    losses = []
+    model = est.BoostedTreesEstimator(
+        columns(),
+        1,
+        est.MultiHead([binary, three]),
+        n_trees=60,
+        max_depth=3,
+        config=config(tmp_path),
+        early_stopping=TreesEarlyStopping("is_held_out", 5, lambda _, loss: losses.append(loss)),
+    )
+    labels = {
+        "one": np.array(["no", "yes"])[TABLE.labels],
+        "two": np.array(["a", "b", "c"])[TABLE.three_classes],
+    }
+    features = {**TABLE.features, "is_held_out": HELD_OUT.astype(np.float32)}
+    model.train(TABLE.input_fn(labels, features, batch_size=400))
+    best = int(np.argmin(losses))
+    assert model.get_variable_value("boosted_trees/finished") == best + 1 < 55
+    held_out = TABLE.input_fn(
+        {name: values[HELD_OUT] for name, values in labels.items()},
+        {name: values[HELD_OUT] for name, values in TABLE.features.items()},
+        batch_size=400,
+    )
+    assert model.evaluate(held_out)["loss"] == pytest.approx(losses[best], rel=1e-6)
 
 
 def test_without_rows_to_validate_on_all_trees_are_grown(tmp_path, caplog):

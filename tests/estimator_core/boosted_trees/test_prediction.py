@@ -84,3 +84,13 @@ def test_no_tree_no_row_and_trees_of_one_leaf():
     assert logits_of(nothing, bias, rows).tolist() == [[0.25, 0.5]] * 3
     assert logits_of(constant_trees(4), bias, rows).tolist() == [[0.25, 0.5]] * 3
     assert logits_of(constant_trees(4), bias, rows[:0]).shape == (0, 2)
+
+
+def test_a_block_of_rows_does_not_copy_the_sums_of_the_blocks_before():
+    """The loop of the blocks has no tensor `[rows, logits_dimension]`: its copies grow with the square."""
+    with tf.Graph().as_default() as graph:
+        forest_logits(tf1.placeholder(tf.float32, [None, 5]), ForestVariables(3), 3)
+    (loop,) = [one for one in graph.get_operations() if one.type in ("While", "StatelessWhile")]
+    shapes = [output.shape.as_list() for output in loop.outputs if output.dtype == tf.float64]
+    assert [None, 3] not in shapes
+    assert [None] in shapes  # the values of the nodes

@@ -1,5 +1,7 @@
 """The files of `GraphOnceSaverHook`, beside those of TensorFlow's hook in the same session."""
 
+import time
+
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
@@ -60,7 +62,8 @@ def train(folders, saver_class, save_graph_def=True):
 
 
 def of_event(event, folder):
-    """Returns the step of an event, and what it holds."""
+    """Returns the step of an event, and what it holds; each says when it was written."""
+    assert abs(time.time() - event.wall_time) < 600
     kind = event.WhichOneof("what")
     value = getattr(event, kind)
     if kind in GRAPHS:

@@ -39,3 +39,17 @@ def test_the_process_of_the_serving_check_starts_one_component_early(monkeypatch
         "a starts", "a ends", "prepared for artifact of the model", "b starts", "b ends",
         "check starts", "check ends", "c starts", "c ends", "discarded",
     ]  # fmt: skip
+
+
+def test_a_serving_check_right_after_the_trainer_starts_its_own_process(monkeypatch):
+    class LauncherWithoutModel(RecordingLauncher):
+        def artifact(self, channel):
+            raise LookupError(f"There is no artifact yet in {channel}.")
+
+    launcher = LauncherWithoutModel()
+    serving_check = ServingCheck.__new__(ServingCheck)
+    monkeypatch.setattr(ServingCheck, "__repr__", lambda self: "check")
+    monkeypatch.setattr(ServingCheck, "inputs", {"model": "the model"})
+    launcher.components = ("trainer", serving_check)
+    LocalRunner().run(launcher)
+    assert launcher.events == ["trainer starts", "trainer ends", "check starts", "check ends"]
