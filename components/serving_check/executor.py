@@ -119,7 +119,8 @@ def check(
         "num_calls": _NUM_CALLS,
     }
     try:
-        answered, judged = model_process.take(path).ask(
+        process = model_process.take(path, loads_now=settings.max_load_seconds is not None)
+        answered, judged = process.ask(
             request, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
         )
     except TimeoutError as error:

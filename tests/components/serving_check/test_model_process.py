@@ -65,6 +65,15 @@ def test_a_process_that_has_died_meanwhile_is_replaced(program, model):
     assert model_process.take(path).ask({"rows": "a"}, lambda: None) == ((path, "aa"), None)
 
 
+def test_a_model_whose_loading_has_a_limit_is_loaded_anew(program, model):
+    model_process.prepare(model)
+    (ready,) = model_process._ready
+    taken = model_process.take(ready.path, loads_now=True)
+    assert taken is not ready
+    assert ready._process.returncode is not None
+    assert taken.ask({"rows": "a"}, lambda: None) == ((ready.path, "aa"), None)
+
+
 def test_a_process_that_nothing_takes_is_ended(program, model):
     model_process.prepare(model)
     (waiting,) = model_process._ready
