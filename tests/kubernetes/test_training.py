@@ -11,7 +11,7 @@ import re
 import pytest
 
 from pipelines.config.pod_security import restricted
-from tests.kubernetes.namespace import IMAGE, MOUNT, TOOLS, inside, result_of
+from tests.kubernetes.namespace import IMAGE, TOOLS, inside, result_of
 
 PROJECT = pathlib.Path(__file__).parents[2]
 ACCOUNT = "pipeline-runner"
@@ -35,7 +35,6 @@ eval_steps = 2
 label = "tips_xf"
 [kubeflow]
 image = "{IMAGE}"
-env = {{PYTHONPATH = "{MOUNT}"}}    # where Transform finds the module
 [kubeflow.training_job]
 api_server = "http://127.0.0.1:8001"
 poll_secs = 1
