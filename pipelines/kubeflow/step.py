@@ -157,7 +157,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     from pipelines.kubeflow.steps.record_steps import reopen_run
     from pipelines.kubeflow.steps.served_baseline import keep_statistics
     from pipelines.kubeflow.steps.step_call import StepCall
-    from pipelines.kubeflow.steps.step_code import check_code
+    from pipelines.kubeflow.steps.step_code import check_code, make_module_importable
 
     folder = _folder(args)
     run_id = folder.require_run_id()
@@ -172,6 +172,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     reopen_run(args.root, folder, args.component)
     if plan.code is not None:
         check_code(plan.code, plan.component)
+        make_module_importable(plan.code)
     if plan.push is None:
         try:
             metadata = run_component(call, plan, findings)

@@ -39,6 +39,9 @@ _SETTING_ERROR = re.compile(
 )
 _FRAME = re.compile(r'^ +File "([^"]+)", line (\d+)', re.MULTILINE)
 
+_PROJECT = Path(__file__).parents[2]
+_PACKAGES = ("components", "estimator_core", "pipelines")
+
 _AROUND = (
     _ORIGIN,
     _ORIGIN_IN_FUNCTION,
@@ -108,7 +111,7 @@ def _before_beam(error: BaseException) -> BaseException:
 def _is_wrapped(error: BaseException) -> bool:
     """Returns True if a library raised the error to wrap another one."""
     calls = raised_at(error)
-    return not calls or not _is_own_code(calls[-1][0])
+    return not calls or not (_is_own_code(calls[-1][0]) or _is_of_this_project(calls[-1][0]))
 
 
 def _text(error: BaseException) -> str:
@@ -135,6 +138,11 @@ def _reasons(error: BaseException) -> Iterator[str]:
     message = " ".join(message.split()).removeprefix(f"{type(error).__name__}: ")
     if message:
         yield message
+
+
+def _is_of_this_project(filename: str) -> bool:
+    """Returns True for a file of our packages, which may be installed among the libraries."""
+    return any(Path(filename).is_relative_to(_PROJECT / package) for package in _PACKAGES)
 
 
 def _is_own_code(filename: str) -> bool:

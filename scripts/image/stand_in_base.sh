@@ -11,7 +11,7 @@ export STORAGE_DRIVER="${STORAGE_DRIVER:-overlay}" BUILDAH_ISOLATION=chroot
 if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
   mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
   root=$(mktemp -d)
-  trap 'rm -rf "$root"' EXIT
+  trap 'rm -rf --one-file-system "$root"' EXIT
   if ! debootstrap --variant=minbase \
     --include=python3,python3-venv,python3-pip,libpython3.13-dev,ca-certificates \
     trixie "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1; then
@@ -21,6 +21,8 @@ if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
     exit 1
   fi
   rm -f "$root.log"
+  # debootstrap leaves them mounted if something was looking into them when it ended.
+  umount --lazy "$root/proc" "$root/sys" 2>/dev/null || true
   # Debian lacks three things of python:3.11-slim: `python`, a pip that may install, and Python's headers
   # (installed above by libpython3.13-dev).
   ln -s python3 "$root/usr/bin/python"

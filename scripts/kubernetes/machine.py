@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _HIERARCHIES = Path("/sys/fs/cgroup")
+_CPU_SHARES = 4096
+"""Weight of all pods together; a process that is in no group has 1024."""
 # The kubelet changes these for the whole machine.
 _SYSCTLS = (
     "vm/overcommit_memory",
@@ -56,6 +58,7 @@ def new_cgroups(name: str) -> Iterator[None]:
     for file in ("cpuset.cpus", "cpuset.mems"):  # a new group has none
         text = (_HIERARCHIES / "cpuset" / file).read_text()
         (_HIERARCHIES / "cpuset" / name / file).write_text(text)
+    (_HIERARCHIES / "cpu" / name / "cpu.shares").write_text(str(_CPU_SHARES))
     try:
         yield
     finally:

@@ -159,8 +159,9 @@ def is_found(value):
 
 
 def result_of(output):
-    """Returns the JSON object in the last line of `run`."""
-    return json.loads(output.splitlines()[-1])
+    """Returns the JSON object that `run` prints: the log of a pod mixes its two streams."""
+    (line,) = (line for line in output.splitlines() if line.startswith('{"run_id"'))
+    return json.loads(line)
 
 
 def inside(path):

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from pipelines.config.pod_security import restricted
-from tests.kubernetes.namespace import IMAGE, MOUNT, TOOLS, inside, result_of
+from tests.kubernetes.namespace import IMAGE, TOOLS, inside, result_of
 
 PROJECT = pathlib.Path(__file__).parents[2]
 ACCOUNT = "pipeline-runner"
@@ -35,7 +35,6 @@ eval_steps = 2
 label = "tips_xf"
 [kubeflow]
 image = "{IMAGE}"
-env = {{PYTHONPATH = "{MOUNT}"}}    # where Transform finds the module
 [kubeflow.training_job]
 api_server = "http://127.0.0.1:8001"
 poll_secs = 1
@@ -101,10 +100,14 @@ def training(namespace):
 
 @pytest.fixture
 def switch(training):
-    """Sets the switches of the module; without any, the training is quick and succeeds."""
+    """Sets the switches of the module; without any, the training is quick and succeeds.
+
+    The jobs of the test are deleted in the end.
+    """
     for name in ("slow", "fail"):
         (training.volume / name).unlink(missing_ok=True)
-    return lambda name: training.write(name, "")
+    yield lambda name: training.write(name, "")
+    training.kubectl("delete", "jobs", "--all", "--cascade=foreground", "--timeout=120s")
 
 
 def start(training, name, steps):
@@ -167,10 +170,6 @@ def kill(cluster, pod):
     cluster.run_inside("ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", task)
 
 
-def forget_jobs(training):
-    training.kubectl("delete", "jobs", "--all", "--cascade=foreground", "--timeout=120s")
-
-
 @pytest.mark.timeout(3600)
 def test_a_job_trains_with_the_documented_rights(training, cluster, switch):
     start(training, "success", 60)
@@ -204,7 +203,6 @@ def test_a_job_trains_with_the_documented_rights(training, cluster, switch):
     }
     assert asked <= documented
     assert ("batch", "jobs", "create") in asked
-    forget_jobs(training)
 
 
 @pytest.mark.timeout(3600)
@@ -237,7 +235,6 @@ def test_a_task_that_is_killed_is_started_again(training, cluster, switch, name,
         (step,) = re.findall(r"Restoring parameters from \S+model\.ckpt-(\d+)", log)[:1]
         print(f"killed with checkpoint {saved}, went on from {step}")
         assert int(step) >= 10
-    forget_jobs(training)
 
 
 @pytest.mark.timeout(3600)
@@ -257,7 +254,6 @@ def test_code_that_fails_is_the_reason_of_the_run(training, switch):
         *("python", "-m", "estimator_pipelines", "runs", "--json", "--root", inside("root")),
     )
     assert "ValueError: the 13th taxi has no driver" in record
-    forget_jobs(training)
 
 
 @pytest.mark.timeout(3600)
@@ -297,7 +293,6 @@ def test_a_node_that_is_emptied_loses_no_training(training, cluster, switch):
     assert code in (0, 3), output
     job = job_of(training)
     assert job["status"]["succeeded"] == TASKS
-    forget_jobs(training)
 
 
 @pytest.mark.timeout(3600)
@@ -320,4 +315,3 @@ def test_a_right_that_is_missing_is_named(training, switch, resource, verb):
     assert code == 1
     assert re.search(rf"cannot {verb} resource \"{resource}\"", reason)
     training.wait_for(lambda: job_of(training) is None or verb == "get", "the job is still there")
-    forget_jobs(training)

@@ -6,6 +6,7 @@ volume edited; the step's outputs would then be cached under the fingerprint of 
 
 from typing import Any
 
+from components.user import code as user_code
 from components.user import source as user_source
 from pipelines.cache.fingerprints import library_versions, package_fingerprint, source_of
 from pipelines.definitions.model_code import ModelCode
@@ -58,6 +59,19 @@ def check_code(planned: dict[str, Any], component: str) -> None:
             f"{' and '.join(changed)} changed after the step Plan read them: the tag of the image was "
             "moved, or a module on a volume was edited. Start a new run; give each image a tag of its own",
         )
+
+
+def make_module_importable(planned: dict[str, Any]) -> None:
+    """Lets this process import the user's module file by its name, as Transform does.
+
+    Args:
+      planned: Result of `code_of_step`.
+
+    Raises:
+      ImportError: The name would import another module.
+    """
+    if module_file := planned["source"].get("module_file"):
+        user_code.importable_name(module_file)
 
 
 def _digests(source: dict[str, Any], packages: Any) -> dict[str, str]:

@@ -97,7 +97,7 @@ class ClusterJobs:
                 return self._persist("submitting", f"Job {name}", create)
             except client.ApiException as error:
                 if error.status != 409:
-                    raise TrainingJobError(self._refusal(f"Job {name}", error)) from error
+                    raise TrainingJobError(self._refusal(f"Job {name}", error)) from None
             found = self._read(name)
             if found is None:
                 continue  # it has gone in the meantime
@@ -154,7 +154,7 @@ class ClusterJobs:
         except client.ApiException as error:
             if error.status != 409:
                 self._delete_and_go_on(owner["name"])
-                raise TrainingJobError(self._refusal(what, error)) from error
+                raise TrainingJobError(self._refusal(what, error)) from None
         else:
             return True
         try:
@@ -166,7 +166,7 @@ class ClusterJobs:
                 self._persist("deleting", what, delete)
         except client.ApiException as error:
             if error.status != 404:  # it has gone in the meantime
-                raise TrainingJobError(self._refusal(what, error)) from error
+                raise TrainingJobError(self._refusal(what, error)) from None
         return False
 
     def _wait(self, name: str) -> Body:
@@ -200,7 +200,7 @@ class ClusterJobs:
                 return None
             raise TrainingJobError(
                 f"The Job {name} can't be read: {error.status} {message_of(error)}"
-            ) from error
+            ) from None
 
     def _persist(
         self,
@@ -258,7 +258,7 @@ class ClusterJobs:
             if error.status not in (404, 409):  # it has gone, or is another one
                 raise TrainingJobError(
                     f"The Job {name} could not be deleted: {error.status} {message_of(error)}"
-                ) from error
+                ) from None
 
     def _delete_and_go_on(self, name: str) -> None:
         """Deletes a job; an error is only logged, so that it does not hide another one."""

@@ -1,6 +1,8 @@
 import errno
+import importlib
 import json
 import signal
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -313,6 +315,26 @@ def test_a_step_whose_code_is_not_what_was_planned_does_nothing(tmp_path, killed
     arguments[arguments.index("0" * 64)] = name
     assert step.main(arguments) == 1
     assert "the libraries changed after the step Plan" in capsys.readouterr().err
+
+
+def test_a_component_can_import_the_module_file_by_its_name(begun, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    module = tmp_path / "code" / "module_of_a_file.py"
+    module.parent.mkdir()
+    module.write_text("WORD = 'here'\n")
+    code = {"source": {"module_file": str(module)}, "digests": {}}
+    plan = ComponentPlan("Transform", {"type": "none"}, {}, "", code=code)
+    arguments = component_arguments("Transform", begun, tmp_path)
+    arguments[arguments.index("0" * 64)] = write_component_plan(begun, plan)
+    words = []
+
+    def run_component(*_):
+        words.append(importlib.import_module("module_of_a_file").WORD)
+        return {}
+
+    monkeypatch.setattr(component_step, "run_component", run_component)
+    assert step.main(arguments) == 0
+    assert words == ["here"]
 
 
 def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(

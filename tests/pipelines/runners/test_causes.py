@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from components.errors import SettingError
 from components.trainer.task_failure import TaskFailedError
+from components.user.code import load_module
 from pipelines.runners import causes
 from pipelines.runners.causes import MAX_LENGTH, describe_cause, is_setting_error
 
@@ -232,3 +233,11 @@ def test_a_setting_that_a_component_refused_in_another_process():
     text = text.format(library=json.__file__, own=__file__)
     assert is_setting_error(RuntimeError(text))
     assert not is_setting_error(RuntimeError(f"something else says: {text}"))
+
+
+def test_our_messages_are_told_where_we_are_installed(monkeypatch):
+    project = str(Path(causes.__file__).parents[2])
+    monkeypatch.setattr(causes.sysconfig, "get_path", lambda kind: project)  # as site-packages
+    found = described(lambda: load_module("no_such_package.taxi"))
+    assert found.startswith("ModuleNotFoundError: No module 'no_such_package'")
+    assert "set PYTHONPATH to the directory that holds it" in found

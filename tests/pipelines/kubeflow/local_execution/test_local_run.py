@@ -9,6 +9,7 @@ import yaml
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
+from pipelines.examples.taxi.generate import write_csv
 from pipelines.kubeflow.local_execution import local_run
 from pipelines.kubeflow.local_execution.local_run import TaskDisplay, as_seen_here, run_locally
 from pipelines.plan.inputs import RunRequest
@@ -313,3 +314,24 @@ def test_each_container_for_itself_gives_what_the_local_runner_gives(
     assert ours["status"] == local["status"] == "pushed"
     assert ours["metrics"] == pytest.approx(local["metrics"], abs=1e-6)
     assert len(ours["checks"]) == len(local["checks"])
+
+
+@pytest.mark.slow
+def test_a_module_file_is_found_by_every_container(tmp_path, warm_command):
+    data = tmp_path / "taxi.csv"
+    write_csv(data, rows=1500, seed=1)
+    module = tmp_path / "code" / "taxi_of_a_file.py"
+    module.parent.mkdir()
+    module.write_text(
+        "from pipelines.examples.taxi.taxi_module import preprocessing_fn, trainer_fn\n"
+    )
+    settings = (
+        f"data.path={data}", "data.label=tips", f"module.file={module}", "evaluator.label=tips_xf",
+        "trainer.train_steps=60", "trainer.eval_steps=2", "kubeflow.name=taxi", *UNCHECKED,
+    )  # fmt: skip
+    words = [word for setting in settings for word in ("--set", setting)]
+    ran = warm_command(
+        "run", *words, "--root", tmp_path / "root", "--runner", "kubeflow", "--local"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1])["status"] == "pushed"

@@ -15,6 +15,7 @@ from pipelines.kubeflow.training.cluster_jobs import (
 )
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import TrainingJob
+from pipelines.runners.causes import describe_cause
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
 
 HEAD = "import json, os, sys, time\n"
@@ -254,8 +255,11 @@ def test_a_step_that_is_stopped_ends_its_job(server, jobs, tmp_path, is_in_troub
 )
 def test_what_kubernetes_refuses(server, jobs, code, message):
     server.refuses = RefusedError(code, "no")
-    with pytest.raises(TrainingJobError, match=rf"refused the \w+ trainer-1: {code} no.*{message}"):
+    with pytest.raises(
+        TrainingJobError, match=rf"refused the \w+ trainer-1: {code} no.*{message}"
+    ) as raised:
         jobs.run(job(server, jobs, ""))
+    assert "ApiException" not in describe_cause(raised.value)  # nor the headers of its answer
 
 
 def test_no_process_of_a_test_stays(server, jobs):
