@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import keyword
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +12,7 @@ from estimator_core import tf1
 from estimator_core.export.packs import MISSING, Packs, is_known, parse_packed
 from estimator_core.export.receivers import ServingInputReceiver, op_name
 from estimator_core.export.saved_model import SERVING_ROWS
+from estimator_core.logs import logger
 
 
 def build_rows_serving_input_receiver_fn(
@@ -25,7 +27,9 @@ def build_rows_serving_input_receiver_fn(
 
         {"signature_name": "serving_rows", "instances": [{"fare": 12.5, "company": "Prairie Cab"}]}
 
-    A missing value is NaN for a float, the smallest int64 for a whole number, and "" for text.
+    A missing value is NaN for a float, the smallest int64 for a whole number, and "" for text. There is no
+    `serving_rows` if TensorFlow could not load it, because of a feature's name that Python reserves (`class`),
+    or that is no name even with `_` for other characters (`m²`); a warning names the feature.
 
     Args:
         feature_spec: Dict of feature name to `tf.io.VarLenFeature` with at most one value, or to
@@ -78,9 +82,31 @@ def build_rows_serving_input_receiver_fn(
         }
         features = {name: features[name] for name in feature_spec if name in features}
         features |= {name: value for name, value in parsed.items() if name not in features}
-        return ServingInputReceiver(features, {"examples": serialized}, {SERVING_ROWS: rows})
+        alternatives = None if _unloadable(rows) else {SERVING_ROWS: rows}
+        if alternatives is None:
+            logger.warning(
+                "The model has no signature %r: TensorFlow cannot load a function with the argument %r.",
+                SERVING_ROWS,
+                _unloadable(rows),
+            )
+        return ServingInputReceiver(features, {"examples": serialized}, alternatives)
 
     return serving_input_receiver_fn
+
+
+def _unloadable(names: Iterable[str]) -> str | None:
+    """Returns the first name that cannot be an argument when TensorFlow loads the signature; None if all can.
+
+    TensorFlow puts `_` in the place of characters that are neither letters nor digits.
+    """
+    taken: set[str] = set()
+    for name in names:
+        argument = "".join(char if char.isalnum() else "_" for char in name)
+        argument = argument if argument[:1].isalpha() else f"arg_{argument}"
+        if not argument.isidentifier() or keyword.iskeyword(argument) or argument in taken:
+            return name
+        taken.add(argument)
+    return None
 
 
 def _sparse_with_rows(

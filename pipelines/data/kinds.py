@@ -1,5 +1,6 @@
 """Recognizes the kind of each column, with the evidence."""
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pipelines.config.data import ColumnUse
 from pipelines.data import date_kinds, number_kinds, word_kinds
 from pipelines.data.cells import Cell
 from pipelines.data.column_cells import ColumnCells
+from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
 from pipelines.data.list_kinds import ListParts, find_list
@@ -25,6 +27,7 @@ MOVING_KINDS = ("date", "id")
 """Kinds of columns that have new values in each run's data."""
 
 _MAX_VOCABULARY = 2_000
+_MOST_UNREADABLE = 100
 _SERIAL_NUMBER = "^[0-9]{4,}[A-Z]+$"
 _GROUPS_OF_DIGITS = "^[0-9]+(?:[ .\u00a0\u202f][0-9]+)*$"  # 601 234 567
 _MIN_ROWS_OF_RANGE = 20
@@ -40,6 +43,7 @@ class ColumnKind:
       number_format: Format of numbers that `float` cannot read; None for others.
       date_format: Format of dates.
       moments: Moments of numbers, or of the days of dates.
+      unreadable: Cells that have no such number or date, up to 100.
       has_time: True for dates whose times of day differ.
       keeps_text: True if it has to stay text though its cells look like numbers.
       words: Words of a boolean, the true one first.
@@ -54,6 +58,7 @@ class ColumnKind:
     number_format: NumberFormat | None = None
     date_format: DateName | None = None
     moments: Moments | None = None
+    unreadable: tuple[str, ...] = ()
     has_time: bool = False
     keeps_text: bool = False
     words: tuple[str, str] | None = None
@@ -259,6 +264,9 @@ class _Recogniser:
             note,
             date_format=found.date_format.name,
             moments=found.days,
+            unreadable=_unreadable(cells, CellFormat(date=found.date_format.name))
+            if invalid
+            else (),
             has_time=found.has_time,
             keeps_text=column.type == "float",  # float32 would round seconds to minutes
             doubt=doubt,
@@ -312,6 +320,9 @@ class _Recogniser:
             note,
             number_format=number_format,
             moments=moments,
+            unreadable=_unreadable(cells, CellFormat(number_format))
+            if moments.num_unreadable
+            else (),
             keeps_text=column.is_numeric,
             doubt=doubt,
         )
@@ -356,6 +367,16 @@ class _Recogniser:
             f'[columns] {name} = "number": {self._first_unreadable(name, best)} is no number{others}.'
             f'{alike} Mend such cells, or leave them empty; or say "category" or "text".'
         )
+
+
+def _unreadable(cells: ColumnCells, cell_format: CellFormat) -> tuple[str, ...]:
+    """Returns the cells that are not in a format, the first of many."""
+    found = (
+        text
+        for values, _ in cells.chunks()
+        for text in values.filter(~cell_format.is_read(values)).to_pylist()
+    )
+    return tuple(dict.fromkeys(itertools.islice(found, _MOST_UNREADABLE)))
 
 
 def _num_misfits(kind: ColumnKind) -> int:

@@ -163,7 +163,8 @@ def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, i
 def cast(values: Sequence[Any], column: Column) -> list[Any]:
     """Returns the cells of a column.
 
-    A whole number is a number, and so is 12.0 a whole one. None, NaN and an empty text are missing values.
+    A whole number is a number, and so is 12.0 a whole one. None, NaN and an empty text are missing values. In
+    a column of text that holds numbers or dates, a number or a date is written as its cells are.
 
     Raises:
       CellError: A cell does not fit the column.
@@ -171,6 +172,8 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
     convert = _CONVERT[column.type]
     cells: list[Any] = []
     for row, value in enumerate(values):
+        if column.format is not None:
+            value = column.format.written(value)
         try:
             cells.append(None if value is None else convert(value))
         except _UnfitError:
@@ -179,7 +182,7 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
             if len(cells[-1]) > 1:
                 raise CellError(row, column.name, several(value))
             (cells[-1],) = cells[-1]
-    if column.format is not None and not column.format.others_are_missing:
+    if column.format is not None:
         for row, cell in enumerate(cells):
             if cell is not None and not column.format.reads(cell.decode(errors="replace")):
                 raise CellError(row, column.name, unreadable(values[row], column.format))

@@ -103,7 +103,7 @@ def _unread(cells: Any, column: Column) -> Iterator[UnreadCells]:
     """Yields the cells of text that are in no format of the column, if there are.
 
     Raises:
-      CellError: There is one, and there were none in the training.
+      CellError: There is one unlike those of the training.
     """
     if column.format is None:
         return
@@ -111,11 +111,12 @@ def _unread(cells: Any, column: Column) -> Iterator[UnreadCells]:
     is_read = column.format.is_read(trimmed)
     unread = ~is_read & ~is_missing.to_numpy(zero_copy_only=False)
     if unread.any():
-        row = int(unread.argmax())
-        cell = cells[row].as_py()
-        if not column.format.others_are_missing:
-            raise CellError(row, column.name, unreadable(cell, column.format))
-        yield UnreadCells(column.name, int(unread.sum()), row, cell)
+        rows = np.flatnonzero(unread)
+        texts = cells.take(pa.array(rows)).to_pylist()
+        for row, text in zip(rows, texts, strict=True):
+            if not column.format.reads(text):
+                raise CellError(int(row), column.name, unreadable(text, column.format))
+        yield UnreadCells(column.name, len(rows), int(rows[0]), texts[0])
 
 
 def _text(cells: Any) -> Any:

@@ -151,8 +151,8 @@ def _predict(
             writer.write(block.texts, typed.columns, named)
     for column, (count, first) in unread.items():
         say(
-            f"! column {column!r}: {count} of {num_rows} cells cannot be read and count as missing, as such "
-            f"cells did in training; the first: {first}"
+            f"! column {column!r}: {count} of {num_rows} cells cannot be read and count as missing, as "
+            f"others did in training; the first: {first}"
         )
     return num_rows
 

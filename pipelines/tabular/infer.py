@@ -181,7 +181,7 @@ def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
         column=column.name,
         center=kind.moments.mean,
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
-        has_unreadable=kind.moments.num_unreadable > 0,
+        unreadable=kind.unreadable,
         number_format=kind.number_format,
     )
 
@@ -204,7 +204,7 @@ def _date_features(
         column=column.name,
         center=kind.moments.mean,
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
-        has_unreadable=kind.moments.num_unreadable > 0,
+        unreadable=kind.unreadable,
         date=kind.date_format,
         newest=kind.moments.maximum,
     )

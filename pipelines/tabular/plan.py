@@ -69,13 +69,13 @@ class NumericFeature(_Part):
       number_format: Format of cells that `float` does not read.
       date: Format of dates, whose days since 1970 are the numbers. None for numbers.
       newest: Last day of dates in the data; later dates count as this day, which is the last one learned.
-      has_unreadable: True if cells that have no such number or date count as missing.
+      unreadable: Cells that have no such number or date and count as missing; the first of many.
     """
 
     column: str
     center: float
     has_missing: bool
-    has_unreadable: bool = False
+    unreadable: tuple[str, ...] = ()
     number_format: NumberFormat | None = None
     date: DateName | None = None
     newest: float | None = None

@@ -166,7 +166,7 @@ def _training(
 def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
     """Writes the formats of columns of text into a folder, for `assets.extra/`; None without such columns."""
     formats = {
-        part.column: CellFormat(part.number_format, part.date, part.has_unreadable)
+        part.column: CellFormat(part.number_format, part.date, part.unreadable)
         for part in plan.numeric
         if any(part.kind)
     }

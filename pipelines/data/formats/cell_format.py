@@ -4,6 +4,7 @@ A served model reads `1.234,56` or `27.02.1956` itself, and what it cannot read 
 With this file, whoever asks the model can say instead that a cell does not fit.
 """
 
+import datetime
 import json
 import re
 from collections.abc import Mapping
@@ -19,6 +20,13 @@ from pipelines.data.missing import is_missing
 FILE = "cell_formats.json"
 """Name of the file in `assets.extra/` of a SavedModel."""
 
+_DIGIT = re.compile(r"\d")
+_WRITTEN: dict[DateName | None, str] = {
+    "iso": "%Y-%m-%d",
+    "compact": "%Y%m%d",
+    "day-first": "%d.%m.%Y",
+    "month-first": "%m/%d/%Y",
+}
 _GROUP = re.compile(r"\\([0-9])")
 
 
@@ -29,17 +37,23 @@ class CellFormat:
     Attributes:
       number: Format of the numbers; None for dates.
       date: Format of the dates; None for numbers.
-      others_are_missing: True if the training data had cells in no such format, which counted as missing.
+      missing: Cells of the training data, up to 100, that are in no such format and counted as missing.
     """
 
     number: NumberFormat | None = None
     date: DateName | None = None
-    others_are_missing: bool = False
+    missing: tuple[str, ...] = ()
 
     def reads(self, cell: str) -> bool:
-        """Returns whether a cell has a value in this format, or says that it has none."""
+        """Returns whether a cell has a value in this format, or counts as missing.
+
+        The latter are the tokens for a missing value, and if the training data had cells in no such format,
+        these cells and others without a digit, such as `on request`. A number in another format is neither.
+        """
         text = cell.strip()
-        if is_missing(text):
+        if is_missing(text) or text in self.missing:
+            return True
+        if self.missing and not _DIGIT.search(text):
             return True
         found = self._pattern.match(text)
         if found is None or self.date is None or DateFormat(self.date).unit_secs is not None:
@@ -63,6 +77,24 @@ class CellFormat:
         if self.date is not None:
             return arrow_reading.read_times(cells, DateFormat(self.date)).is_valid
         return arrow_reading.matches(cells, self._pattern.pattern)
+
+    def written(self, value: Any) -> Any:
+        """Returns a number or a date as the text of this format, and anything else as it is.
+
+        A number is one in the unit of the column. Durations and units that are converted stay as they are.
+        """
+        if isinstance(value, datetime.date) and self.date in _WRITTEN and value == value:
+            return value.strftime(_WRITTEN[self.date]) + (
+                value.strftime(" %H:%M:%S") if isinstance(value, datetime.datetime) else ""
+            )
+        number = self.number
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number is None or not is_number or value != value or number.clock:
+            return value
+        if number.scale is not None and number.scale != "multiples":
+            return value
+        text = repr(value).replace(".", number.decimal)
+        return f"{text} {number.unit}".rstrip()
 
     def describe(self) -> str:
         """Returns what the cells of the training were, such as `numbers with decimal commas`."""
@@ -109,7 +141,5 @@ def read_formats(model: Path) -> dict[str, CellFormat]:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
 
-def _format(
-    number: dict[str, str] | None, date: DateName | None, others_are_missing: bool
-) -> CellFormat:
-    return CellFormat(NumberFormat(**number) if number else None, date, others_are_missing)  # type: ignore[arg-type]
+def _format(number: dict[str, str] | None, date: DateName | None, missing: list[str]) -> CellFormat:
+    return CellFormat(NumberFormat(**number) if number else None, date, tuple(missing))  # type: ignore[arg-type]
