@@ -65,8 +65,9 @@ def test_what_is_due_runs_and_one_job_at_a_time(schedule):
     seen = {}  # the CronJob keeps its last job only
 
     def is_active():
-        seen.update(jobs(schedule))
-        return schedule.read("cronjob", NAME)["status"].get("active")
+        active = schedule.read("cronjob", NAME)["status"].get("active")
+        seen.update(jobs(schedule))  # after it: a job that is no longer active has its end
+        return active
 
     (first,) = schedule.wait_for(is_active, "no job was started", 200)
     pods = f"batch.kubernetes.io/job-name={first['name']}"
