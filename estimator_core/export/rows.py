@@ -28,8 +28,8 @@ def build_rows_serving_input_receiver_fn(
         {"signature_name": "serving_rows", "instances": [{"fare": 12.5, "company": "Prairie Cab"}]}
 
     A missing value is NaN for a float, the smallest int64 for a whole number, and "" for text. There is no
-    `serving_rows` if TensorFlow could not load it, because of a feature's name that Python reserves (`class`),
-    or that is no name even with `_` for other characters (`m²`); a warning names the feature.
+    `serving_rows` if TensorFlow could not load it, because Python reserves a feature's name (`class`), or it
+    is no name even with `_` for other characters (`m²`); a warning names the feature.
 
     Args:
         feature_spec: Dict of feature name to `tf.io.VarLenFeature` with at most one value, or to

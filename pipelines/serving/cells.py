@@ -1,5 +1,6 @@
 """Casts the cells of rows to the types of a model's columns."""
 
+import decimal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ Cells = dict[str, list[Any]]
 
 _WANTED = {"INT": "a whole number", "FLOAT": "a number", "BYTES": "text"}
 _OR_MISSING = "or None (in JSON null) if it is missing."
+_NO_VALUE = ("NAType", "NaTType")  # of pandas
 _MISSPELLED = 0.75  # similarity of a name that is not known to one that is
 _INT64 = range(-(2**63), 2**63)
 _MAX_EXACT = 2**53  # whole numbers up to here are exact as a float
@@ -68,6 +70,16 @@ def check_names(given: Any, columns: Mapping[str, Column], where: str = "the row
     Raises:
       BadInputError: A name is not one.
     """
+    check_spelling(given, columns, where)
+    if not any(name in given for name in columns):
+        raise BadInputError(
+            f"None of the model's columns is given: {where} {listed(given)}; the model takes "
+            f"{listed(columns)}."
+        )
+
+
+def check_spelling(given: Any, columns: Mapping[str, Column], where: str) -> None:
+    """Checks that no name seems to be a column's that is not given; see `check_names`."""
     absent = [name for name in columns if name not in given]
     for name in given:
         if name in columns:
@@ -79,11 +91,6 @@ def check_names(given: Any, columns: Mapping[str, Column], where: str = "the row
                 f"The model takes no column {name!r}, and {where} no {near[0]!r}. Rename it; or leave "
                 f"it out, if it is another one."
             )
-    if len(absent) == len(columns):
-        raise BadInputError(
-            f"None of the model's columns is given: {where} {listed(given)}; the model takes "
-            f"{listed(columns)}."
-        )
 
 
 def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> None:
@@ -103,15 +110,18 @@ def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -
 
 
 def _cells_of_rows(rows: Sequence[Any], columns: Mapping[str, Column]) -> tuple[Cells, int]:
-    names: dict[str, None] = {}
+    forms: dict[tuple[Any, ...], int] = {}
     for position, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise BadInputError(
                 f"row {position + 1} is not a dict of columns. Received: {shown(repr(row))}"
             )
-        names.update(dict.fromkeys(row))
+        forms.setdefault(tuple(row), position)
+    names = dict.fromkeys(name for form in forms for name in form)
     if rows:
         check_names(names, columns)
+        for form, position in forms.items():
+            check_spelling(form, columns, f"row {position + 1} has")
     cells = {
         name: cast([row.get(name) for row in rows], columns[name])
         for name in names
@@ -125,10 +135,11 @@ def _cells_of_columns(given: Mapping[Any, Any], columns: Mapping[str, Column]) -
     check_names(given, columns)
     lists: dict[str, list[Any]] = {}
     for name, values in given.items():
-        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        is_list = hasattr(values, "__len__") and getattr(values, "ndim", 1) > 0
+        if isinstance(values, str | bytes | Mapping) or not is_list:
             raise BadInputError(
                 f"column {name!r}: a list or an array is expected, with a value for each row. Received: "
-                f"{shown(repr(values))}"
+                f"{shown(repr(values))}. One row is a list of one dict: [{{...}}]."
             )
         if name in columns:
             lists[name] = values.tolist() if hasattr(values, "tolist") else list(values)
@@ -137,7 +148,7 @@ def _cells_of_columns(given: Mapping[Any, Any], columns: Mapping[str, Column]) -
     for name, size in sizes.items():
         if size != num_rows:
             raise BadInputError(
-                f"All columns have the same number of rows. Received: {next(iter(sizes))!r} with "
+                f"The columns differ in their number of rows: {next(iter(sizes))!r} with "
                 f"{num_rows}, {name!r} with {size}."
             )
     cells = {name: cast(values, columns[name]) for name, values in lists.items()}
@@ -146,7 +157,13 @@ def _cells_of_columns(given: Mapping[Any, Any], columns: Mapping[str, Column]) -
 
 
 def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, int]:
-    check_names(list(frame.columns), columns)
+    names = list(frame.columns)
+    check_names(names, columns)
+    for name in columns:
+        if names.count(name) > 1:
+            raise BadInputError(
+                f"The column {name!r} appears {names.count(name)} times. Rename one."
+            )
     cells = {}
     for name in frame.columns:
         if name in columns:
@@ -252,9 +269,11 @@ def _text_or_none(value: Any) -> Any:
 
 
 def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
-    """Converts an empty text, a scalar of NumPy, or each value of a list."""
-    if type(value) is str and not value:
+    """Converts an empty text, a scalar of NumPy, a decimal number, or each value of a list."""
+    if (type(value) is str and not value) or type(value).__name__ in _NO_VALUE:
         return None
+    if isinstance(value, decimal.Decimal):
+        return convert(int(value) if value.is_finite() and value % 1 == 0 else float(value))
     if isinstance(value, list | tuple):
         cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
         if len(cells) != len(value) or None in cells:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from components.beam.ahead import map_ahead
 from pipelines.data import faults
 from pipelines.data.byte_checks import readable
@@ -28,6 +30,7 @@ from pipelines.serving.model import Model
 from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature
 
 _PREFIX = "predicted_"
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ def predict_files(
     """
     with readable(data, "--data"):
         found = find_csv_files(data)
+        _check_output(output, found)
         utf8 = as_utf8(found, reading.encoding)
     try:
         with readable(data, "--data"):
@@ -89,6 +93,19 @@ def predict_files(
             return num_rows
     except BadInputError as error:
         raise BadInputError(utf8.in_words_of_user(str(error))) from error
+
+
+def _check_output(output: Path | None, files: Sequence[Path]) -> None:
+    if output is None:
+        return
+    if output.resolve() in files:
+        raise BadInputError(
+            f"-o {output} is a file of --data, which it would replace. Give another name."
+        )
+    if output.suffix.lower() in _COMPRESSED:
+        raise BadInputError(
+            f"-o {output}: predictions are written as .csv or .parquet, not compressed. Give such a name."
+        )
 
 
 def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Column]) -> Dialect:
@@ -127,6 +144,7 @@ def _predict(
     num_rows = 0
     names: dict[str, str] = {}
     unread: dict[str, tuple[int, str]] = {}
+    num_unanswered = 0
     blocks = map_ahead(
         functools.partial(_typed, signature, dialect), _blocks(files, header, dialect)
     )
@@ -142,6 +160,13 @@ def _predict(
                 count, first = unread[cells.column]
                 unread[cells.column] = (count + cells.count, first)
             predictions = model.predict_inputs(typed.inputs, block.size, signature)
+            without = np.any([_is_nan(rows) for rows in predictions.values()], axis=0)
+            if without.any() and not num_unanswered:
+                place = _line_of(block, int(without.argmax()), dialect)
+                say(
+                    f"! the model answers with NaN, which is no prediction; the first time: {place}"
+                )
+            num_unanswered += int(without.sum())
             if not names:
                 names = {name: _free_name(name, header) for name in predictions}
                 for name, free in names.items():
@@ -149,6 +174,8 @@ def _predict(
                         say(f"! the input has a column {name!r}: the prediction is {free!r}")
             named = {names[name]: rows for name, rows in predictions.items()}
             writer.write(block.texts, typed.columns, named)
+    if num_unanswered:
+        say(f"! {num_unanswered} of {num_rows} rows have no prediction")
     for column, (count, first) in unread.items():
         say(
             f"! column {column!r}: {count} of {num_rows} cells cannot be read and count as missing, as "
@@ -205,6 +232,11 @@ def _typed(signature: Signature, dialect: Dialect, block: _Block) -> tuple[_Bloc
         place = _line_of(block, error.row, dialect)
         raise BadInputError(f"{place}, column {error.column!r}: {error.reason}") from error
     return block, _Typed(columns, inputs_of_columns(columns, signature, block.size), unread)
+
+
+def _is_nan(values: Any) -> Any:
+    """Returns a mask of the predictions that are NaN."""
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
 
 
 def _line_of(block: _Block, row: int, dialect: Dialect) -> str:
@@ -300,7 +332,9 @@ class _CsvWriter:
             csv.writer(line, lineterminator="\n").writerow(columns_out)
             self._stream.write(line.getvalue().encode())
             self._has_header = True
-        fields = [_quoted(cells.cast(pyarrow.string())) for cells in columns_out.values()]
+        fields = [
+            _quoted(cells.cast(pyarrow.string()).fill_null("")) for cells in columns_out.values()
+        ]
         lines = pc.binary_join_element_wise(*fields, ",").to_pylist()
         self._stream.write("\n".join([*lines, ""]).encode())
 

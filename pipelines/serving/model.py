@@ -110,8 +110,7 @@ class Model:
         try:
             outputs = self._loaded.signatures[signature](**tensors)
         except (tf.errors.InvalidArgumentError, ValueError, TypeError) as error:
-            message = getattr(error, "message", None) or str(error)
-            raise BadInputError(f"The model refuses the input: {message}") from error
+            raise BadInputError(f"The model refuses the input: {_reason_of(error)}") from error
         return {name: value.numpy() for name, value in outputs.items()}
 
     def signature(self, name: str) -> Signature:
@@ -142,3 +141,10 @@ class Model:
                 f"{', '.join(self.signatures)}."
             )
         return found[0]
+
+
+def _reason_of(error: Exception) -> str:
+    """Returns the reason in an error of TensorFlow, without the places in the graph and in Python."""
+    message = getattr(error, "message", None) or str(error)
+    *_, reason = message.partition("\n\t [[")[0].split("\n\n")  # behind the Python frames
+    return reason.strip()

@@ -38,7 +38,10 @@ def _of_classes(scores: Any, classes: Any) -> dict[str, Any]:
         names = np.array([str(number) for number in range(scores.shape[1])], object)
         classes = np.broadcast_to(names, scores.shape)
     classes = _text(classes)
-    found = {"class": classes[rows, best], "probability": scores[rows, best]}
+    probability = scores[rows, best]
+    names = classes[rows, best]
+    names[np.isnan(probability)] = None  # the model has no answer
+    found = {"class": names, "probability": probability}
     if len(rows) and scores.shape[1] <= MAX_CLASSES:
         for position, name in enumerate(classes[0]):
             found[f"probability_{name}"] = scores[:, position]

@@ -13,6 +13,7 @@ _GREETING = re.compile(
     rb"|I\d{4} \d\d:\d\d:\d+\.\d+ +\d+ \S+\.cc:\d+\] "
     rb"|E\d{4} \S+ +\d+ cuda_\w+\.cc:\d+\] failed call to cuInit: "  # there is no GPU
     rb"|To enable the following instructions: "
+    rb"|(WARNING:\w+:)?`.*` is not a valid tf\.function parameter name\. Sanitizing to "
 )
 
 

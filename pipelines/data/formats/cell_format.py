@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pipelines.data.formats.date_format import DateFormat, DateName, Part, seconds_of
 from pipelines.data.formats.number_format import PLAIN, NumberFormat
 from pipelines.data.missing import is_missing
@@ -83,6 +85,8 @@ class CellFormat:
 
         A number is one in the unit of the column. Durations and units that are converted stay as they are.
         """
+        if isinstance(value, np.generic):
+            value = value.item()
         if isinstance(value, datetime.date) and self.date in _WRITTEN and value == value:
             return value.strftime(_WRITTEN[self.date]) + (
                 value.strftime(" %H:%M:%S") if isinstance(value, datetime.datetime) else ""

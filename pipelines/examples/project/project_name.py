@@ -20,7 +20,7 @@ def preprocessing_fn(inputs):
     """Returns features and label. It sees all rows before the training, and becomes part of the model."""
     outputs = {}
     for name in NUMBERS:
-        outputs[name] = tft.scale_to_z_score(tf.math.log1p(dense(inputs[name], 0)))
+        outputs[name] = tft.scale_to_z_score(tf.math.log1p(tf.maximum(dense(inputs[name], 0), 0)))
     for name in CATEGORIES:
         outputs[name] = tft.compute_and_apply_vocabulary(
             dense(inputs[name], "missing"), num_oov_buckets=1, vocab_filename=name

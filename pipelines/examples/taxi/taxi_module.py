@@ -81,7 +81,9 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     outputs = {}
     for name in SKEWED_NUMERIC:
         # The mean and the deviation are those of the known values; 0, the mean, fills the gaps.
-        logarithm = _map_values(inputs[name], lambda value: tf.math.log1p(_to_float(value)))
+        logarithm = _map_values(
+            inputs[name], lambda value: tf.math.log1p(tf.maximum(_to_float(value), 0.0))
+        )
         scaled = tft.scale_to_z_score(logarithm)
         outputs[transformed_name(name)] = _dense(scaled, 0.0)
     for name in CATEGORIES:

@@ -118,3 +118,36 @@ def test_rows_without_any_value_are_rows(model):
 def test_a_feature_that_is_no_column_is_refused(kind):
     with pytest.raises(ValueError, match=r"VarLenFeature, or a FixedLenFeature .* 'x': "):
         est.export.build_rows_serving_input_receiver_fn({"x": kind})
+
+
+@pytest.mark.parametrize("names", [["class", "x"], ["m\u00b2"], ["a b", "a-b"], ["7"], ["None"]])
+def test_without_a_name_that_tensorflow_can_load_there_are_no_rows(names, tmp_path, caplog):
+    def predict_first(features, labels, mode):
+        numbers = tf.sparse.reduce_sum(features[names[0]], axis=1)
+        step = tf.compat.v1.train.get_global_step()
+        return est.EstimatorSpec(
+            mode,
+            predictions={"number": numbers},
+            loss=tf.constant(0.0),
+            train_op=tf.compat.v1.assign_add(step, 1),
+        )
+
+    spec = {name: tf.io.VarLenFeature(tf.float32) for name in names}
+    estimator = est.Estimator(predict_first, model_dir=str(tmp_path / "model"))
+
+    def input_fn():
+        parsed = tf.io.parse_example([example(**{names[0]: 1.0})], spec)
+        return tf.data.Dataset.from_tensors((parsed, [0.0]))
+
+    estimator.train(input_fn, steps=1)
+    receiver_fn = est.export.build_rows_serving_input_receiver_fn(spec)
+    model = tf.saved_model.load(estimator.export_saved_model(str(tmp_path), receiver_fn).decode())
+    has_rows = names == ["7"]
+    assert ("serving_rows" in model.signatures) is has_rows
+    assert ("has no signature 'serving_rows'" in caplog.text) is not has_rows
+    if has_rows:
+        found = model.signatures["serving_rows"](**{"7": tf.constant([2.5])})
+    else:
+        serialized = tf.constant([example(**{names[0]: 2.5})])
+        found = model.signatures["serving_default"](examples=serialized)
+    assert found["number"].numpy().tolist() == [2.5]

@@ -1,6 +1,8 @@
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
+import pandas
 import pytest
 
 from pipelines.data.formats.cell_format import CellFormat
@@ -66,8 +68,40 @@ def test_text_that_the_model_cannot_read_is_refused_unless_it_was_missing_in_tra
         cast([*values, "262.12"], Column("price", "BYTES", format=prices))
     with pytest.raises(CellError, match=r"row 1, .*'gestern' cannot be read as a date"):
         cast(["gestern"], Column("built", "BYTES", format=CellFormat(date="day-first")))
-    tolerant = replace(prices, others_are_missing=True)
-    assert cast(["262.12"], Column("price", "BYTES", format=tolerant)) == [b"262.12"]
+    tolerant = Column("price", "BYTES", format=replace(prices, missing=("VB",)))
+    assert cast(["VB", "auf Anfrage"], tolerant) == [b"VB", b"auf Anfrage"]
+    with pytest.raises(CellError, match=r"row 2, .*'262"):
+        cast(["VB", "262.12"], tolerant)
+
+
+def test_numbers_and_dates_are_taken_where_the_text_is_one():
+    price = Column("price", "BYTES", format=CellFormat(NumberFormat(",")))
+    assert cast([1.5, np.float64(2.5), np.float32(0.5), float("nan"), 7], price) == [
+        b"1,5", b"2,5", b"0,5", None, b"7"
+    ]  # fmt: skip
+    built = Column("built", "BYTES", format=CellFormat(date="day-first"))
+    frame = pandas.DataFrame({"built": pandas.to_datetime(["2024-04-06", None])})
+    cells, _ = cells_of(frame, {"built": built})
+    assert cells == {"built": [b"06.04.2024 00:00:00", None]}
+
+
+def test_decimal_numbers_and_pandas_missing_values_are_taken():
+    values = [Decimal("1.5"), Decimal(2), pandas.NA, pandas.NaT, Decimal("NaN")]
+    assert cast(values, COLUMNS["fare"]) == [1.5, 2.0, None, None, None]
+    assert cast([Decimal(2), pandas.NA], COLUMNS["seconds"]) == [2, None]
+    with pytest.raises(CellError, match="is not a whole number"):
+        cast([Decimal("Infinity")], COLUMNS["seconds"])
+
+
+def test_a_misspelled_name_of_one_row_is_found():
+    with pytest.raises(BadInputError, match=r"no column 'fair', and row 2 has no 'fare'"):
+        cells_of([{"fare": 1}, {"fair": 2}], COLUMNS)
+
+
+def test_a_column_of_a_data_frame_that_appears_twice_is_named():
+    frame = pandas.DataFrame([[1.0, 2.0]], columns=["fare", "fare"])
+    with pytest.raises(BadInputError, match="The column 'fare' appears 2 times"):
+        cells_of(frame, COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +137,7 @@ def test_a_wrong_type_is_refused_with_row_column_value_and_fix(column, value, me
         ("fare", "Rows are a list of dicts, .* Received: 'fare'"),
         (7, "Rows are a list of dicts"),
         ({"fare": [1], "seconds": [1, 2]}, "'fare' with 1, 'seconds' with 2"),
+        ({"fare": np.array(7)}, r"column 'fare': a list .* \[\{\.\.\.\}\]"),
         ({"fare": 7}, "column 'fare': a list or an array is expected"),
         ({"fare": "seven"}, "column 'fare': a list or an array is expected"),
         ([{7: 1}], "The name of a column is text. Received: 7"),

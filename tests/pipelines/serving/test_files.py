@@ -121,10 +121,10 @@ def test_a_short_row_is_named_though_it_hides_the_delimiter(regressor, tmp_path)
         predict(regressor, data, tmp_path / "out.csv")
 
 
-def regressor_with_prices(push, others_are_missing):
+def regressor_with_prices(push, missing):
     """A model whose column `city` has numbers with decimal commas."""
     root = push("regressor", 1)
-    prices = CellFormat(NumberFormat(","), others_are_missing=others_are_missing)
+    prices = CellFormat(NumberFormat(","), missing=missing)
     extra = root / "serving" / "1" / "assets.extra"
     extra.mkdir(exist_ok=True)
     (extra / FILE).write_text(formats_to_json({"city": prices}))
@@ -136,7 +136,7 @@ PRICES = 'x,city\n1,"1.234,56"\n2,\n3,NA\n4, 7 \n'
 
 @pytest.mark.parametrize("cell", ["262.12", "teuer"])
 def test_text_that_the_model_cannot_read_is_refused(push, tmp_path, cell):
-    model = regressor_with_prices(push, others_are_missing=False)
+    model = regressor_with_prices(push, missing=())
     data = write(tmp_path, f"{PRICES}5,{cell}\n6,x\n")
     message = f"new.csv, line 6, column 'city': '{cell}' cannot be read as a number; the column had numbers"
     with pytest.raises(BadInputError, match=message):
@@ -148,12 +148,12 @@ def test_text_that_was_missing_in_training_is_counted(push, tmp_path, monkeypatc
     from pipelines.data import reading
 
     monkeypatch.setattr(reading, "BLOCK_BYTES", 1_000)
-    model = regressor_with_prices(push, others_are_missing=True)
+    model = regressor_with_prices(push, missing=("VB",))
     data = write(tmp_path, f"{PRICES}5,teuer\n6,x\n" + "1,2\n" * 700 + "1,y\n")
     count, said = predict(model, data, tmp_path / "out.csv")
     assert count == 707
     assert said[1:] == [
-        "! column 'city': 3 of 707 cells cannot be read and count as missing, as such cells did in training; "
+        "! column 'city': 3 of 707 cells cannot be read and count as missing, as others did in training; "
         f"the first: 'teuer' ({data}, line 6)"
     ]
 
@@ -204,3 +204,32 @@ def test_a_former_output_stays_until_the_new_one_is_complete(regressor, tmp_path
     assert output.read_text() == "former"
     predict(regressor, write(tmp_path, "x\n1\n"), output)
     assert output.read_text() == "x,value\n1,1\n"
+
+
+def test_the_output_is_no_file_of_the_input_and_not_compressed(regressor, tmp_path):
+    data = write(tmp_path, "x\n1\n")
+    with pytest.raises(BadInputError, match="is a file of --data, which it would replace"):
+        predict(regressor, tmp_path, data)
+    assert data.read_text() == "x\n1\n"
+    with pytest.raises(BadInputError, match=r"\.csv or \.parquet, not compressed"):
+        predict(regressor, data, tmp_path / "out.csv.gz")
+
+
+def test_rows_without_a_prediction_are_counted(push, tmp_path, monkeypatch):
+    model = pipelines.load(push("classifier", 1))
+    data = write(tmp_path, "x,n\n1,2\ninf,1\n-inf,1\n")
+    run = model.run
+
+    def run_without_infinity(signature, inputs):
+        outputs = run(signature, inputs)
+        is_bad = ~np.isfinite(inputs["x"]).ravel()
+        outputs["probabilities"][is_bad] = np.nan
+        return outputs
+
+    monkeypatch.setattr(model, "run", run_without_infinity)
+    _, said = predict(model, data, tmp_path / "out.csv")
+    assert said[1:] == [
+        f"! the model answers with NaN, which is no prediction; the first time: {data}, line 3",
+        "! 2 of 3 rows have no prediction",
+    ]
+    assert (tmp_path / "out.csv").read_text().splitlines()[2] == "inf,1,,nan,nan,nan"

@@ -55,3 +55,12 @@ def test_no_rows_of_a_classifier_have_no_predictions():
         "class": [],
         "probability": [],
     }
+
+
+def test_a_row_whose_probabilities_are_nan_has_no_class():
+    nan = float("nan")
+    outputs = {
+        "scores": np.array([[nan, nan], [0.25, 0.75]]),
+        "classes": np.array([[b"a", b"b"]] * 2, object),
+    }
+    assert plain_columns(outputs, "classify")["class"].tolist() == [None, "b"]

@@ -76,12 +76,12 @@ def test_a_classifier_learns_serves_and_is_evaluated(call, tmp_path):
 def test_the_formats_of_the_cells_are_beside_the_model(call, tmp_path, settings):
     plan = make_plan(REGRESSION, **settings)
     (x,) = plan.numeric
-    commas = x.model_copy(update={"number_format": COMMA, "has_unreadable": True})
+    commas = x.model_copy(update={"number_format": COMMA, "unreadable": ("?",)})
     plan = plan.model_copy(update={"numeric": (commas,)})
     made = call(plan, lambda x, city: 1_000.0 + 100 * x, train_steps=10)
     estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
     (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
-    assert read_formats(export) == {"x": CellFormat(COMMA, others_are_missing=True)}
+    assert read_formats(export) == {"x": CellFormat(COMMA, missing=("?",))}
 
 
 def test_a_regressor_answers_in_the_units_of_the_label(call):

@@ -1,3 +1,4 @@
+import datetime
 import json
 
 import pyarrow as pa
@@ -41,7 +42,7 @@ def test_a_cell_is_read_or_not(cell_format, cell, expected):
 
 
 def test_formats_are_written_and_read(tmp_path):
-    formats = {"a": EUROS, "b": CellFormat(date="week", others_are_missing=True)}
+    formats = {"a": EUROS, "b": CellFormat(date="week", missing=("?!",))}
     assert read_formats(tmp_path) == {}
     (tmp_path / "assets.extra").mkdir()
     (tmp_path / "assets.extra" / FILE).write_text(formats_to_json(formats))
@@ -66,4 +67,46 @@ def test_a_damaged_file_is_named(tmp_path, content):
 )
 def test_a_format_is_described(cell_format, words):
     assert cell_format.describe() == words
-    assert json.loads(formats_to_json({"a": cell_format}))["a"]["others_are_missing"] is False
+    assert json.loads(formats_to_json({"a": cell_format}))["a"]["missing"] == []
+
+
+def test_cells_that_were_missing_in_the_training_are_and_others_without_a_digit():
+    prices = CellFormat(NumberFormat(",", currency="EUR"), missing=("auf Anfrage", "1.2.3"))
+    assert all(map(prices.reads, ["auf Anfrage", " 1.2.3 ", "VB", "1,5"]))
+    assert not any(map(prices.reads, ["869.35", "$869", "1.2.4"]))
+    assert not EUROS.reads("VB")
+
+
+@pytest.mark.parametrize(
+    ("cell_format", "value", "text"),
+    [
+        (CellFormat(COMMA), 290844.21, "290844,21"),
+        (CellFormat(COMMA), -3, "-3"),
+        (CellFormat(COMMA), 1e-7, "1e-07"),
+        (EUROS, 12.5, "12,5"),
+        (CellFormat(NumberFormat(unit="kg")), 12.5, "12.5 kg"),
+        (CellFormat(NumberFormat(scale="multiples")), 1500, "1500"),
+        (CellFormat(date="day-first"), datetime.date(2024, 4, 6), "06.04.2024"),
+        (CellFormat(date="iso"), datetime.datetime(2024, 4, 6, 7, 8, 9), "2024-04-06 07:08:09"),
+        (CellFormat(date="month-first"), datetime.date(2024, 4, 6), "04/06/2024"),
+        (CellFormat(date="compact"), datetime.date(2024, 4, 6), "20240406"),
+    ],
+)
+def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text):
+    assert cell_format.written(value) == text
+    assert cell_format.reads(text)
+
+
+@pytest.mark.parametrize(
+    ("cell_format", "value"),
+    [
+        (CellFormat(COMMA), True),
+        (CellFormat(COMMA), "1,5"),
+        (CellFormat(NumberFormat(scale="length")), 5.0),  # of an unknown unit
+        (CellFormat(NumberFormat(clock="h:mm")), 5.0),
+        (CellFormat(date="day-first"), 5.0),
+        (CellFormat(date="week"), datetime.date(2024, 4, 6)),
+    ],
+)
+def test_what_has_no_one_way_to_be_written_stays(cell_format, value):
+    assert cell_format.written(value) is value
