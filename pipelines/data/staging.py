@@ -94,7 +94,8 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
     reasons = []
     if required_label is not None and profile.columns[required_label].num_missing:
         count = profile.columns[required_label].num_missing
-        reasons.append(f"{count} rows without a value in {required_label!r} are left out")
+        rows, are = ("row", "is") if count == 1 else ("rows", "are")
+        reasons.append(f"{count} {rows} without a value in {required_label!r} {are} left out")
     if profile.has_byte_order_mark:
         reasons.append("the byte order mark is removed")
     if profile.num_set_aside:

@@ -14,7 +14,7 @@ if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
   trap 'rm -rf --one-file-system "$root"' EXIT
   if ! debootstrap --variant=minbase \
     --include=python3,python3-venv,python3-pip,libpython3.13-dev,ca-certificates \
-    trixie "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1; then
+    trixie "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1; then
     tail -n 20 "$root.log" >&2
     echo "image: debootstrap could not make the stand-in for the base image; its message is above." >&2
     rm -f "$root.log"

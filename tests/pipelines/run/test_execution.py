@@ -484,7 +484,9 @@ def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, dat
     start()
     assert recorder.record.notes[0].startswith("binary problem: 'y' with 2 classes from 1 numeric")
     assert recorder.record.notes[1].startswith("model: wide_deep")
-    assert recorder.record.notes[2].startswith("data: 1 rows without a value in 'y' are left out")
+    note = recorder.record.notes[2]
+    assert note.startswith("CsvExampleGen reads a copy (")
+    assert note.endswith("): 1 row without a value in 'y' is left out")
 
 
 def test_a_split_without_rows_ends_the_run(leave, run):

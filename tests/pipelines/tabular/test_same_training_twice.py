@@ -133,6 +133,7 @@ def variables(tmp_path, monkeypatch):
             custom_config=make_plan(problem, seed).training_config(),
             transform_output="unused",
             serving_model_dir=str(tmp_path / name),
+            model_run_dir=str(tmp_path / name),
             train_steps=None,
             train_files=[str(path)],
             eval_files=[str(path)],

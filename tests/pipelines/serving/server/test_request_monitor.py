@@ -7,6 +7,7 @@ import pytest
 from pipelines.root import Root
 from pipelines.serving.request_drift import TrainingData
 from pipelines.serving.request_files import SampleLimits, sampled_rows
+from pipelines.serving.saved_model import Column
 from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request_monitor import RequestMonitor
@@ -53,7 +54,9 @@ def test_no_row_is_kept_by_default(push):
 
 @pytest.fixture
 def model():
-    return SimpleNamespace(version=5, columns={"x": None, "city": None})
+    return SimpleNamespace(
+        version=5, columns={"x": Column("x", "FLOAT"), "city": Column("city", "BYTES")}
+    )
 
 
 def test_the_drift_is_in_the_metrics(push, model):
