@@ -182,7 +182,7 @@ NOTED = {
     "a date in another format": ("1.5,oslo,01.02.2024,1\n", "column 'day': .* count as missing, .* line 22: '01.02.2024'", 1.5),
     "a month that is none": ("1.5,oslo,2024-13-45,1\n", "column 'day': .* count as missing, .* line 22: '2024-13-45'", 1.5),
     "a day that is none": ("1.5,oslo,2024-02-30,1\n", "1 of 241 cells are not in the calendar .* line 22: '2024-02-30'", 1.5),
-    "a row without a label": ("1.5,oslo,2024-01-01,\n", "1 rows without a value in 'y' are left out", None),
+    "a row without a label": ("1.5,oslo,2024-01-01,\n", "1 row without a value in 'y' is left out", None),
 }  # fmt: skip
 
 
