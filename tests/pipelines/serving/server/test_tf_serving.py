@@ -119,7 +119,7 @@ def test_status_and_metadata_have_the_documented_form(client):
         (":predict", {"instances": [{"b64": "!"}]}, 400, "needs a text in base64"),
         (":predict", {"instances": [{"b64": "AAAA"}]}, 400, "The model refuses the input"),
         (":predict", {"signature_name": "no", "instances": [ROW]}, 400, "There are: serving_default"),
-        (":predict", {"inputs": {"x": [1], "n": [1, 2]}}, 400, "same number of rows"),
+        (":predict", {"inputs": {"x": [1], "n": [1, 2]}}, 400, "differ in their number of rows"),
         (":predict", {"inputs": {"x": []}}, 400, "There is no row"),
         (":regress", {"examples": [ROW]}, 400, "is for 'classify', not for 'regress'"),
         (":classify", {"examples": ROW}, 400, '"examples" is a list of objects'),
