@@ -370,13 +370,13 @@ class _Recogniser:
 
 
 def _unreadable(cells: ColumnCells, cell_format: CellFormat) -> tuple[str, ...]:
-    """Returns the cells that are not in a format, the first of many."""
+    """Returns the different cells that are not in a format, the first of many."""
     found = (
         text
         for values, _ in cells.chunks()
         for text in values.filter(~cell_format.is_read(values)).to_pylist()
     )
-    return tuple(dict.fromkeys(itertools.islice(found, _MOST_UNREADABLE)))
+    return tuple(itertools.islice(dict.fromkeys(found), _MOST_UNREADABLE))
 
 
 def _num_misfits(kind: ColumnKind) -> int:

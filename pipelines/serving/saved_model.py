@@ -114,7 +114,7 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
             columns={
                 key: replace(
                     column,
-                    takes_one=column.takes_one or key in rows,
+                    takes_one=column.takes_one or key in rows or key in formats,
                     format=formats.get(key) if column.type == "BYTES" else None,
                 )
                 for key, column in signature.columns.items()

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import pipelines
+from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
+from pipelines.serving.saved_model import SERVING_ROWS
 
 PROJECT = pathlib.Path(__file__).parents[3]
 
@@ -126,3 +129,17 @@ print("new:", *sorted(name for name in names if not name.startswith("_")))
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == "new: components pipelines"
+
+
+def test_a_list_is_refused_where_a_model_without_rows_reads_numbers_of_text(push):
+    root = push("examples only", 1)
+    extra = root / "serving" / "1" / "assets.extra"
+    extra.mkdir(exist_ok=True)
+    (extra / FILE).write_text(formats_to_json({"city": CellFormat(NumberFormat(","))}))
+    model = pipelines.load(root)
+    assert SERVING_ROWS not in model.signatures
+    with pytest.raises(
+        BadInputError, match=r"row 1, column 'city': \['1,5', '2'\] are several values"
+    ):
+        model.predict([{"city": ["1,5", "2"]}])
+    assert len(model.predict([{"city": ["1,5"]}])["class"]) == 1
