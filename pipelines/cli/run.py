@@ -2,7 +2,6 @@
 
 import gc
 import json
-import os
 import sys
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +26,7 @@ from pipelines.cli.options import (
     Settings,
 )
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.terminal.ending import end_process
 from pipelines.terminal.signals import (
     EXIT_INTERRUPTED,
     ignore_signals,
@@ -191,8 +191,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoRe
     display.close()
     last = steps if sys.stdout.isatty() else [json.dumps(line, allow_nan=False)]
     print("".join(f"{text}\n" for text in last), end="", flush=True)
-    # Threads of Beam and gRPC must not keep a finished run alive, or change its exit code.
-    os._exit(checked_exit_code(code))
+    end_process(checked_exit_code(code))
 
 
 def _run_components(

@@ -1,9 +1,6 @@
 """Sets aside the rows of CSV files that cannot be read, for `data.on_bad_row = "quarantine"`."""
 
-import atexit
 import csv
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +16,7 @@ from pipelines.data.odd_rows import why_odd
 from pipelines.data.opening import open_text
 from pipelines.data.quotes import is_open, text_behind_quotes
 from pipelines.errors import BadInputError, shown
+from pipelines.terminal.ending import temporary_folder
 
 MAX_SHARE = 0.1
 """Share of the lines of all files; if more are bad, the files are read in a wrong way."""
@@ -74,8 +72,7 @@ def set_aside(
     Raises:
       BadInputError: Too many rows are bad, or a quote is not closed, so that nobody knows where its row ends.
     """
-    folder = Path(tempfile.mkdtemp(prefix="pipelines-rows-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = temporary_folder("pipelines-rows-")
     counts: Counter[str] = Counter()
     first, files, num_lines, num_bad_lines = "", [], 0, 0
     with (folder / "bad_rows.csv").open(

@@ -1,9 +1,6 @@
 """The character encoding of CSV files, and UTF-8 copies of files in another encoding."""
 
-import atexit
 import codecs
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +9,7 @@ from components.example_gen.file_names import is_parquet, split_name
 from pipelines.data.byte_checks import readable
 from pipelines.data.opening import open_bytes
 from pipelines.errors import BadInputError
+from pipelines.terminal.ending import temporary_folder
 
 _BLOCK_BYTES = 8 << 20
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -63,8 +61,7 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
         )
         if found in UTF_8_NAMES or all(map(is_parquet, originals)):
             return Utf8Files(originals, originals, "utf-8")
-        folder = Path(tempfile.mkdtemp(prefix="pipelines-utf8-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = temporary_folder("pipelines-utf8-")
         copies = []
         for index, file in enumerate(originals):
             place = folder / f"{index:05d}"

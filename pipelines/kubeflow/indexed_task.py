@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from pipelines.kubeflow.step_environment import set_umask
+from pipelines.terminal.ending import end_process
 
 CLUSTER_VARIABLE = "ESTIMATOR_PIPELINES_CLUSTER"
 """Environment variable with the addresses of all tasks, in the order of their indices."""
@@ -126,13 +126,6 @@ def play(file: Path) -> int:
     return 0
 
 
-def end(code: int) -> NoReturn:
-    """Ends this process. Threads of TensorFlow's server must not keep it alive."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Runs the task of this pod's index; returns the exit code.
 
@@ -143,9 +136,9 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["TF_CONFIG"] = config
     (file,) = arguments
     is_chief = json.loads(config)["task"]["type"] == _CHIEF
-    return run_task(Path(file), is_chief, lambda: play(Path(file)), end)
+    return run_task(Path(file), is_chief, lambda: play(Path(file)), end_process)
 
 
 if __name__ == "__main__":
     set_umask(os.environ)
-    end(main(sys.argv[1:]))
+    end_process(main(sys.argv[1:]))

@@ -23,6 +23,7 @@ from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
 from pipelines.kubeflow.step_environment import retries_of, set_umask
 from pipelines.root import Root
 from pipelines.root.signs_of_life import giving_signs
+from pipelines.terminal.ending import end_process
 from pipelines.terminal.signals import (
     ignore_signals,
     raise_at_signals,
@@ -262,7 +263,4 @@ if __name__ == "__main__":
     raise_at_signals()  # so that a training job is ended with the step
     code = main()
     ignore_signals()
-    # Threads of Beam and gRPC must not keep a finished step alive, or change its exit code.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    end_process(code)

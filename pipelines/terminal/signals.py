@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from components.interruption import RunInterruptedError, interruption
+from pipelines.terminal.ending import remove_temporary_files
 
 EXIT_INTERRUPTED = 130
 
@@ -63,6 +64,7 @@ class _Interrupter:
         elif now - self._first < _SAME_SECS:
             return
         else:
+            remove_temporary_files()
             os._exit(EXIT_INTERRUPTED)
         self._newest = now
         interruption.reason = interruption.reason or signal.Signals(signum).name

@@ -1,0 +1,42 @@
+"""The end of a process that does not wait for its threads, and the temporary files that go with it."""
+
+import os
+import shutil
+import sys
+import tempfile
+from atexit import register
+from pathlib import Path
+from typing import NoReturn
+
+_AUTOGRAPH = "__autograph_generated_file"
+
+_folders: list[Path] = []
+
+
+def temporary_folder(prefix: str) -> Path:
+    """Returns a new folder that is removed when the process ends, also by `end_process`."""
+    if not _folders:
+        register(remove_temporary_files)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    _folders.append(folder)
+    return folder
+
+
+def remove_temporary_files() -> None:
+    """Removes the temporary folders, and the sources that TensorFlow's AutoGraph wrote."""
+    while _folders:
+        shutil.rmtree(_folders.pop(), ignore_errors=True)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_AUTOGRAPH) and module.__file__:
+            Path(module.__file__).unlink(missing_ok=True)
+
+
+def end_process(code: int) -> NoReturn:
+    """Ends the process at once: threads of Beam and gRPC neither keep it alive nor change its exit code.
+
+    Functions registered with `atexit` are not called.
+    """
+    remove_temporary_files()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

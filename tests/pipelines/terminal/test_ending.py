@@ -1,0 +1,65 @@
+"""A process that ends at once leaves no temporary files."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+PROJECT = pathlib.Path(__file__).parents[3]
+
+# AutoGraph writes the source of the function into a temporary file.
+PROGRAM = """
+import sys
+import tensorflow as tf
+from pipelines.terminal.ending import end_process, temporary_folder
+
+@tf.function
+def sign(number):
+    if number > 0:
+        return 1
+    return -1
+
+folder = temporary_folder("rows-")
+(folder / "rows.csv").write_text("a\\n")
+print(int(sign(tf.constant(3))), folder.exists(), end="")
+(end_process if sys.argv[1] == "at once" else sys.exit)(3)
+"""
+
+
+@pytest.mark.parametrize("how", ["at once", "as usual"])
+def test_a_process_leaves_no_temporary_files(tmp_path, how):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    ended = subprocess.run(
+        [sys.executable, program, how],
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout) == (3, "1 True"), ended.stderr
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_run_leaves_no_copy_of_the_users_data(tmp_path):
+    data = tmp_path / "rows.csv"
+    data.write_text("a,y\n" + "1,yes\n2,no\n" * 50, encoding="utf-16")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pipelines",
+            *f"run --data {data} --label z --root {tmp_path}/root".split(),
+        ],
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert "'z'" in ended.stderr
+    assert list(temporary.iterdir()) == []
