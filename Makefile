@@ -117,6 +117,7 @@ test-image: $(STAMP)  ## builds the image here and runs the demo in it, as the i
 
 test-kubeflow: $(STAMP)  ## the compiled pipeline, run by KFP's own code against a real S3 server
 	@GO="$(GO)" scripts/kubeflow/judges.sh "$(CURDIR)/.kubeflow"
+	@scripts/kubeflow/newer_kfp.sh $(UV) .kubeflow/newer-kfp
 	@$(BIN)/python -m pytest -q --timeout=3600 tests/kubeflow
 
 test-kubernetes: $(STAMP)  ## the image, jobs and schedules on a real Kubernetes, which is built in .kubernetes/; needs root
