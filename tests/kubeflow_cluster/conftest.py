@@ -82,7 +82,8 @@ def usable():
         version = version or target.check_image_of_server(kubernetes)
     except NotUsableError as error:
         pytest.exit(f"test-kubeflow-cluster: {error}", returncode=2)
-    print(f"\nKubeflow Pipelines {version or 'of an unknown version'}; tried before: {TRIED}")
+    told = ".".join(map(str, version)) if version else "of an unknown version"
+    print(f"\nKubeflow Pipelines {told}; our pipelines have run on {TRIED}")
     return target, Cluster(kubernetes, target), is_multi_user
 
 
@@ -92,7 +93,8 @@ def cluster(usable):
 
 
 @pytest.fixture(scope="session")
-def kubeflow(usable):
+def kubeflow(usable, volume):
+    """The server, once a pod with the image has started."""
     target, _, is_multi_user = usable
     with contextlib.closing(WarmCommand()) as command:
         yield Kubeflow(target, is_multi_user, command)

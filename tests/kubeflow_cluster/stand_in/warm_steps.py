@@ -36,7 +36,7 @@ while is_open or children:
         os.setsid()
         os.chdir(folder)
         os.umask(umask)
-        stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), stream, stream)):
             os.dup2(file, number)
         os.environ.clear()
