@@ -103,7 +103,11 @@ class Cluster:
             time.sleep(1)
 
     def log(self, pod):
-        return self._core.read_namespaced_pod_log(pod, self.namespace, container="main")
+        # The client takes a log that is JSON for an answer of Kubernetes, and returns Python's form of it.
+        raw = self._core.read_namespaced_pod_log(
+            pod, self.namespace, container="main", _preload_content=False
+        )
+        return raw.data.decode()
 
     def steps(self, run_id):
         """Returns the pods in which steps of a run have run, with their step, the oldest first."""

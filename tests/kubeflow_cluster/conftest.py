@@ -33,7 +33,7 @@ problem_type = "binary"
 [module]
 {module}
 [trainer]
-train_steps = 200
+train_steps = 250
 eval_steps = 20
 [evaluator]
 label = "tips_xf"

@@ -33,9 +33,11 @@ def test_the_demo_is_pushed(demo_run, demo_steps, volume):
     assert f"serving/{record['version']}/saved_model.pb" in volume.modes("demo")
 
 
-def test_the_parameter_of_the_run_arrives(demo_run, cluster, demo_steps):
-    words = " ".join(main_container(demo_steps["Plan"]).args)
-    assert f"trainer.train_steps {STEPS}" in words
+def test_the_parameter_of_the_run_arrives(demo_run, volume):
+    record = volume.records("demo")[demo_run[1]["run_id"]]
+    assert (
+        record["config"]["trainer"]["train_steps"] == STEPS
+    )  # the configuration has another number
 
 
 def test_pods_have_their_settings(demo_run, demo_steps, usable, secret):
