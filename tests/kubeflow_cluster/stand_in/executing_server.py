@@ -77,7 +77,8 @@ class ExecutingServer(KfpServer):
         return answer
 
     def _described(self, run_id):
-        return {**self.runs[run_id], "state": self.executions[run_id].state}
+        execution = self.executions.get(run_id)  # None for a moment after the run was made
+        return {**self.runs[run_id], "state": execution.state if execution else "PENDING"}
 
     def _recur(self, recurring_run_id):
         recurring = self.recurring.get(recurring_run_id)
