@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubernetes test-report test-tf1 test-matrix test-native lint bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -51,10 +51,10 @@ demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in d
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not mysql and not kubernetes" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not mysql and not kubernetes and not kubeflow_cluster" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser and not mysql and not kubernetes" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser and not mysql and not kubernetes and not kubeflow_cluster" $(TESTS)
 
 test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is downloaded into .flink/
 	@scripts/flink/setup.sh $(BIN)/python .flink
@@ -117,7 +117,13 @@ test-image: $(STAMP)  ## builds the image here and runs the demo in it, as the i
 
 test-kubeflow: $(STAMP)  ## the compiled pipeline, run by KFP's own code against a real S3 server
 	@GO="$(GO)" scripts/kubeflow/judges.sh "$(CURDIR)/.kubeflow"
+	@scripts/kubeflow/newer_kfp.sh $(UV) .kubeflow/newer-kfp
 	@$(BIN)/python -m pytest -q --timeout=3600 tests/kubeflow
+
+test-kubeflow-cluster: $(STAMP)  ## the pipelines on your Kubeflow: HOST=http://localhost:8080 IMAGE=... [KUBECONFIG=...] (docs/kubeflow.md)
+	@test -n "$(HOST)" || { echo "test-kubeflow-cluster: give the address of Kubeflow Pipelines, such as HOST=http://localhost:8080" >&2; exit 2; }
+	@HOST="$(HOST)" IMAGE="$(IMAGE)" $(BIN)/python -m pytest -q -s -m kubeflow_cluster \
+	  --confcutdir=tests/kubeflow_cluster tests/kubeflow_cluster
 
 test-kubernetes: $(STAMP)  ## the image, jobs and schedules on a real Kubernetes, which is built in .kubernetes/; needs root
 	@GO="$(GO)" PYTHON3="$(PYTHON3)" scripts/kubernetes/setup.sh .kubernetes
