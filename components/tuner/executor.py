@@ -114,11 +114,12 @@ class Search:
             trial = study.next_trial()
             if trial is None:
                 return
-            _LOGGER.info("Trial %d of %d: %s", trial.number + 1, settings.trials, trial.values)
+            _LOGGER.info("Trial %d of %d: %s", trial.number, settings.trials, trial.values)
             folder = os.path.join(self.folder, _TRIALS, str(trial.number))
             args = self._args(user_function, settings.own_validation, folder)
             run_trial(user_function, args, trial, settings)
             shutil.rmtree(folder, ignore_errors=True)
+            _LOGGER.info("Trained %s", study.results()[trial.number].describe(settings.metric))
 
     def _args(
         self, user_function: UserFunction, own_validation: bool, folder: str

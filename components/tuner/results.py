@@ -72,6 +72,20 @@ class TrialResult:
     attempts: int = 1
     evaluations: tuple[Evaluation, ...] = field(default=())
 
+    def describe(self, metric: str) -> str:
+        """Returns the trial as text.
+
+        Args:
+            metric: Name of the metric that decides.
+        """
+        value = f"{metric} {self.value:.5g}" if self.value is not None else self.state
+        named = ", ".join(
+            f"{name} {one:.4g}" if isinstance(one, float) else f"{name} {one}"
+            for name, one in self.values.items()
+        )
+        reason = f", {self.reason}" if self.reason else ""
+        return f"trial {self.number}: {value}{reason} ({named or 'without hyperparameters'})"
+
     def as_record(self) -> dict[str, Any]:
         """Returns the fields for JSON."""
         evaluations = [one.as_record() for one in self.evaluations]

@@ -194,7 +194,7 @@ class StudyTrial:
         self.evaluations = {one.step: one for one in found}
 
     def report(self, metrics: Mapping[str, Any], step: int) -> None:
-        """Stores an evaluation of the training; one of a step that was evaluated before a kill is skipped.
+        """Stores an evaluation of the training. One of a step that was evaluated before replaces that.
 
         Args:
             metrics: Metrics by name. Without the metric that decides, the evaluation is not stored.
@@ -206,14 +206,18 @@ class StudyTrial:
         numbers = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
         self.reported |= set(numbers)
         value = numbers.get(self._settings.metric)
-        if value is None or step in self.evaluations:
+        if value is None:
             return
         one = Evaluation(step, numbers)
-        number = len(self._steps)
-        self._steps.append(step)
+        is_new = step not in self.evaluations
+        if is_new:
+            self._steps.append(step)
         self.evaluations[step] = one
+        number = self._steps.index(step)
         self._trial.set_user_attr(f"{_EVALUATION}{number}", one.as_record())
         self._trial.set_user_attr("secs", self._secs)
+        if not is_new:
+            return
         self._trial.report(value, number)
         if not self._is_first and self._trial.should_prune():
             raise optuna.TrialPruned(
