@@ -21,11 +21,14 @@ UNSEEN = [{"x": 1.0, "y": -100.0}]
 
 
 class TunerRun:
-    """Executes the Tuner under a pipeline run id, each time with new output artifacts."""
+    """Executes the Tuner under a pipeline run id, each time with new output artifacts.
 
-    def __init__(self, examples: Artifact, schema: Artifact, make_artifact: Callable[..., Any]):
-        self._inputs = {"examples": [examples], "schema": [schema]}
-        self._make_artifact = make_artifact
+    It can be pickled, for an execution in another process.
+    """
+
+    def __init__(self, inputs: dict[str, list[Artifact]], folder: Path):
+        self._inputs = json_utils.dumps(inputs)
+        self.folder = folder
         self._executions = 0
 
     def __call__(
@@ -38,14 +41,12 @@ class TunerRun:
         run_id: str = "run-1",
     ) -> tuple[Path, Path]:
         self._executions += 1
-        best = self._make_artifact(
-            standard_artifacts.HyperParameters, f"best_hyperparameters/{self._executions}"
-        )
-        results = self._make_artifact(
-            standard_artifacts.TunerResults, f"tuner_results/{self._executions}"
-        )
+        best, results = standard_artifacts.HyperParameters(), standard_artifacts.TunerResults()
+        for key, artifact in (("best_hyperparameters", best), ("tuner_results", results)):
+            artifact.uri = str(self.folder / "Tuner" / key / str(self._executions))
+            Path(artifact.uri).mkdir(parents=True, exist_ok=True)
         Executor(Executor.Context(pipeline_run_id=run_id)).Do(
-            self._inputs,
+            json_utils.loads(self._inputs),
             {"best_hyperparameters": [best], "tuner_results": [results]},
             {
                 "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=steps)),
@@ -60,14 +61,17 @@ class TunerRun:
 
 @pytest.fixture
 def tune(
-    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]
+    make_examples: Callable[..., Artifact],
+    make_artifact: Callable[..., Artifact],
+    tmp_path: Path,
 ) -> TunerRun:
     schema = make_artifact(standard_artifacts.Schema)
     io_utils.write_pbtxt_file(
         f"{schema.uri}/schema.pbtxt",
         schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
     )
-    return TunerRun(make_examples(train=ROWS, eval=UNSEEN), schema, make_artifact)
+    examples = make_examples(train=ROWS, eval=UNSEEN)
+    return TunerRun({"examples": [examples], "schema": [schema]}, tmp_path)
 
 
 def search_of(results: Path) -> dict[str, Any]:
