@@ -9,8 +9,8 @@ import optuna
 MIN_OTHERS = 4
 """Number of finished trials that a trial is compared with, at least."""
 
-MIN_EVALUATIONS = 2
-"""Number of evaluations of a trial before it can be ended."""
+MIN_EVALUATIONS = 4
+"""Number of evaluations of a trial before it can be ended: small learning rates need more of them."""
 
 
 class MedianPruner(optuna.pruners.BasePruner):
@@ -23,15 +23,16 @@ class MedianPruner(optuna.pruners.BasePruner):
 
     Args:
         groups: Names of parameters that trials must share.
+        min_evaluations: Number of evaluations of a trial before it can be ended.
     """
 
-    def __init__(self, groups: tuple[str, ...] = ()):
-        self._groups = groups
+    def __init__(self, groups: tuple[str, ...] = (), min_evaluations: int = MIN_EVALUATIONS):
+        self._groups, self._min_evaluations = groups, min_evaluations
 
     def prune(self, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> bool:
         """Returns whether to end the trial. Evaluations are numbered from 0."""
         last = trial.last_step
-        if last is None or last + 1 < MIN_EVALUATIONS:
+        if last is None or last + 1 < self._min_evaluations:
             return False
         best = max if study.direction == optuna.study.StudyDirection.MAXIMIZE else min
         others = [

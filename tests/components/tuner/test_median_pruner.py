@@ -23,7 +23,7 @@ def prunes(study: optuna.Study, values: dict, groups: tuple = (), model: str = "
         intermediate_values=values,
         user_attrs={"values": {"model": model}},
     )
-    return MedianPruner(groups).prune(study, trial)
+    return MedianPruner(groups, min_evaluations=2).prune(study, trial)
 
 
 # The best values up to evaluation 1 are 1, 2, 3 and 8: their median is 2.5. Evaluation 2 does not count.
@@ -49,6 +49,16 @@ def test_higher_is_better_if_it_is_maximized() -> None:
     study = study_of("maximize", OTHERS)
     assert prunes(study, {0: 4.4, 1: 4.4})
     assert not prunes(study, {0: 4.4, 1: 4.6})
+
+
+def test_the_first_three_evaluations_end_no_trial() -> None:
+    study = study_of("minimize", [{0: 1.0}] * 4)
+    for number in range(5):
+        values = dict.fromkeys(range(number), 9.0)
+        trial = optuna.trial.create_trial(
+            state=optuna.trial.TrialState.RUNNING, intermediate_values=values
+        )
+        assert MedianPruner().prune(study, trial) is (number >= 4)
 
 
 def test_three_others_are_too_few_and_those_of_another_group_do_not_count() -> None:
