@@ -83,6 +83,6 @@ def test_what_is_in_a_space() -> None:
         (lambda: TunerSettings(SPACE, pruner="hyper"), "pruner must be one of median, none"),
     ],
 )
-def test_wrong_settings(make, message) -> None:
+def test_a_wrong_setting_is_refused_with_its_name_and_value(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         make()
