@@ -47,7 +47,7 @@ def build_estimator(
     if model == "boosted_trees":
         if report:
             settings["early_stopping"] = estimator_core.experimental.TreesEarlyStopping(
-                HELD_OUT_KEY, _PATIENCE * trees_between_summaries(plan), report
+                HELD_OUT_KEY, _PATIENCE * _trees_between_summaries(plan), report
             )
         return _boosted_trees(plan, tree_columns(plan, transform, means), settings)
     is_deep = model == "wide_deep"
@@ -67,7 +67,7 @@ def _intervals(model: ModelName, plan: TabularPlan) -> dict[str, Any]:
     """Returns the intervals of checkpoints and summaries; with early stopping, a checkpoint is evaluated."""
     training = plan.training
     if model == "boosted_trees":
-        steps = training.trees.steps_per_tree * trees_between_summaries(plan)
+        steps = training.trees.steps_per_tree * _trees_between_summaries(plan)
         return {
             "save_checkpoints_secs": _SECS_BETWEEN_CHECKPOINTS_OF_TREES,
             "save_summary_steps": steps,
@@ -78,8 +78,7 @@ def _intervals(model: ModelName, plan: TabularPlan) -> dict[str, Any]:
     return {"save_checkpoints_steps": max(100, min(1_000, training.train_steps // 5))}
 
 
-def trees_between_summaries(plan: TabularPlan) -> int:
-    """Returns the number of iterations of trees after which something is written."""
+def _trees_between_summaries(plan: TabularPlan) -> int:
     return max(10, plan.training.trees.n_trees // 16)
 
 

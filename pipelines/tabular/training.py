@@ -11,7 +11,7 @@ import estimator_core
 from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
-from pipelines.tabular.estimators import build_estimator, trees_between_summaries
+from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     eval_input_receiver_fn,
@@ -31,6 +31,10 @@ _PATIENCE = 3  # evaluations without a lower loss
 _SHARE = 8  # the first rung has one in so many of the steps
 _SOON_GROWN = 20_000_000  # rows times trees
 _EVALUATIONS_OF_RUNG = 4
+
+# In a search. The four before a trial can be pruned are half of the trees: with fewer, a low learning
+# rate would always be behind.
+_REPORTS_OF_TREES = 8
 
 
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def _training(
         means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
         train_input_fn = in_memory(batches, settings.trees.batch_size)  # they are read only once
     losses: dict[int, float] = {}
-    between = trees_between_summaries(plan)
+    between = max(1, settings.trees.n_trees // _REPORTS_OF_TREES)
 
     def note(iterations: int, loss: float) -> None:
         step = settings.trees.steps_per_tree * iterations
