@@ -15,6 +15,7 @@ from tfx.utils import json_utils, path_utils
 from components.interruption import interruption
 from components.trainer import fn_args, unfinished
 from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
+from components.tuner.validation_rows import divide, parts_in
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -53,10 +54,12 @@ class Executor(base_executor.BaseExecutor):
         folder = self._work_dir(input_dict, best, exec_properties)
         search = Search(json_utils.dumps(input_dict), exec_properties, str(folder))
         study = Study(folder, settings)
+        if not settings.own_validation:
+            search.hold_out_rows()
         if settings.parallel == 1:
             search.run(study)
         else:
-            parallel.run(search, settings.parallel, study.owner)
+            parallel.run(search, study)
         result = results.SearchResult(settings, study.results(), study.importance())
         if result.best is None:
             reasons = dict.fromkeys(one.reason for one in result.trials if one.reason)
@@ -92,6 +95,11 @@ class Search:
     def __init__(self, inputs: str, exec_properties: dict[str, Any], folder: str):
         self.inputs, self.exec_properties, self.folder = inputs, exec_properties, folder
 
+    def hold_out_rows(self) -> None:
+        """Divides the training rows, before the processes of the search begin."""
+        args = self._fn_args(self.folder, os.path.join(self.folder, _MODEL))
+        divide(args.train_files, Path(self.folder) / _ROWS)
+
     def run(self, study: Any) -> None:
         """Runs trials until there are enough, or the time is up.
 
@@ -124,22 +132,23 @@ class Search:
     def _args(
         self, user_function: UserFunction, own_validation: bool, folder: str
     ) -> fn_args.TrainerFnArgs:
-        from components.tuner.validation_rows import divide
-
         is_trainer_fn = user_function.contract == TRAINER_FN_KEY
-        args = fn_args.make_fn_args(
-            json_utils.loads(self.inputs),
-            self.exec_properties,
-            serving_model_dir=path_utils.serving_model_dir(folder)
-            if is_trainer_fn
-            else os.path.join(folder, _MODEL),
-            eval_model_dir=path_utils.eval_model_dir(folder),
-            model_run_dir=folder,
+        model_dir = (
+            path_utils.serving_model_dir(folder) if is_trainer_fn else os.path.join(folder, _MODEL)
         )
+        args = self._fn_args(folder, model_dir)
         os.makedirs(folder, exist_ok=True)
         if own_validation:
             args.eval_files = []
         else:
-            rows = Path(self.folder) / _ROWS
-            args.train_files, args.eval_files = divide(args.train_files, rows)
+            args.train_files, args.eval_files = parts_in(Path(self.folder) / _ROWS)
         return args
+
+    def _fn_args(self, folder: str, model_dir: str) -> fn_args.TrainerFnArgs:
+        return fn_args.make_fn_args(
+            json_utils.loads(self.inputs),
+            self.exec_properties,
+            serving_model_dir=model_dir,
+            eval_model_dir=path_utils.eval_model_dir(folder),
+            model_run_dir=folder,
+        )

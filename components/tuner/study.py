@@ -43,8 +43,8 @@ class Study:
     """The trials of a search, in a folder.
 
     A search that was killed goes on with the trials that were running then, before it begins others. The
-    values of a trial depend on the seed and on the trials before it, so a search of one trial at a time that
-    was killed gets the same ones as one that was not.
+    values of a trial depend on the seed and on the trials before it, so a kill does not change them if all
+    evaluations are the same, with one trial at a time.
 
     Args:
         folder: Local folder of the study.

@@ -7,14 +7,25 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from components.errors import SettingError
+
 ONE_IN = 5
 """Number of training rows of which one judges the trials."""
 
 _BATCH = 1_024
 
 
-def divide(patterns: Iterable[str], folder: Path) -> tuple[list[str], list[str]]:
-    """Copies training examples into two folders, and returns the file patterns of each.
+def parts_in(folder: Path) -> tuple[list[str], list[str]]:
+    """Returns the file patterns of the rows to learn from, and of those that judge.
+
+    Args:
+        folder: Folder that `divide` has written.
+    """
+    return [str(folder / _PARTS[0] / "*")], [str(folder / _PARTS[1] / "*")]
+
+
+def divide(patterns: Iterable[str], folder: Path) -> None:
+    """Copies training examples into two folders.
 
     The evaluation split stays unseen, so that the Evaluator's verdict is about rows that had no part in the
     choice of the values. The same files give the same division.
@@ -24,21 +35,22 @@ def divide(patterns: Iterable[str], folder: Path) -> tuple[list[str], list[str]]
         folder: Folder to write to; a division that is there already is kept.
 
     Raises:
-        ValueError: There are too few rows.
+        SettingError: There are too few rows.
     """
-    if not folder.is_dir():
-        partial = folder.with_name(f".{folder.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        paths = sorted(path for pattern in patterns for path in tf.io.gfile.glob(pattern))
-        counts = [0, 0]
-        for index, path in enumerate(paths):
-            _divide_file(path, partial, index, counts)
-        if not all(counts):
-            raise ValueError(
-                f"{sum(counts)} training rows are too few to hold out one in {ONE_IN} for the Tuner"
-            )
-        partial.rename(folder)
-    return [str(folder / _PARTS[0] / "*")], [str(folder / _PARTS[1] / "*")]
+    if folder.is_dir():
+        return
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    paths = sorted(path for pattern in patterns for path in tf.io.gfile.glob(pattern))
+    counts = [0, 0]
+    for index, path in enumerate(paths):
+        _divide_file(path, partial, index, counts)
+    if not all(counts):
+        raise SettingError(
+            f"{sum(counts)} training rows are too few to hold out one in {ONE_IN} for the Tuner; more rows "
+            "are needed, or no search."
+        )
+    partial.rename(folder)
 
 
 def _divide_file(path: str, folder: Path, index: int, counts: list[int]) -> None:

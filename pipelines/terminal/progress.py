@@ -21,6 +21,7 @@ _LOGGERS = (
     "tensorflow",
     "components.trainer.task_logs",
     "components.tuner.executor",
+    "components.tuner.parallel",
     "pipelines.tabular.model_selection",
 )
 
