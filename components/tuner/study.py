@@ -193,12 +193,13 @@ class StudyTrial:
         self.reported: set[str] = set()
         self.evaluations = {one.step: one for one in found}
 
-    def report(self, metrics: Mapping[str, Any], step: int) -> None:
+    def report(self, metrics: Mapping[str, Any], step: int, *, is_last: bool = False) -> None:
         """Stores an evaluation of the training. One of a step that was evaluated before replaces that.
 
         Args:
             metrics: Metrics by name. Without the metric that decides, the evaluation is not stored.
             step: Global step.
+            is_last: True after the training: then it is too late to prune the trial.
 
         Raises:
             optuna.TrialPruned: The trial has fallen behind.
@@ -219,7 +220,7 @@ class StudyTrial:
         if not is_new:
             return
         self._trial.report(value, number)
-        if not self._is_first and self._trial.should_prune():
+        if not (is_last or self._is_first) and self._trial.should_prune():
             raise optuna.TrialPruned(
                 f"after {number + 1} evaluations, it was worse than the median of the others"
             )

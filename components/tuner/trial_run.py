@@ -102,7 +102,8 @@ class _JudgingExporter(estimator_core.Exporter):
         is_the_final_export: bool,
     ) -> bytes | None:
         """Reports the evaluation, and asks the exporter."""
-        self._trial.report(eval_result or {}, step_of(checkpoint_path))
+        step = step_of(checkpoint_path)
+        self._trial.report(eval_result or {}, step, is_last=is_the_final_export)
         noting = _WithoutExports(estimator)
         result = self._exporter.export(
             estimator=noting,
@@ -112,7 +113,7 @@ class _JudgingExporter(estimator_core.Exporter):
             is_the_final_export=is_the_final_export,
         )
         if noting.is_exported:
-            self.exported_step = step_of(noting.exported or checkpoint_path)
+            self.exported_step = step_of(noting.exported) if noting.exported else step
         return result
 
 

@@ -77,10 +77,11 @@ def history_of(search: Mapping[str, Any]) -> Plot | None:
     best: list[tuple[float, float]] = []
     for number, value in points:
         best.append((number, better(value, best[-1][1]) if best else value))
+    reached = next(number for number, value in points if value == best[-1][1])
     metric = search["metric"]
     description = (
         f"{metric} by trial. The best so far goes from {words.number(best[0][1])} in trial {best[0][0]} to "
-        f"{words.number(best[-1][1])} in trial {best[-1][0]}."
+        f"{words.number(best[-1][1])} in trial {reached}."
     )
     return dots_and_best("search-history", "Trials", description, points, best, "trial", metric)
 

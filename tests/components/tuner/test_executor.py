@@ -80,3 +80,16 @@ def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(
         return [one["values"] for one in search_of(results)["trials"]]
 
     assert values(1, "run-1") == values(1, "run-2") != values(2, "run-3")
+
+
+def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune: TunerRun) -> None:
+    """Four first trials are fast; those that follow are slow, and behind from the first evaluation on."""
+    firsts = tuple({"learning_rate": 0.1 + number / 100} for number in range(4))
+    slow = SearchSpace((Range("learning_rate", 1e-6, 1e-5),))
+    settings = TunerSettings(slow, trials=5, metric="loss", first_trials=firsts)
+    for steps, state, evaluated in ((60, "pruned", 4), (40, "finished", 4)):
+        _, results = tune(settings, steps=steps, run_id=f"run-{steps}")
+        trials = search_of(results)["trials"]
+        assert [one["state"] for one in trials] == ["finished"] * 4 + [state]
+        assert len(trials[4]["evaluations"]) == evaluated  # one each 10 steps
+    assert trials[4]["reason"] == ""

@@ -34,7 +34,7 @@ def test_the_summary_compares_with_the_training_without_a_search():
 
 def test_a_lower_value_is_better_if_it_is_minimized():
     search = {**SEARCH, "direction": "minimize", "best": 1}
-    assert "from 0.7 in trial 0 to 0.6 in trial 2" in history_of(search).description
+    assert "from 0.7 in trial 0 to 0.6 in trial 1" in history_of(search).description
     assert "from 0.7 in trial 0 to 0.8 in trial 2" in history_of(SEARCH).description
     assert history_of({**SEARCH, "trials": SEARCH["trials"][:1]}) is None
     rows = describe_of(search)["rows"]
