@@ -15,7 +15,9 @@ class Trial:
             after each of its evaluations; the last one is the trial's result. The evaluations of a trainer_fn
             are reported for it. It raises an error that ends the trial if it has fallen behind the others, so
             don't catch it.
+        fold: Number of the training of this trial, from 0: each has other rows for evaluation.
     """
 
     number: int
     report: Callable[[Mapping[str, Any], int], None]
+    fold: int = 0

@@ -1,5 +1,6 @@
 """Searches hyperparameters on TFX's artifacts; a search that was killed can be resumed."""
 
+import functools
 import logging
 import os
 import shutil
@@ -124,14 +125,15 @@ class Search:
                 return
             _LOGGER.info("Trial %d of %d: %s", trial.number, settings.trials, trial.values)
             folder = os.path.join(self.folder, _TRIALS, str(trial.number))
-            args = self._args(user_function, settings.own_validation, folder)
-            run_trial(user_function, args, trial, settings)
+            args_of = functools.partial(self._args, user_function, settings.own_validation, folder)
+            run_trial(user_function, args_of, trial, settings)
             shutil.rmtree(folder, ignore_errors=True)
             _LOGGER.info("Trained %s", study.results()[trial.number].describe(settings.metric))
 
     def _args(
-        self, user_function: UserFunction, own_validation: bool, folder: str
+        self, user_function: UserFunction, own_validation: bool, trial_folder: str, fold: int
     ) -> fn_args.TrainerFnArgs:
+        folder = os.path.join(trial_folder, str(fold))
         is_trainer_fn = user_function.contract == TRAINER_FN_KEY
         model_dir = (
             path_utils.serving_model_dir(folder) if is_trainer_fn else os.path.join(folder, _MODEL)
@@ -141,7 +143,7 @@ class Search:
         if own_validation:
             args.eval_files = []
         else:
-            args.train_files, args.eval_files = parts_in(Path(self.folder) / _ROWS)
+            args.train_files, args.eval_files = parts_in(Path(self.folder) / _ROWS, fold)
         return args
 
     def _fn_args(self, folder: str, model_dir: str) -> fn_args.TrainerFnArgs:

@@ -27,21 +27,23 @@ class Evaluation:
     Attributes:
         step: Global step.
         metrics: Metrics by name.
+        fold: Part of the rows that was evaluated on, from 0.
     """
 
     step: int
     metrics: dict[str, float]
+    fold: int = 0
 
     def as_record(self) -> dict[str, Any]:
         """Returns the fields for JSON, where a value that is not finite is None."""
         shown = {name: v if math.isfinite(v) else None for name, v in self.metrics.items()}
-        return {"step": self.step, "metrics": shown}
+        return {"fold": self.fold, "step": self.step, "metrics": shown}
 
     @staticmethod
     def of_record(record: Mapping[str, Any]) -> "Evaluation":
         """Returns the evaluation of `as_record`."""
         metrics = {name: math.nan if v is None else v for name, v in record["metrics"].items()}
-        return Evaluation(int(record["step"]), metrics)
+        return Evaluation(int(record["step"]), metrics, int(record["fold"]))
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,12 @@ class TrialResult:
         value: Value of the metric that decides; None unless it is finished.
         values: Values of the parameters, by name; empty for a trial without hyperparameters.
         is_first: True for a trial of the values that are used without a search.
-        step: Global step of the checkpoint with the value; None unless it is finished.
+        step: Global step of the checkpoint with the value, in the first fold; None unless it is finished.
         secs: Duration, without that of an attempt after its last evaluation before a kill.
         reason: Reason why it was pruned or failed; empty without one.
         attempts: Number of executions in which it ran.
         evaluations: Its evaluations, in order.
+        folds: Value of each fold that is finished; `value` is their mean.
     """
 
     number: int
@@ -71,6 +74,7 @@ class TrialResult:
     reason: str = ""
     attempts: int = 1
     evaluations: tuple[Evaluation, ...] = field(default=())
+    folds: tuple[float, ...] = ()
 
     def describe(self, metric: str) -> str:
         """Returns the trial as text.

@@ -11,6 +11,9 @@ Direction = Literal["maximize", "minimize"]
 
 DEFAULT_METRIC = "average_loss"
 
+MAX_FOLDS = 5
+"""Largest number of folds: a fifth of the training rows is held out."""
+
 
 @dataclass(frozen=True)
 class TunerSettings:
@@ -19,6 +22,9 @@ class TunerSettings:
     Attributes:
         space: The parameters that are searched.
         trials: Number of trials, the first ones among them.
+        folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. At most
+            `MAX_FOLDS`. More than one takes as many times as long; on few rows, a single part of them gives a
+            value that says little.
         parallel: Number of trials that run beside each other, each in its own process.
         metric: Metric of the evaluations during training that decides.
         direction: `maximize` or `minimize`.
@@ -39,6 +45,7 @@ class TunerSettings:
 
     space: SearchSpace
     trials: int = 20
+    folds: int = 1
     parallel: int = 1
     metric: str = DEFAULT_METRIC
     direction: Direction = "minimize"
@@ -56,6 +63,8 @@ class TunerSettings:
             raise ValueError(
                 f"timeout_secs must be above 0, or None. Received: {self.timeout_secs}"
             )
+        if not 1 <= self.folds <= MAX_FOLDS:
+            raise ValueError(f"folds must be from 1 to {MAX_FOLDS}. Received: {self.folds}")
         for name, choices in (("direction", _DIRECTIONS), ("pruner", _PRUNERS)):
             if getattr(self, name) not in choices:
                 raise ValueError(

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import math
 import os
+import statistics
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -172,7 +173,7 @@ class StudyTrial:
     Attributes:
         number: Number of the trial, from 0.
         values: Values of its parameters, by name; empty for a trial without hyperparameters.
-        evaluations: Its evaluations with the metric that decides, by step.
+        evaluations: Its evaluations with the metric that decides, by fold and step.
         reported: Names of all metrics that this process has reported.
     """
 
@@ -189,9 +190,14 @@ class StudyTrial:
         self._begin = time.monotonic()
         self._secs_before = float(trial.user_attrs.get("secs", 0.0))
         found = _evaluations(trial.user_attrs)
-        self._steps = [one.step for one in found]
+        self._results = list(trial.user_attrs.get("folds", ()))
         self.reported: set[str] = set()
-        self.evaluations = {one.step: one for one in found}
+        self.evaluations = {(one.fold, one.step): one for one in found}
+
+    @property
+    def fold(self) -> int:
+        """Fold that is next, from 0."""
+        return len(self._results)
 
     def report(self, metrics: Mapping[str, Any], step: int, *, is_last: bool = False) -> None:
         """Stores an evaluation of the training. One of a step that was evaluated before replaces that.
@@ -209,15 +215,14 @@ class StudyTrial:
         value = numbers.get(self._settings.metric)
         if value is None:
             return
-        one = Evaluation(step, numbers)
-        is_new = step not in self.evaluations
-        if is_new:
-            self._steps.append(step)
-        self.evaluations[step] = one
-        number = self._steps.index(step)
+        one = Evaluation(step, numbers, self.fold)
+        key = (self.fold, step)
+        is_new = key not in self.evaluations
+        self.evaluations[key] = one  # in order, also where one is replaced
+        number = list(self.evaluations).index(key)
         self._trial.set_user_attr(f"{_EVALUATION}{number}", one.as_record())
         self._trial.set_user_attr("secs", self._secs)
-        if not is_new:
+        if not is_new or self.fold > 0:  # the others have had other rows
             return
         self._trial.report(value, number)
         if not (is_last or self._is_first) and self._trial.should_prune():
@@ -225,15 +230,25 @@ class StudyTrial:
                 f"after {number + 1} evaluations, it was worse than the median of the others"
             )
 
-    def finish(self, step: int) -> None:
-        """Ends the trial with the evaluation at a step as its result; a value that is not finite fails it."""
-        value = self.evaluations[step].metrics[self._settings.metric]
+    def finish_fold(self, step: int) -> None:
+        """Ends a fold with the evaluation at a step as its result.
+
+        Raises:
+            ValueError: The value is not finite.
+        """
+        value = self.evaluations[self.fold, step].metrics[self._settings.metric]
         if not math.isfinite(value):
-            self.fail(f"its {self._settings.metric} is {value}")
-            return
-        self._trial.set_user_attr("step", step)
+            raise ValueError(f"its {self._settings.metric} is {value}")
+        if self.fold == 0:
+            self._trial.set_user_attr("step", step)
+        self._results.append(value)
+        self._trial.set_user_attr("folds", self._results)
+        self._trial.set_user_attr("secs", self._secs)
+
+    def finish(self) -> None:
+        """Ends the trial with the mean of its folds as its result."""
         self._end()
-        self._study.tell(self._trial, value)
+        self._study.tell(self._trial, statistics.fmean(self._results))
 
     def prune(self, reason: str) -> None:
         """Ends the trial as one that has fallen behind."""
@@ -272,6 +287,7 @@ def _result(trial: optuna.trial.FrozenTrial) -> TrialResult:
         reason=str(attributes.get("reason", "")),
         attempts=int(attributes.get("attempts", 0)),
         evaluations=tuple(_evaluations(attributes)),
+        folds=tuple(attributes.get("folds", ())),
     )
 
 

@@ -1,7 +1,7 @@
 """Runs one trial: calls the user's training function, and finds its result."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import optuna
@@ -22,47 +22,65 @@ _LOGGER = logging.getLogger(__name__)
 
 def run_trial(
     user_function: UserFunction,
-    args: TrainerFnArgs,
+    args_of: Callable[[int], TrainerFnArgs],
     trial: StudyTrial,
     settings: TunerSettings,
 ) -> None:
-    """Trains with the values of a trial, and ends the trial.
+    """Trains with the values of a trial, in each fold that has not ended, and ends the trial.
 
     An error of the training function in a trial of the values that are used without a search is raised: the
     function is at fault. In another trial it may be the values, so the trial fails, and the search goes on.
 
     Args:
         user_function: The function.
-        args: Its arguments; the hyperparameters and the trial are added.
+        args_of: Function of a fold that returns the function's arguments, without hyperparameters and trial.
         trial: The trial.
         settings: Settings of the search.
 
     Raises:
         SettingError: The evaluations have no such metric.
     """
-    args.hyperparameters = settings.space.keras_tuner_config(trial.values) if trial.values else None
-    args.trial = Trial(trial.number, trial.report)
     is_first = trial.number < len(settings.firsts)
+    config = settings.space.keras_tuner_config(trial.values) if trial.values else None
     try:
-        if user_function.contract == TRAINER_FN_KEY:
-            step = _train(user_function, args, trial)
-        else:
-            user_function.function(args)
-            step = max(trial.evaluations, default=None)
-        if step not in trial.evaluations:
-            raise SettingError(_no_result(user_function, trial, settings.metric))
-        trial.finish(step)
+        while trial.fold < settings.folds:
+            args = args_of(trial.fold)
+            args.hyperparameters = config
+            args.trial = Trial(trial.number, trial.report, trial.fold)
+            _run_fold(user_function, args, trial, settings.metric)
+        trial.finish()
     except optuna.TrialPruned as pruned:
         trial.prune(str(pruned))
     except SettingError:
         raise
-    except estimator_core.NanLossDuringTrainingError as error:
+    except (estimator_core.NanLossDuringTrainingError, _NotFiniteError) as error:
         trial.fail(str(error))
     except Exception as error:  # whatever the user's function raises
         if is_first:
             raise
         _LOGGER.exception("trial %d failed", trial.number)
         trial.fail(f"{type(error).__name__}: {error}")
+
+
+def _run_fold(
+    user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial, metric: str
+) -> None:
+    if user_function.contract == TRAINER_FN_KEY:
+        step = _train(user_function, args, trial)
+    else:
+        user_function.function(args)
+        steps = (step for fold, step in trial.evaluations if fold == trial.fold)
+        step = max(steps, default=None)
+    if step is None or (trial.fold, step) not in trial.evaluations:
+        raise SettingError(_no_result(user_function, trial, metric))
+    try:
+        trial.finish_fold(step)
+    except ValueError as error:
+        raise _NotFiniteError(str(error)) from error
+
+
+class _NotFiniteError(Exception):
+    """The result of a fold is no number, which is the values' fault."""
 
 
 def _train(user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from components.tuner.search_space import Choice, Parameter, Range, Value
+from components.tuner.settings import MAX_FOLDS
 from pipelines.config.data import Section
 
 _RANGE_KEYS = ("low", "high", "log", "default")
@@ -17,6 +18,8 @@ class TunerConfig(Section):
 
     Attributes:
       trials: Number of trainings, the first one of them with the values that are used without a search.
+      folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. Default: 3
+        below 2,000 rows, otherwise 1.
       parallel: Number of trials beside each other, each in a process of its own.
       metric: Metric of the evaluations during training that decides, such as `auc`. Default: `average_loss`.
       direction: `maximize` or `minimize`. Default: what is better for a metric with a known name.
@@ -28,6 +31,7 @@ class TunerConfig(Section):
     """
 
     trials: int = Field(default=20, ge=1, le=10_000)
+    folds: int | None = Field(default=None, ge=1, le=MAX_FOLDS)
     parallel: int = Field(default=1, ge=1, le=256)
     metric: str | None = None
     direction: Literal["maximize", "minimize"] | None = None

@@ -24,6 +24,8 @@ from pipelines.tabular.label import plan_label
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
 from pipelines.terminal.signals import signal_has_come
 
+_ROWS_FOR_ONE_FOLD, _FOLDS = 2_000, 3  # the best value on a few dozen held-out rows is chance
+
 _TRAINERS = ("trainer_fn", "run_fn")
 
 
@@ -106,7 +108,7 @@ def choose_model_code(
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
         plan=plan,
-        tuning=_tuning_of_plan(plan, config),
+        tuning=_tuning_of_plan(plan, config, profile.num_rows),
         default_checks=evaluation.default_checks(settings, plan.label.problem_type),
     )
 
@@ -155,26 +157,29 @@ def _user_code(
         metrics=_or(metrics, evaluation.default_metrics(fallback)),
         thresholds=thresholds or (),
         slices=settings.slices or (),
-        tuning=_tuning_of_module(config),
+        tuning=_tuning_of_module(config, profile.num_rows),
         default_checks=evaluation.default_checks(settings, problem_type, fallback),
         fingerprint=fingerprint,
     )
 
 
-def _tuning_of_plan(plan: TabularPlan, config: PipelineConfig) -> TunerSettings | None:
+def _tuning_of_plan(
+    plan: TabularPlan, config: PipelineConfig, num_rows: int
+) -> TunerSettings | None:
     if config.tuner is None:
         return None
     tuning.check_metric(config.tuner, plan.label.problem_type)
     space = tuning.search_space(plan, config.tuner)
     return _settings_of(
         config,
+        num_rows,
         space,
         first_trials=tuning.first_trials(plan, space),
         own_validation=plan.training.early_stopping,
     )
 
 
-def _tuning_of_module(config: PipelineConfig) -> TunerSettings | None:
+def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | None:
     if config.tuner is None:
         return None
     parameters = list(config.tuner.parameters())
@@ -190,14 +195,17 @@ def _tuning_of_module(config: PipelineConfig) -> TunerSettings | None:
                 f"tuner.space.{group}: a module has no groups of settings, which are those of the generic "
                 "models. Write its settings directly into [tuner.space]."
             )
-    return _settings_of(config, SearchSpace(tuple(one for _, one in parameters)))
+    return _settings_of(config, num_rows, SearchSpace(tuple(one for _, one in parameters)))
 
 
-def _settings_of(config: PipelineConfig, space: SearchSpace, **others: Any) -> TunerSettings:
+def _settings_of(
+    config: PipelineConfig, num_rows: int, space: SearchSpace, **others: Any
+) -> TunerSettings:
     given = config.tuner or TunerConfig()
     return TunerSettings(
         space=space,
         trials=given.trials,
+        folds=given.folds or (_FOLDS if num_rows < _ROWS_FOR_ONE_FOLD else 1),
         parallel=given.parallel,
         metric=given.metric or DEFAULT_METRIC,
         direction=tuning.direction_of(given),

@@ -95,16 +95,17 @@ def _training(
     one_in = settings.one_held_out_in
     holds_out = settings.early_stopping and steps is None
     is_trees = model == "boosted_trees"
+    fold = args.trial.fold if args.trial else 0
 
     def read_train() -> Any:
         if is_trees and holds_out:
-            return read_marked(transform, args.train_files, one_in, settings.trees.batch_size)
+            return read_marked(transform, args.train_files, one_in, settings.trees.batch_size, fold)
         if is_trees:  # they read all rows once
             return read(transform, args.train_files, Part.ALL, one_in, settings.trees.batch_size)
         part = Part.TRAIN if holds_out else Part.ALL
         # In a cluster, each worker reads the data in its own order.
         seed = settings.seed + (estimator.config.global_id_in_cluster or 0)
-        return read(transform, args.train_files, part, one_in, settings.batch_size, seed)
+        return read(transform, args.train_files, part, one_in, settings.batch_size, seed, fold)
 
     train_input_fn: Any = read_train
     means = None
@@ -155,7 +156,9 @@ def _training(
             hooks=hooks,
         ),
         eval_spec=estimator_core.EvalSpec(
-            input_fn=lambda: read(transform, eval_files, eval_part, one_in, settings.batch_size),
+            input_fn=lambda: read(
+                transform, eval_files, eval_part, one_in, settings.batch_size, fold=fold
+            ),
             steps=settings.eval_steps,
             exporters=[exporter],
             name=EXPORTER_NAME,

@@ -19,11 +19,11 @@ def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_spli
     assert [one["state"] for one in search["trials"]] == ["finished"] * 5
     first = search["trials"][0]
     assert (first["is_first"], first["values"]) == (True, {})
-    # One row in five judges: x = 5/8, 10/8, 15/8, 20/8. The loss is (3 - w)**2 * mean(x**2), and
+    # One row in five judges: x = 1/8, 6/8, 11/8, 16/8. The loss is (3 - w)**2 * mean(x**2), and
     # 40 steps at 0.001 shrink 3 - w by 1 - 2 * 0.001 * mean(x**2 of the other 16 rows) each.
-    judging = sum((k / 8) ** 2 for k in (5, 10, 15, 20)) / 4
+    judging = sum((k / 8) ** 2 for k in (1, 6, 11, 16)) / 4
     # Batches of 20 rows go through the 16 rows again and again: their mean is about that of all.
-    learning = sum((k / 8) ** 2 for k in range(1, 21) if k % 5) / 16
+    learning = sum((k / 8) ** 2 for k in range(1, 21) if k % 5 != 1) / 16
     expected = 9 * (1 - 0.002 * learning) ** 80 * judging
     assert first["value"] == pytest.approx(expected, rel=0.02)
     assert search["best"] != 0
@@ -93,3 +93,13 @@ def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune: TunerRun) 
         assert [one["state"] for one in trials] == ["finished"] * 4 + [state]
         assert len(trials[4]["evaluations"]) == evaluated  # one each 10 steps
     assert trials[4]["reason"] == ""
+
+
+def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune: TunerRun) -> None:
+    space = SearchSpace((Range("learning_rate", 1e-7, 0.2, default=1e-6),))
+    _, results = tune(TunerSettings(space, trials=1, folds=5, metric="loss"), steps=10)
+    (only,) = search_of(results)["trials"]
+    # Nothing is learned at such a rate: the weight stays 0, and the loss is 9 * mean(x**2) of the rows.
+    means = [sum((k / 8) ** 2 for k in range(fold, 21, 5)) / 4 for fold in range(1, 6)]
+    assert only["folds"] == pytest.approx([9 * mean for mean in means], rel=1e-3)
+    assert only["value"] == pytest.approx(9 * sum(means) / 5, rel=1e-3)

@@ -35,7 +35,7 @@ def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(
     config = {"log": str(log), "kill": kill}
     assert killed(tune, SETTINGS, config) == -signal.SIGKILL
     (folder,) = (tmp_path / "Tuner" / "best_hyperparameters" / "unfinished").iterdir()
-    checkpoint = folder / "trials" / "2" / "Format-Serving" / "model.ckpt-20.index"
+    checkpoint = folder / "trials" / "2" / "0" / "Format-Serving" / "model.ckpt-20.index"
     assert checkpoint.exists()
     _, results = tune(SETTINGS, custom_config=config)
     assert not folder.exists()
@@ -65,6 +65,35 @@ def test_a_trial_in_which_the_process_was_killed_again_and_again_fails(tmp_path:
     assert (first.state, first.reason) == ("failed", "the process was killed in it 3 times")
 
 
+def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path: Path) -> None:
+    settings = TunerSettings(SPACE, trials=1, folds=3, metric="loss")
+    for fold, value in ((0, 0.5), (1, 0.7)):
+        trial = Study(tmp_path, settings).next_trial()
+        assert trial is not None
+        assert trial.fold == fold
+        trial.report({"loss": 9.0}, 10)
+        trial.report({"loss": value}, 20)
+        if fold == 0:
+            trial.finish_fold(20)
+    study = Study(tmp_path, settings)
+    trial = study.next_trial()
+    assert trial is not None
+    assert trial.fold == 1
+    trial.finish_fold(20)
+    trial.report({"loss": 0.9}, 20)  # the same step, of another fold
+    trial.finish_fold(20)
+    trial.finish()
+    (result,) = study.results()
+    assert (result.folds, result.value) == ((0.5, 0.7, 0.9), pytest.approx(0.7))
+    assert [(one.fold, one.step) for one in result.evaluations] == [
+        (0, 10),
+        (0, 20),
+        (1, 10),
+        (1, 20),
+        (2, 20),
+    ]
+
+
 def test_half_a_line_of_the_journal_is_dropped(tmp_path: Path) -> None:
     trial = Study(tmp_path, SETTINGS).next_trial()
     assert trial is not None
@@ -74,8 +103,9 @@ def test_half_a_line_of_the_journal_is_dropped(tmp_path: Path) -> None:
     journal.write_bytes(whole + b'{"op_code":7,"worker')
     again = Study(tmp_path, SETTINGS).next_trial()
     assert again is not None
-    assert (again.number, list(again.evaluations)) == (0, [10])
-    again.finish(10)
+    assert (again.number, list(again.evaluations)) == (0, [(0, 10)])
+    again.finish_fold(10)
+    again.finish()
     assert Study(tmp_path, SETTINGS).results()[0].value == 0.5
     assert journal.read_bytes().startswith(whole)
 

@@ -40,7 +40,9 @@ def test_keras_tuner_reads_the_form_of_the_artifact() -> None:
 
 
 def test_the_settings_survive_json() -> None:
-    settings = TunerSettings(SPACE, 7, 2, "auc", "maximize", "none", 60.5, 3, ({"model": "deep"},))
+    settings = TunerSettings(
+        SPACE, 7, 3, 2, "auc", "maximize", "none", 60.5, 3, ({"model": "deep"},)
+    )
     assert TunerSettings.from_json(settings.to_json()) == settings
 
 
@@ -79,6 +81,7 @@ def test_what_is_in_a_space() -> None:
         (lambda: SearchSpace(()), "has no parameters"),
         (lambda: SearchSpace((Range("a", 0, 1),) * 2), "a parameter twice"),
         (lambda: TunerSettings(SPACE, trials=0), "trials must be at least 1. Received: 0"),
+        (lambda: TunerSettings(SPACE, folds=6), "folds must be from 1 to 5. Received: 6"),
         (lambda: TunerSettings(SPACE, timeout_secs=0), "timeout_secs must be above 0"),
         (lambda: TunerSettings(SPACE, pruner="hyper"), "pruner must be one of median, none"),
     ],

@@ -19,7 +19,7 @@ def read(patterns: list[str], compression: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("ending", "compression"), [(".gz", "GZIP"), ("", "")])
-def test_each_fifth_row_over_all_files_judges(
+def test_each_fifth_row_over_all_files_judges_a_fold(
     tmp_path: Path, ending: str, compression: str
 ) -> None:
     rows = [b"%d" % number for number in range(12)]
@@ -27,9 +27,10 @@ def test_each_fifth_row_over_all_files_judges(
     write(tmp_path / f"data-1{ending}", rows[7:], compression)
     for _ in range(2):  # the second time, it is there already
         divide([str(tmp_path / "data-*")], tmp_path / "rows")
-        learn, judge = (read(part, compression) for part in parts_in(tmp_path / "rows"))
-        assert judge == [b"4", b"9"]
-        assert learn == [row for row in rows if row not in judge]
+        for fold, expected in ((0, [b"0", b"5", b"10"]), (4, [b"4", b"9"])):
+            learn, judge = (read(part, compression) for part in parts_in(tmp_path / "rows", fold))
+            assert judge == expected
+            assert sorted(learn) == sorted(row for row in rows if row not in judge)
 
 
 def test_four_rows_are_too_few(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def test_auto_searches_all_models_and_tries_what_each_has_without_a_search_first
     assert code.tuning.own_validation
 
 
+def test_few_rows_are_held_out_in_three_folds(choose):
+    assert choose().tuning.folds == 3
+    assert choose(rows=2_000).tuning.folds == 1
+    assert choose("tuner.folds=5", rows=2_000).tuning.folds == 5
+
+
 def test_values_reach_the_settings_of_their_model(choose):
     plan = choose().plan
     found = with_values(
