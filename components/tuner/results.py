@@ -134,6 +134,7 @@ class SearchResult:
             "metric": self.settings.metric,
             "direction": self.settings.direction,
             "planned": self.settings.trials,
+            "folds": self.settings.folds,
             "best": best.number if best else None,
             "default": default.number if default else None,
             "parameters": list(self.settings.space.names),

@@ -23,7 +23,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     return {
         "missing": None,
         "summary": summary_of(search),
-        "metric": search["metric"],
+        "metric": metric_of(search),
         "plot": history_of(search),
         "importance": importance_of(search["importance"]),
         "rows": rows[:MAX_OPEN],
@@ -68,6 +68,12 @@ def summary_of(search: Mapping[str, Any]) -> str:
     )
 
 
+def metric_of(search: Mapping[str, Any]) -> str:
+    """Returns the name of the metric, with the number of folds that its values are the mean of."""
+    folds = search["folds"]
+    return f"{search['metric']} (mean of {folds} folds)" if folds > 1 else str(search["metric"])
+
+
 def history_of(search: Mapping[str, Any]) -> Plot | None:
     """Returns the plot of the trials' values and of the best one so far; None with fewer than two values."""
     points = [(one["number"], one["value"]) for one in search["trials"] if one["value"] is not None]
@@ -78,7 +84,7 @@ def history_of(search: Mapping[str, Any]) -> Plot | None:
     for number, value in points:
         best.append((number, better(value, best[-1][1]) if best else value))
     reached = next(number for number, value in points if value == best[-1][1])
-    metric = search["metric"]
+    metric = metric_of(search)
     description = (
         f"{metric} by trial. The best so far goes from {words.number(best[0][1])} in trial {best[0][0]} to "
         f"{words.number(best[-1][1])} in trial {reached}."

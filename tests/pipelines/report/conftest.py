@@ -157,6 +157,7 @@ SEARCH = {
     "metric": "auc",
     "direction": "maximize",
     "planned": 5,
+    "folds": 1,
     "best": 2,
     "default": 0,
     "parameters": [HOSTILE, "units"],

@@ -50,6 +50,13 @@ def test_the_importance_of_the_parameters_is_sorted(full):
     assert [round(row["bar"]) for row in rows] == [100, 33]
 
 
+def test_the_folds_are_named_with_the_metric(full):
+    assert describe(full)["metric"] == "auc"
+    found = describe_of({**SEARCH, "folds": 3})
+    assert found["metric"] == "auc (mean of 3 folds)"
+    assert found["plot"].description.startswith("auc (mean of 3 folds) by trial.")
+
+
 def test_a_run_without_a_search_has_no_section(bare, failed):
     assert describe(bare) is None
     assert describe(failed) is None
