@@ -38,6 +38,7 @@ def test_a_killed_search_goes_on_and_its_values_train_the_model(warm_command, tm
         f"module.file={MODULE}",
         "trainer.train_steps=200",
         "tuner.trials=6",
+        "tuner.folds=1",
         "tuner.metric=auc",
         *SPACE,
         f'trainer.custom_config.kill={{trial = 3, step = 120, mark = "{mark}"}}',

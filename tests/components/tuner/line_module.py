@@ -71,6 +71,7 @@ def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
             labels=parsed["y"],
         )
 
+    exporter = estimator.BestExporter if "best" in config else estimator.FinalExporter
     hooks = []
     if "kill" in config and fn_args.trial and fn_args.trial.number == config["kill"]["trial"]:
         hooks = [KillAt(config["kill"]["step"], Path(config["kill"]["mark"]))]
@@ -90,8 +91,11 @@ def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
             steps=fn_args.eval_steps,
             start_delay_secs=0,
             throttle_secs=0,
-            exporters=estimator.FinalExporter(
-                "serving", estimator.export.build_parsing_serving_input_receiver_fn(FEATURES)
+            exporters=exporter(
+                "serving",
+                serving_input_receiver_fn=estimator.export.build_parsing_serving_input_receiver_fn(
+                    FEATURES
+                ),
             ),
         ),
         "eval_input_receiver_fn": eval_input_receiver_fn,

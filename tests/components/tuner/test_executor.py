@@ -103,3 +103,20 @@ def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune: TunerRun) -
     means = [sum((k / 8) ** 2 for k in range(fold, 21, 5)) / 4 for fold in range(1, 6)]
     assert only["folds"] == pytest.approx([9 * mean for mean in means], rel=1e-3)
     assert only["value"] == pytest.approx(9 * sum(means) / 5, rel=1e-3)
+
+
+@pytest.mark.parametrize(("config", "counts"), [({}, -1), ({"best": 1}, 0)])
+def test_a_trial_counts_with_the_checkpoint_that_would_be_served(
+    tune: TunerRun, tmp_path: Path, config: dict, counts: int
+) -> None:
+    """The weight swings further with each step at this rate: the first evaluation is the best one."""
+    space = SearchSpace((Range("learning_rate", 0.1, 1.0, default=0.5),))
+    settings = TunerSettings(space, trials=1, metric="loss")
+    _, results = tune(settings, custom_config=config)
+    (only,) = search_of(results)["trials"]
+    losses = [one["metrics"]["loss"] for one in only["evaluations"]]
+    assert losses == sorted(losses)
+    assert len(losses) == 4
+    assert only["value"] == losses[counts]
+    assert only["step"] == (10 if config else 40)
+    assert not list(tmp_path.rglob("saved_model.pb"))
