@@ -2,6 +2,8 @@
 
 import multiprocessing
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,39 @@ def test_trials_beside_each_other_are_as_many_as_asked_for(tune: TunerRun, tmp_p
     search = search_of(results)
     assert [one["state"] for one in search["trials"]] == ["finished"] * 5
     assert (best / "best_hyperparameters.txt").exists()
+
+
+def test_trials_in_processes_of_their_own_end_with_the_search(
+    tune: TunerRun, tmp_path: Path
+) -> None:
+    settings = TunerSettings(SPACE, trials=4, parallel=2, metric="loss")
+    (tmp_path / "pids").mkdir()
+    process = multiprocessing.get_context("spawn").Process(
+        target=tune,
+        args=(settings, "tests.components.tuner.line_module.run_fn", "run_fn"),
+        kwargs={"custom_config": {"pids": str(tmp_path / "pids")}},
+    )
+    process.start()
+
+    def wait_for(condition: Callable[[list[int]], bool]) -> None:
+        end = time.monotonic() + 120
+        while not condition([int(path.name) for path in (tmp_path / "pids").iterdir()]):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    wait_for(lambda pids: len(pids) == 2)  # two trials at a time
+    process.kill()
+    process.join()
+    wait_for(lambda pids: not any(map(is_running, pids)))
+
+
+def is_running(pid: int) -> bool:
+    """Returns whether a process runs; a zombie waits only for its parent, here whatever adopted it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_an_error_of_a_process_is_the_error_of_the_search(tune: TunerRun) -> None:
