@@ -2,10 +2,11 @@
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
-`CsvExampleGen`, `StatisticsGen`, `ImportSchemaGen`, `ExampleValidator`, `Transform`, `Trainer`, `Evaluator`,
-`ServingCheck` and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with any stock TFX
-component. Names are imported at first use: `import components` is instant, and a Beam worker that only needs
-`components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
+`CsvExampleGen`, `StatisticsGen`, `ImportSchemaGen`, `ExampleValidator`, `Transform`, `Tuner`, `Trainer`,
+`Evaluator`, `ServingCheck` and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with
+any stock TFX component. Names are imported at first use: `import components` is instant, and a Beam worker
+that only needs `components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of
+cloud SDKs.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
 makes TFX import only the modules in use (see `components.tfx.packages`), and makes TFDV and TFT fit for
@@ -67,13 +68,19 @@ if TYPE_CHECKING:
     from components.serving_check.settings import ServingCheckSettings
     from components.statistics_gen.component import StatisticsGen
     from components.trainer.component import Trainer
+    from components.trainer.hyperparameters import hyperparameters
     from components.trainer.local_cluster import LocalCluster
     from components.transform.component import Transform
+    from components.tuner.component import Tuner
+    from components.tuner.results import load_search
+    from components.tuner.search_space import Choice, Range, SearchSpace
+    from components.tuner.settings import TunerSettings
 
 __all__ = [
     "BulkInferrer",
     "Channel",
     "Check",
+    "Choice",
     "ConnectionConfig",
     "CsvExampleGen",
     "DefaultChecks",
@@ -101,8 +108,10 @@ __all__ = [
     "Pipeline",
     "PushDestination",
     "Pusher",
+    "Range",
     "Resolver",
     "SchemaGen",
+    "SearchSpace",
     "ServedModelStrategy",
     "ServedStatisticsStrategy",
     "ServingCheck",
@@ -114,8 +123,12 @@ __all__ = [
     "TrainArgs",
     "Trainer",
     "Transform",
+    "Tuner",
+    "TunerSettings",
     "Verdict",
+    "hyperparameters",
     "load_details",
+    "load_search",
     "load_serving_check",
     "load_verdict",
 ]
@@ -126,6 +139,7 @@ _MODULES = {
     "BulkInferrer": "tfx.components.bulk_inferrer.component",
     "Channel": "tfx.types.channel",
     "Check": "components.evaluator.gate.check",
+    "Choice": "components.tuner.search_space",
     "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",
     "CsvExampleGen": "components.example_gen.component",
     "DefaultChecks": "components.evaluator.gate.default_checks",
@@ -155,8 +169,10 @@ _MODULES = {
     "Pipeline": "tfx.orchestration.pipeline",
     "PushDestination": "tfx.proto.pusher_pb2",
     "Pusher": "components.pusher.component",
+    "Range": "components.tuner.search_space",
     "Resolver": "tfx.dsl.components.common.resolver",
     "SchemaGen": "tfx.components.schema_gen.component",
+    "SearchSpace": "components.tuner.search_space",
     "ServedModelStrategy": "components.pusher.served_model",
     "ServedStatisticsStrategy": "components.example_validator.served_statistics",
     "ServingCheck": "components.serving_check.component",
@@ -168,8 +184,12 @@ _MODULES = {
     "TrainArgs": "tfx.proto.trainer_pb2",
     "Trainer": "components.trainer.component",
     "Transform": "components.transform.component",
+    "Tuner": "components.tuner.component",
+    "TunerSettings": "components.tuner.settings",
     "Verdict": "components.evaluator.gate.verdict",
+    "hyperparameters": "components.trainer.hyperparameters",
     "load_details": "components.evaluator.report_details.details",
+    "load_search": "components.tuner.results",
     "load_serving_check": "components.serving_check.executor",
     "load_verdict": "components.evaluator.gate.verdict",
 }

@@ -106,24 +106,11 @@ class Trainer(base_component.BaseComponent):
                 a run_fn has a cluster.
             TypeError: custom_config is not a dict, or holds values that JSON cannot.
         """
-        if trainer_fn and run_fn:
-            raise ValueError(
-                "Trainer takes one of trainer_fn and run_fn. "
-                f"Received: trainer_fn={trainer_fn!r}, run_fn={run_fn!r}"
-            )
-        if not (trainer_fn or run_fn or module_file):
-            raise ValueError("Trainer needs a trainer_fn, a run_fn or a module_file.")
-        if trainer_fn and schema is None:
-            raise ValueError(
-                "A trainer_fn is called with the schema; pass schema=, such as "
-                "schema_gen.outputs['schema']."
-            )
+        check_user_function("Trainer", trainer_fn, run_fn, module_file, schema, custom_config)
         if run_fn and cluster is not None:
             raise ValueError(
                 f"{executor.NO_RUN_FN_IN_A_CLUSTER} Received: run_fn={run_fn!r}, cluster={cluster}"
             )
-        if custom_config is not None and not isinstance(custom_config, dict):
-            raise TypeError(f"custom_config must be a dict. Received: {custom_config!r}")
         spec = TrainerSpec(
             examples=examples,
             transform_graph=transform_graph,
@@ -144,3 +131,41 @@ class Trainer(base_component.BaseComponent):
             model_run=Channel(type=standard_artifacts.ModelRun),
         )
         super().__init__(spec=spec)
+
+
+def check_user_function(
+    component: str,
+    trainer_fn: str | None,
+    run_fn: str | None,
+    module_file: str | None,
+    schema: BaseChannel | None,
+    custom_config: dict[str, Any] | None,
+) -> None:
+    """Checks the arguments of a component that name the user's training function.
+
+    Args:
+        component: Name of the component, for the error.
+        trainer_fn: See `Trainer`.
+        run_fn: See `Trainer`.
+        module_file: See `Trainer`.
+        schema: See `Trainer`.
+        custom_config: See `Trainer`.
+
+    Raises:
+        ValueError: Neither or both of trainer_fn and run_fn are given, or a trainer_fn has no schema.
+        TypeError: custom_config is not a dict.
+    """
+    if trainer_fn and run_fn:
+        raise ValueError(
+            f"{component} takes one of trainer_fn and run_fn. "
+            f"Received: trainer_fn={trainer_fn!r}, run_fn={run_fn!r}"
+        )
+    if not (trainer_fn or run_fn or module_file):
+        raise ValueError(f"{component} needs a trainer_fn, a run_fn or a module_file.")
+    if trainer_fn and schema is None:
+        raise ValueError(
+            "A trainer_fn is called with the schema; pass schema=, such as "
+            "schema_gen.outputs['schema']."
+        )
+    if custom_config is not None and not isinstance(custom_config, dict):
+        raise TypeError(f"custom_config must be a dict. Received: {custom_config!r}")

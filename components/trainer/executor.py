@@ -1,7 +1,5 @@
 """Runs the user's training function on TFX's artifacts; an interrupted training can be resumed."""
 
-import hashlib
-import json
 import logging
 import os
 from collections.abc import Callable
@@ -125,12 +123,7 @@ class Executor(base_executor.BaseExecutor):
             fileio.makedirs(outputs.model_run_dir)
             return outputs.model_run_dir  # no run that could be resumed
         parent = os.path.dirname(outputs.model_run_dir.rstrip("/"))
-        inputs = {
-            key: [_relative(a.uri, parent) for a in artifacts]
-            for key, artifacts in input_dict.items()
-        }
-        identity = json.dumps([inputs, exec_properties], sort_keys=True, default=str)
-        digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+        digest = unfinished.identity(input_dict, exec_properties, parent)
         return unfinished.working_directory(parent, run_id, digest)
 
 
@@ -166,8 +159,3 @@ def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:
             output_dict[standard_component_specs.MODEL_RUN_KEY]
         ),
     )
-
-
-def _relative(uri: str, directory: str) -> str:
-    """Returns a path relative to a directory; it stays valid when both are moved together."""
-    return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)

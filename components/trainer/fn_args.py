@@ -8,6 +8,8 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
+from components.trainer.trial import Trial
+
 
 class TrainerFnArgs(fn_args_utils.FnArgs):
     """TFX's `FnArgs`, with the methods of the `HParams` that a classic trainer_fn received.
@@ -28,9 +30,13 @@ class TrainerFnArgs(fn_args_utils.FnArgs):
         model_run_dir: Directory for checkpoints, event files and other files of the training.
         working_dir: The same as model_run_dir.
         base_model: Path of the model to start from, or None. Also `warm_start_from`.
-        hyperparameters: KerasTuner's hyperparameters as a dict, or None.
+        hyperparameters: KerasTuner's hyperparameters as a dict, or None. `components.hyperparameters` reads
+            them.
+        trial: The trial of a Tuner that calls the function; None in a Trainer.
         custom_config: The component's custom_config; an empty dict without one.
     """
+
+    trial: Trial | None
 
     @property
     def warm_start_from(self) -> str | None:
@@ -82,6 +88,7 @@ def make_fn_args(
     args.eval_model_dir = eval_model_dir
     args.model_run_dir = model_run_dir
     args.hyperparameters = _read_hyperparameters(input_dict)
+    args.trial = None
     return args
 
 

@@ -1,17 +1,41 @@
 """Folders of unfinished training, which outlive a killed execution."""
 
+import hashlib
+import json
 import logging
 import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tfx.dsl.io import fileio
+from tfx.types.artifact import Artifact
 
 _logger = logging.getLogger(__name__)
 
 UNFINISHED_DIR = "unfinished"
 _HANDED_OVER = "handed-over"
+_OUTPUT = "model_run"  # a Tuner has unfinished searches beside its own
+
+
+def identity(
+    input_dict: Mapping[str, Sequence[Artifact]], exec_properties: Mapping[str, Any], parent: str
+) -> str:
+    """Returns the hash of everything that an execution depends on.
+
+    Args:
+        input_dict: Its input artifacts.
+        exec_properties: Its execution properties.
+        parent: Folder of its outputs: it and the inputs may be moved together.
+    """
+    inputs = {
+        key: [_relative(artifact.uri, parent) for artifact in artifacts]
+        for key, artifacts in input_dict.items()
+    }
+    text = json.dumps([inputs, exec_properties], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def working_directory(model_runs: str, run_id: str, identity: str) -> str:
@@ -64,7 +88,9 @@ def unfinished_training(root: Path, run_id: str) -> Path | None:
         run_id: Id of the pipeline run.
     """
     folders = [
-        folder for folder in root.glob(f"*/*/{UNFINISHED_DIR}/*") if run_of(folder) == run_id
+        folder
+        for folder in root.glob(f"*/{_OUTPUT}/{UNFINISHED_DIR}/*")
+        if run_of(folder) == run_id
     ]
     return max(folders, key=_last_change, default=None)
 
@@ -105,3 +131,8 @@ def hand_over(folder: Path, run_id: str, *, other_code: bool) -> None:
 
 def _last_change(folder: Path) -> float:
     return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+
+
+def _relative(uri: str, directory: str) -> str:
+    """Returns a path relative to a directory; it stays valid when both are moved together."""
+    return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)

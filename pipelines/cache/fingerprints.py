@@ -67,24 +67,22 @@ def component_fingerprints(
     users_code = code_fingerprint(code)[:16]
     components_code = package_fingerprint("components")
     core_code = package_fingerprint("estimator_core")
+    training = {"code": users_code, "components": components_code, "core": core_code}
     own: dict[BaseNode, dict[str, str]] = {
         pipeline.example_gen: {"components": components_code, "data": data_fingerprint[:16]},
         pipeline.statistics_gen: {"TFDV": metadata.version("tensorflow-data-validation")},
         pipeline.schema_gen: {"schema": schema[:16]},
         pipeline.example_validator: {"components": components_code},
         pipeline.transform: {"code": users_code},
-        pipeline.trainer: {
-            "code": users_code,
-            "components": components_code,
-            "core": core_code,
-            "run": run_id if mixes_code else "",
-        },
+        pipeline.trainer: {**training, "run": run_id if mixes_code else ""},
         pipeline.evaluator: {"components": components_code},
         pipeline.serving_check: {"components": components_code},
         pipeline.pusher: {"run": run_id},
     }
     if pipeline.root_schema is not None:
         own[pipeline.root_schema] = {"root schema": root_schema[:16]}
+    if pipeline.tuner is not None:
+        own[pipeline.tuner] = {**training, "optuna": metadata.version("optuna")}
     libraries = {"libraries": library_versions()}
     return {
         component: join_parts({**libraries, **own.get(component, {})})
@@ -143,6 +141,8 @@ def model_fingerprint(
         code.eval_steps,
         code.required_label,
     ]
+    if code.tuning is None:
+        del settings["tuner"]  # as it was before there was one
     if any(type_overrides):
         settings["kept_types"] = list(map(list, type_overrides))
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())

@@ -18,6 +18,7 @@ _SECTIONS = {
     "SchemaGen": ("schema.",),
     "ExampleValidator": ("example_validator.", "data.label"),
     "Transform": ("columns.", "data.", "module.", "trainer.custom_config"),
+    "Tuner": ("tuner.", "trainer.", "columns.", "data.", "module."),
     "Trainer": ("trainer.", "columns.", "data.", "module."),
     "Evaluator": ("evaluator.", "gate."),
     "ServingCheck": ("serving_check.",),
@@ -37,6 +38,7 @@ _OF_FILES = {_FILES, "span", "version"}
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "TFDV": "another version of TFDV is installed",
+    "optuna": "another version of Optuna is installed",
     "components": "the code of `components` changed",
     "core": "the code of `estimator_core` changed",
     "schema": "the file of schema.path changed",

@@ -214,7 +214,21 @@ class ModelCheck:
         findings.add_models(tuple(candidate.as_record() for candidate in found))
         (chosen,) = (candidate for candidate in found if candidate.is_chosen)
         others = "; ".join(one.describe() for one in found if one is not chosen)
-        findings.note(f"model: {chosen.describe()} is better than {others}")
+        if others:  # with a Tuner, the model was chosen before
+            findings.note(f"model: {chosen.describe()} is better than {others}")
+
+
+@dataclass(frozen=True)
+class SearchCheck:
+    """Reports the trials of the Tuner."""
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
+        """Reports all trials, and the best one in a note."""
+        import components
+
+        found = components.load_search(outputs["tuner_results"][0].uri)
+        _add_details(findings, "search", lambda: found)
+        findings.note(search_note(found))
 
 
 @dataclass(frozen=True)
@@ -286,7 +300,15 @@ class ServedModelCheck:
 
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (LabelCheck, SplitCheck, AnomalyCheck, ModelCheck, VerdictCheck, ServedModelCheck)
+    for kind in (
+        LabelCheck,
+        SplitCheck,
+        AnomalyCheck,
+        SearchCheck,
+        ModelCheck,
+        VerdictCheck,
+        ServedModelCheck,
+    )
 }
 
 
@@ -326,7 +348,30 @@ def component_checks(
         ),
         pipeline.serving_check: ServedModelCheck(),
     }
+    if pipeline.tuner is not None:
+        checks[pipeline.tuner] = SearchCheck()
     return checks
+
+
+def search_note(search: Mapping[str, Any]) -> str:
+    """Returns a sentence about the best trial of a search.
+
+    Args:
+      search: See `components.load_search`.
+    """
+    trials = {one["number"]: one for one in search["trials"]}
+    best, metric = trials[search["best"]], search["metric"]
+    default = trials.get(search["default"])
+    text = f"tuner: the best of {len(trials)} trials has {metric} {best['value']:.5g}"
+    if default is None:
+        return f"{text}; without a search, there was no result"
+    if default is best:
+        return f"{text}, with the values that are used without a search: none was better"
+    values = ", ".join(
+        f"{name} = {one:.4g}" if isinstance(one, float) else f"{name} = {one}"
+        for name, one in best["values"].items()
+    )
+    return f"{text}, without a search {default['value']:.5g}: {values}"
 
 
 def check_as_json(check: ComponentCheck) -> dict[str, Any]:

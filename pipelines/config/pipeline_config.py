@@ -19,6 +19,7 @@ from pipelines.config.retention import RetentionConfig
 from pipelines.config.serving_check import ServingCheckConfig
 from pipelines.config.span_pattern import before_placeholder
 from pipelines.config.trainer import TrainerConfig
+from pipelines.config.tuner import TunerConfig
 
 __all__ = ["DataConfig", "PipelineConfig", "ProblemType"]
 
@@ -83,6 +84,7 @@ class PipelineConfig(Section):
     Attributes:
       name: Name of the pipeline. Default: the name of the data file or folder.
       columns: Kind of each column, by its name. Default: inferred.
+      tuner: Search before the training; None without the section.
       notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
         secret.
     """
@@ -93,6 +95,7 @@ class PipelineConfig(Section):
     split: SplitConfig = SplitConfig()
     schema_: SchemaConfig = Field(default=SchemaConfig(), alias="schema")  # pydantic has a `schema`
     module: ModuleConfig | None = None
+    tuner: TunerConfig | None = None
     trainer: TrainerConfig = TrainerConfig()
     evaluator: EvaluatorConfig = EvaluatorConfig()
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()

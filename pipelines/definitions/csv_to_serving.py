@@ -37,6 +37,7 @@ class CsvToServing:
     serving_check: components.ServingCheck
     pusher: components.Pusher
     root_schema: components.ImportSchemaGen | None = None
+    tuner: components.Tuner | None = None
 
 
 def csv_to_serving(
@@ -78,16 +79,21 @@ def csv_to_serving(
     )
     transform.add_upstream_node(example_validator)  # so that no model learns from bad data
     served_model = _served_model(plan)
+    training: dict[str, Any] = {
+        "examples": transform.outputs["transformed_examples"],
+        "transform_graph": transform.outputs["transform_graph"],
+        "schema": schema,
+        "base_model": served_model.outputs["model"] if plan.config.trainer.warm_start else None,
+        "module_file": code.module_file,
+        code.trainer: code.trainer_path or code.trainer,
+        "train_args": components.TrainArgs(num_steps=code.train_steps),
+        "eval_args": components.EvalArgs(num_steps=code.eval_steps or 0),
+        "custom_config": code.custom_config,
+    }
+    tuner = components.Tuner(settings=code.tuning, **training) if code.tuning else None
     trainer = components.Trainer(
-        examples=transform.outputs["transformed_examples"],
-        transform_graph=transform.outputs["transform_graph"],
-        schema=schema,
-        base_model=served_model.outputs["model"] if plan.config.trainer.warm_start else None,
-        module_file=code.module_file,
-        **{code.trainer: code.trainer_path or code.trainer},
-        train_args=components.TrainArgs(num_steps=code.train_steps),
-        eval_args=components.EvalArgs(num_steps=code.eval_steps or 0),
-        custom_config=code.custom_config,
+        **training,
+        hyperparameters=tuner.outputs["best_hyperparameters"] if tuner else None,
         cluster=plan.cluster,
     )
     evaluator = components.Evaluator(
@@ -121,6 +127,8 @@ def csv_to_serving(
     }
     if root_schema:
         roles["root_schema"] = root_schema
+    if tuner:
+        roles["tuner"] = tuner
     pipeline = components.Pipeline(
         pipeline_name=".".join(filter(None, (plan.config.name, plan.root.metadata.root_id()))),
         pipeline_root=str(plan.root.artifacts),

@@ -7,18 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from components.evaluator.gate.default_checks import DefaultChecks
+from components.tuner.search_space import SearchSpace
+from components.tuner.settings import DEFAULT_METRIC, TunerSettings
 from components.user import code as user_code
 from components.user import source as user_source
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.config.pipeline_config import ModuleConfig, PipelineConfig
+from pipelines.config.tuner import TunerConfig
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
 from pipelines.definitions import evaluation
 from pipelines.errors import BadInputError
+from pipelines.tabular import tuning
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import plan_label
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
 from pipelines.terminal.signals import signal_has_come
+
+_ROWS_FOR_ONE_FOLD, _FOLDS = 2_000, 3  # the best value on a few dozen held-out rows is chance
 
 _TRAINERS = ("trainer_fn", "run_fn")
 
@@ -43,6 +49,7 @@ class ModelCode:
       required_label: Column without which a row is dropped; None keeps all rows.
       plan: Plan of the generic model; None for the user's module.
       default_checks: Settings of the default checks; None turns them off.
+      tuning: Settings of the search before the training; None without one.
       fingerprint: Fingerprint of the module's source as it was imported; empty if it is not known.
     """
 
@@ -61,6 +68,7 @@ class ModelCode:
     required_label: str | None = None
     plan: TabularPlan | None = field(default=None)
     default_checks: DefaultChecks | None = None
+    tuning: TunerSettings | None = None
     fingerprint: str = ""
 
 
@@ -100,6 +108,7 @@ def choose_model_code(
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
         plan=plan,
+        tuning=_tuning_of_plan(plan, config, profile.num_rows),
         default_checks=evaluation.default_checks(settings, plan.label.problem_type),
     )
 
@@ -148,8 +157,62 @@ def _user_code(
         metrics=_or(metrics, evaluation.default_metrics(fallback)),
         thresholds=thresholds or (),
         slices=settings.slices or (),
+        tuning=_tuning_of_module(config, profile.num_rows),
         default_checks=evaluation.default_checks(settings, problem_type, fallback),
         fingerprint=fingerprint,
+    )
+
+
+def _tuning_of_plan(
+    plan: TabularPlan, config: PipelineConfig, num_rows: int
+) -> TunerSettings | None:
+    if config.tuner is None:
+        return None
+    tuning.check_metric(config.tuner, plan.label.problem_type)
+    space = tuning.search_space(plan, config.tuner)
+    return _settings_of(
+        config,
+        num_rows,
+        space,
+        first_trials=tuning.first_trials(plan, space),
+        own_validation=plan.training.early_stopping,
+    )
+
+
+def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | None:
+    if config.tuner is None:
+        return None
+    parameters = list(config.tuner.parameters())
+    if not parameters:
+        raise BadInputError(
+            "tuner.space is missing: the module's settings are its own. Name those that its training "
+            "function reads with components.hyperparameters, such as [tuner.space] with learning_rate = "
+            "{low = 1e-4, high = 1e-1, log = true}."
+        )
+    for group, _ in parameters:
+        if group is not None:
+            raise BadInputError(
+                f"tuner.space.{group}: a module has no groups of settings, which are those of the generic "
+                "models. Write its settings directly into [tuner.space]."
+            )
+    return _settings_of(config, num_rows, SearchSpace(tuple(one for _, one in parameters)))
+
+
+def _settings_of(
+    config: PipelineConfig, num_rows: int, space: SearchSpace, **others: Any
+) -> TunerSettings:
+    given = config.tuner or TunerConfig()
+    return TunerSettings(
+        space=space,
+        trials=given.trials,
+        folds=given.folds or (_FOLDS if num_rows < _ROWS_FOR_ONE_FOLD else 1),
+        parallel=given.parallel,
+        metric=given.metric or DEFAULT_METRIC,
+        direction=tuning.direction_of(given),
+        pruner=given.pruner,
+        timeout_secs=given.timeout_secs,
+        seed=config.trainer.seed,
+        **others,
     )
 
 

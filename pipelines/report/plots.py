@@ -334,3 +334,37 @@ def scatter(
 
     data = ("scatter", points, x_label, y_label)
     return plot_of(name, title, description, data, paint)
+
+
+def dots_and_best(
+    name: str,
+    title: str,
+    description: str,
+    points: Sequence[tuple[float, float]],
+    best: Sequence[tuple[float, float]],
+    x_label: str,
+    y_label: str,
+) -> Plot:
+    """Returns a plot of values by number, with the best one so far as a line of steps."""
+
+    def paint(axes: Any) -> None:
+        axes.plot(
+            *zip(*points, strict=True),
+            linestyle="none",
+            marker="o",
+            markersize=4,
+            color=Color.BASELINE.value,
+            label="a trial",
+        )
+        axes.step(
+            *zip(*best, strict=True),
+            where="post",
+            color=Color.MODEL.value,
+            label="the best so far",
+        )
+        axes.set(xlabel=x_label, ylabel=y_label)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(loc="best")
+
+    data = ("dots_and_best", points, best, x_label, y_label)
+    return plot_of(name, title, description, data, paint)

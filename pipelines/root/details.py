@@ -13,8 +13,16 @@ from pipelines import atomic_files
 Details = dict[str, Any]
 """The values of a section, as JSON."""
 
-SECTIONS = ("statistics", "anomalies", "training", "signatures", "evaluation", "serving_check")
-"""Sections. They come from StatisticsGen, ExampleValidator, Trainer, Evaluator and ServingCheck."""
+SECTIONS = (
+    "statistics",
+    "anomalies",
+    "search",
+    "training",
+    "signatures",
+    "evaluation",
+    "serving_check",
+)
+"""Sections. They come from StatisticsGen, ExampleValidator, Tuner, Trainer, Evaluator and ServingCheck."""
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -22,6 +22,7 @@ def only(
     dataset: Any,
     one_in: int = 6,
     groups_of: Callable[[Any], Any] | None = None,
+    fold: int = 0,
 ) -> Any:
     """Returns the rows of a part, in their order.
 
@@ -34,6 +35,7 @@ def only(
       one_in: Number of rows, or groups, of which one is held out.
       groups_of: Function of serialized rows that returns the numbers of their groups, int64; the rows of a
         group are in the same part. -1 is no group.
+      fold: See `is_held_out`.
     """
     if part is Part.ALL:
         return dataset
@@ -41,22 +43,23 @@ def only(
     @tf.autograph.experimental.do_not_convert  # it would take long, for nothing
     def selected(index: Any, rows: Any) -> Any:
         groups = None if groups_of is None else groups_of(rows)
-        mask = is_held_out(index * _ROWS + tf.range(tf.size(rows, tf.int64)), one_in, groups)
+        mask = is_held_out(index * _ROWS + tf.range(tf.size(rows, tf.int64)), one_in, groups, fold)
         return tf.boolean_mask(rows, mask if part is Part.VALIDATION else tf.logical_not(mask))
 
     return dataset.batch(_ROWS).enumerate().map(selected).unbatch()
 
 
-def is_held_out(numbers: Any, one_in: int, groups: Any = None) -> Any:
+def is_held_out(numbers: Any, one_in: int, groups: Any = None, fold: int = 0) -> Any:
     """Returns the mask of the held-out rows, bool.
 
     Args:
       numbers: Numbers of the rows, int64.
       one_in: See `only`.
       groups: Numbers of their groups, int64; -1 is no group. None without groups.
+      fold: Number of the rows that are held out, below `one_in`: no row is in two folds.
     """
     keys = tf.strings.as_string(numbers)
     if groups is not None:
         names = tf.strings.join(["group ", tf.strings.as_string(groups)])
         keys = tf.where(groups < 0, keys, names)
-    return tf.equal(tf.strings.to_hash_bucket_fast(keys, one_in), 0)
+    return tf.equal(tf.strings.to_hash_bucket_fast(keys, one_in), fold)

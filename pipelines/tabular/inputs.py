@@ -35,6 +35,7 @@ def read(
     one_held_out_in: int,
     batch_size: int,
     shuffle_seed: int | None = None,
+    fold: int = 0,
 ) -> Any:
     """Returns a dataset of (features, label) batches from transformed examples.
 
@@ -47,6 +48,7 @@ def read(
       one_held_out_in: Number of rows, or groups, of which one is held out, see `only`.
       batch_size: Examples per batch.
       shuffle_seed: Seed of the order; None keeps the order of the files.
+      fold: Number of the held-out rows, see `is_held_out`.
     """
     paths = sorted(tf.io.gfile.glob(files))
     spec = transform.transformed_feature_spec()
@@ -56,7 +58,7 @@ def read(
     def groups_of(rows: Any) -> Any:
         return tf.io.parse_example(rows, {GROUP_KEY: group_spec})[GROUP_KEY]
 
-    dataset = only(part, _rows(paths), one_held_out_in, groups_of if group_spec else None)
+    dataset = only(part, _rows(paths), one_held_out_in, groups_of if group_spec else None, fold)
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()
@@ -72,7 +74,11 @@ def read(
 
 
 def read_marked(
-    transform: tft.TFTransformOutput, files: Any, one_held_out_in: int, batch_size: int
+    transform: tft.TFTransformOutput,
+    files: Any,
+    one_held_out_in: int,
+    batch_size: int,
+    fold: int = 0,
 ) -> Any:
     """Returns a dataset of (features, label) batches of all rows, once and in order.
 
@@ -83,6 +89,7 @@ def read_marked(
       files: File patterns.
       one_held_out_in: See `read`.
       batch_size: Examples per batch.
+      fold: See `read`.
     """
     spec = transform.transformed_feature_spec()
 
@@ -91,7 +98,7 @@ def read_marked(
         features = tf.io.parse_example(serialized, spec)
         numbers = index * batch_size + tf.range(tf.size(serialized, tf.int64))
         groups = features.pop(GROUP_KEY, None)
-        features[HELD_OUT_KEY] = is_held_out(numbers, one_held_out_in, groups)
+        features[HELD_OUT_KEY] = is_held_out(numbers, one_held_out_in, groups, fold)
         return features, features.pop(LABEL_KEY)
 
     batches = _rows(sorted(tf.io.gfile.glob(files))).batch(batch_size).enumerate()

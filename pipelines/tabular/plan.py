@@ -335,3 +335,11 @@ class TabularPlan(FeaturePlan):
     def training_config(self) -> dict[str, Any]:
         """Returns the plan as an entry of Trainer's `custom_config`."""
         return {PLAN_KEY: self.model_dump(mode="json")}
+
+
+def models_for(plan: FeaturePlan) -> tuple[ModelName, ...]:
+    """Returns the models that can learn from the plan's features: trees cannot use text."""
+    models: tuple[ModelName, ...] = get_args(ModelName)
+    if plan.numeric or plan.categorical or plan.lists:
+        return models
+    return tuple(model for model in models if model != "boosted_trees")

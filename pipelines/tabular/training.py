@@ -21,9 +21,10 @@ from pipelines.tabular.inputs import (
     serving_input_receiver_fn,
 )
 from pipelines.tabular.label_means import has_label_means, label_means
-from pipelines.tabular.model_selection import MODELS, Training, select_model
-from pipelines.tabular.plan import ModelName, TabularPlan
+from pipelines.tabular.model_selection import Training, select_model
+from pipelines.tabular.plan import ModelName, TabularPlan, models_for
 from pipelines.tabular.preprocessing import VOCABULARY
+from pipelines.tabular.tuning import with_values
 
 EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
@@ -31,12 +32,16 @@ _SHARE = 8  # the first rung has one in so many of the steps
 _SOON_GROWN = 20_000_000  # rows times trees
 _EVALUATIONS_OF_RUNG = 4
 
+# In a search. The four before a trial can be pruned are half of the trees: with fewer, a low learning
+# rate would always be behind.
+_REPORTS_OF_TREES = 8
+
 
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the Estimator and the specs of its training, evaluation and export.
 
     With the model "auto", each model is trained here, and the model with the lowest loss on held-out training
-    rows is returned, see `select_model`.
+    rows is returned, see `select_model`. With the values of a Tuner, it is only the model that they name.
 
     Args:
       trainer_fn_args: TFX's `TrainerFnArgs`.
@@ -45,7 +50,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     Returns:
       Dict with `estimator`, `train_spec`, `eval_spec` and `eval_input_receiver_fn`.
     """
-    plan = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
+    given = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
+    values = (trainer_fn_args.hyperparameters or {}).get("values", {})
+    plan = with_values(given, values)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
 
     def prepare(model: ModelName, model_dir: str, steps: int | None = None) -> Training:
@@ -53,13 +60,17 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    if settings.model == "auto":
+    if given.training.model == "auto" and trainer_fn_args.trial is None:
         training = select_model(
             prepare,
             model_dir,
             trainer_fn_args.model_run_dir,
-            models_for(plan),
+            models_for(given) if settings.model == "auto" else (settings.model,),
             settings.held_out_rows,
+        )
+    elif settings.model == "auto":
+        raise ValueError(
+            "A trial of the generic models names its model. Received: no hyperparameters"
         )
     else:
         training = prepare(settings.model, model_dir)
@@ -69,13 +80,6 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         "eval_spec": training.eval_spec,
         "eval_input_receiver_fn": eval_input_receiver_fn(plan, transform, schema),
     }
-
-
-def models_for(plan: TabularPlan) -> tuple[ModelName, ...]:
-    """Returns the models that can learn from the plan's features: trees cannot use text."""
-    if plan.numeric or plan.categorical or plan.lists:
-        return MODELS
-    return tuple(model for model in MODELS if model != "boosted_trees")
 
 
 def _training(
@@ -91,16 +95,17 @@ def _training(
     one_in = settings.one_held_out_in
     holds_out = settings.early_stopping and steps is None
     is_trees = model == "boosted_trees"
+    fold = args.trial.fold if args.trial else 0
 
     def read_train() -> Any:
         if is_trees and holds_out:
-            return read_marked(transform, args.train_files, one_in, settings.trees.batch_size)
+            return read_marked(transform, args.train_files, one_in, settings.trees.batch_size, fold)
         if is_trees:  # they read all rows once
             return read(transform, args.train_files, Part.ALL, one_in, settings.trees.batch_size)
         part = Part.TRAIN if holds_out else Part.ALL
         # In a cluster, each worker reads the data in its own order.
         seed = settings.seed + (estimator.config.global_id_in_cluster or 0)
-        return read(transform, args.train_files, part, one_in, settings.batch_size, seed)
+        return read(transform, args.train_files, part, one_in, settings.batch_size, seed, fold)
 
     train_input_fn: Any = read_train
     means = None
@@ -109,9 +114,13 @@ def _training(
         means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
         train_input_fn = in_memory(batches, settings.trees.batch_size)  # they are read only once
     losses: dict[int, float] = {}
+    between = max(1, settings.trees.n_trees // _REPORTS_OF_TREES)
 
     def note(iterations: int, loss: float) -> None:
-        losses[settings.trees.steps_per_tree * iterations] = loss
+        step = settings.trees.steps_per_tree * iterations
+        losses[step] = loss
+        if args.trial and iterations % between == 0:
+            args.trial.report({LOSS: loss}, step)
 
     report = note if holds_out else None
     estimator = build_estimator(model, plan, transform, model_dir, means, report)
@@ -142,12 +151,14 @@ def _training(
         train_spec=estimator_core.TrainSpec(
             input_fn=train_input_fn,
             max_steps=steps
-            or (settings.model != "auto" and args.train_steps)
+            or (settings.model != "auto" and not args.hyperparameters and args.train_steps)
             or settings.max_steps(model),
             hooks=hooks,
         ),
         eval_spec=estimator_core.EvalSpec(
-            input_fn=lambda: read(transform, eval_files, eval_part, one_in, settings.batch_size),
+            input_fn=lambda: read(
+                transform, eval_files, eval_part, one_in, settings.batch_size, fold=fold
+            ),
             steps=settings.eval_steps,
             exporters=[exporter],
             name=EXPORTER_NAME,

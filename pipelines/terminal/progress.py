@@ -14,11 +14,14 @@ _SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
 _EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metrics>.+)")
 _RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
 _CANDIDATE = re.compile(r"^Training (?P<model>\w+): (?P<steps>\d+) steps at most")
+_TRIAL = re.compile(r"^Trial (?P<trial>\d+) of (?P<trials>\d+): ")
 _TRAINED = re.compile(r"^Trained (?P<outcome>.+)")
 _LOGGERS = (
     "estimator_core",
     "tensorflow",
     "components.trainer.task_logs",
+    "components.tuner.executor",
+    "components.tuner.parallel",
     "pipelines.tabular.model_selection",
 )
 
@@ -167,6 +170,9 @@ class Progress(logging.Handler):
         message = record.getMessage()
         if match := _CANDIDATE.match(message):
             self._candidate, self.max_steps = match["model"], int(match["steps"])
+            self._has_trained = False
+        elif match := _TRIAL.match(message):
+            self._candidate, self.max_steps = f"trial {match['trial']} of {match['trials']}", None
             self._has_trained = False
         elif match := _TRAINED.match(message):
             self.display.line(f"    {match['outcome']}")

@@ -12,8 +12,8 @@ def test_every_public_name_resolves(name: str) -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'Tuner'"):
-        components.Tuner  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'Tunr'"):
+        components.Tunr  # noqa: B018
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:

@@ -20,6 +20,7 @@ COMPONENTS = (
     "SchemaGen",
     "ExampleValidator",
     "Transform",
+    "Tuner",
     "Trainer",
     "Evaluator",
     "ServingCheck",

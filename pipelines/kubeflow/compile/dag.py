@@ -1,9 +1,11 @@
 """The steps of the compiled pipeline, taken from the definition that all runners share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from components.tuner.search_space import Range, SearchSpace
+from components.tuner.settings import TunerSettings
 from pipelines.config.data import DataConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.profile import CsvProfile
@@ -42,6 +44,8 @@ _ANY_CODE = ModelCode(
     slices=(),
 )
 
+_ANY_TUNING = TunerSettings(SearchSpace((Range("any", 0, 1),)))
+
 
 @dataclass(frozen=True)
 class Step:
@@ -60,13 +64,14 @@ class Step:
     outputs: dict[str, str] = field(default_factory=dict)
 
 
-def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
+def pipeline_steps(curated_schema: bool, tunes: bool = False) -> tuple[Step, ...]:
     """Returns the steps of the components, each after those that it depends on.
 
     The version that serves and the schema of the root are not steps: `Plan` looks them up.
 
     Args:
       curated_schema: True if the user gives the schema.
+      tunes: True if there is a search before the training.
     """
     from pipelines.definitions.csv_to_serving import csv_to_serving
 
@@ -74,7 +79,7 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
         root=Root(_PLACE),
         config=PipelineConfig(name="shape", data=DataConfig(path="data.csv", label="label")),
         profile=CsvProfile([], {}, 0, "", has_byte_order_mark=False),
-        code=_ANY_CODE,
+        code=replace(_ANY_CODE, tuning=_ANY_TUNING) if tunes else _ANY_CODE,
         enable_cache=True,
         unfinished=None,
         schema=CuratedSchema(_PLACE / "schema.pbtxt", "") if curated_schema else None,

@@ -32,7 +32,9 @@ def compile_pipeline(config: PipelineConfig, parameters: Iterable[str] = ()) -> 
     check_problem_is_known(config)
     check_beam(config.beam)
     given = runtime_parameters(config, parameters)
-    steps = pipeline_steps(curated_schema=config.schema_.path is not None)
+    steps = pipeline_steps(
+        curated_schema=config.schema_.path is not None, tunes=config.tuner is not None
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # kfp warns of its own versions
         text = _compile(config, steps, given)

@@ -107,7 +107,7 @@ def _beyond_the_component(
         return {
             "baselines": _relative(root, {"baseline_model": find_baseline_model(root, required)})
         }
-    if role == "trainer" and plan.config.trainer.warm_start:
+    if role in ("tuner", "trainer") and plan.config.trainer.warm_start:
         return {"baselines": _relative(root, {"base_model": find_baseline_model(root, True)})}
     if role == "pusher":
         keeping = SchemaKeeping.of_plan(plan)

@@ -15,13 +15,14 @@ from pipelines.errors import RunFailedError
 _PACKAGES = {
     "example_gen": ("components",),
     "example_validator": ("components",),
+    "tuner": ("components", "estimator_core"),
     "trainer": ("components", "estimator_core"),
     "evaluator": ("components",),
     "serving_check": ("components",),
 }
 """Packages of this project that a step runs, by role, as in `component_fingerprints`."""
 
-_CALLS_USERS_CODE = ("transform", "trainer")
+_CALLS_USERS_CODE = ("transform", "tuner", "trainer")
 
 
 def code_of_step(role: str, code: ModelCode) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from pipelines.root.metadata.store import cancel_killed_executions, relocate_art
 
 _LOGGER = logging.getLogger(__name__)
 
+_SEARCHES = "best_hyperparameters"  # the Tuner's output, beside which it searches
+
 
 def tidy_root(
     root: Root,
@@ -22,7 +24,7 @@ def tidy_root(
 ) -> list[str]:
     """Removes the remains of killed runs, and repairs the paths of a root that was moved.
 
-    Returns a note for each training that is lost by this.
+    Returns a note for each training, and each search of a Tuner, that is lost by this.
 
     Args:
       root: Root of the runs.
@@ -42,7 +44,10 @@ def tidy_root(
     lost = []
     for path in _orphaned_paths(root, (run_id, *continued), killed):
         former = run_of(path) if path.parent.name == UNFINISHED_DIR else None
-        step = trained_step(path) if former else None
+        is_search = former is not None and path.parent.parent.name == _SEARCHES
+        step = trained_step(path) if former and not is_search else None
+        if is_search:
+            lost.append(f"the search of run {former} was not resumed: removed")
         if step:
             lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
         _LOGGER.info("Removing %s, which a killed run has left", path)

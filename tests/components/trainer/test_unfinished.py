@@ -90,6 +90,8 @@ def test_the_newest_training_of_a_run_and_its_step(tmp_path: Path) -> None:
             now = state.stat().st_mtime
             for path in (folder, state.parent, state):
                 os.utime(path, (now - age, now - age))
+    search = tmp_path / "Tuner" / "best_hyperparameters"
+    unfinished.working_directory(str(search), RUN_ID, "c3")  # newer, but no training to go on with
     newest = unfinished.unfinished_training(tmp_path, RUN_ID)
     assert newest == model_runs / "unfinished" / f"{RUN_ID}-a1"
     assert unfinished.run_of(newest) == RUN_ID

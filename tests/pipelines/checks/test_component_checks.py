@@ -98,3 +98,24 @@ def test_details_that_cannot_be_read_end_no_run(tmp_path):
     assert notes[0].startswith(
         "the report goes without details of signatures, which cannot be read: "
     )
+
+
+def test_a_search_is_noted_with_its_best_trial():
+    from pipelines.checks.component_checks import search_note
+
+    def trial(number, value, **values):
+        return {"number": number, "value": value, "values": values}
+
+    search = {
+        "metric": "auc",
+        "best": 1,
+        "default": 0,
+        "trials": [trial(0, 0.7), trial(1, 0.8125, rate=0.0123456, units=64)],
+    }
+    start = "tuner: the best of 2 trials has auc 0.8125"
+    assert search_note(search) == f"{start}, without a search 0.7: rate = 0.01235, units = 64"
+    assert search_note({**search, "default": 1}).endswith("none was better")
+    assert (
+        search_note({**search, "default": None})
+        == f"{start}; without a search, there was no result"
+    )

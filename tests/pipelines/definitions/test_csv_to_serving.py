@@ -199,3 +199,16 @@ def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
     assert (
         "y=integer" not in csv_to_serving(made, copies).example_gen.exec_properties["custom_config"]
     )
+
+
+def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
+    data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(400)))
+    assert define().tuner is None
+    pipeline = define("tuner.trials=7")
+    tuner, trainer = pipeline.tuner, pipeline.trainer
+    assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
+    assert trainer.inputs["hyperparameters"].producer_component_id == tuner.id == "Tuner"
+    for key in ("custom_config", "train_args", "eval_args", "trainer_fn", "user_code"):
+        assert tuner.exec_properties[key] == trainer.exec_properties[key]
+    settings = components.TunerSettings.from_json(tuner.exec_properties["tuner_settings"])
+    assert (settings.trials, settings.own_validation) == (7, True)

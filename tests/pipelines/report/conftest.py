@@ -144,8 +144,36 @@ BINARY = {
                   "false_negatives": 15.0, "true_negatives": 80.0},
 }  # fmt: skip
 
+
+def trial(number, value, state="finished", **changes):
+    return {
+        "number": number, "state": state, "value": value, "values": {HOSTILE: 0.123456, "units": "64,32"},
+        "is_first": False, "step": 70, "secs": 12.5, "reason": "", "attempts": 1,
+        "evaluations": [{"step": 70, "metrics": {"auc": value}}], **changes,
+    }  # fmt: skip
+
+
+SEARCH = {
+    "metric": "auc",
+    "direction": "maximize",
+    "planned": 5,
+    "folds": 1,
+    "best": 2,
+    "default": 0,
+    "parameters": [HOSTILE, "units"],
+    "importance": {"units": 0.25, HOSTILE: 0.75},
+    "trials": [
+        trial(0, 0.7, is_first=True, values={}),
+        trial(1, 0.6),
+        trial(2, 0.8, attempts=2),
+        trial(3, None, "pruned", step=None, reason=HOSTILE),
+        trial(4, None, "failed", step=None, evaluations=[], reason="NaN loss"),
+    ],
+}
+
 DETAILS = {
     "statistics": STATISTICS,
+    "search": SEARCH,
     "anomalies": {
         "found": [
             {"text": f"train split, column {HOSTILE!r}: gone.", "is_breaking": True,

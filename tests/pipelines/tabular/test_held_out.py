@@ -49,3 +49,13 @@ def test_the_rows_of_a_group_are_in_one_part():
     assert 15 < len(groups[1]) < 55  # a sixth of 200
     alone = [sum(row[1] == "-1" for row in part) for part in parts]
     assert 120 < alone[1] < 220  # a sixth of 1,000
+
+
+def test_no_row_is_in_two_folds():
+    dataset = tf.data.Dataset.range(3_000).map(tf.strings.as_string)
+    folds = [
+        {*only(Part.VALIDATION, dataset, 6, fold=fold).as_numpy_iterator()} for fold in range(6)
+    ]
+    assert sum(map(len, folds)) == len(set.union(*folds)) == 3_000
+    learned = {*only(Part.TRAIN, dataset, 6, fold=4).as_numpy_iterator()}
+    assert learned == set.union(*folds) - folds[4]

@@ -130,6 +130,8 @@ def variables(tmp_path, monkeypatch):
             for features in rows(problem):
                 writer.write(serialize(features, is_reversed))
         args = types.SimpleNamespace(
+            hyperparameters=None,
+            trial=None,
             custom_config=make_plan(problem, seed).training_config(),
             transform_output="unused",
             serving_model_dir=str(tmp_path / name),

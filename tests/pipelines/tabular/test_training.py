@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
+from components.trainer.trial import Trial
 from pipelines.data.formats.cell_format import CellFormat, read_formats
 from pipelines.data.formats.number_format import COMMA
 from pipelines.tabular import training
@@ -28,7 +29,7 @@ from tests.slow_params import with_slow
 def call(tmp_path, monkeypatch):
     """Returns a function that calls trainer_fn on examples with the labels of `label_of(x, city)`."""
 
-    def make(plan, label_of, train_steps=None):
+    def make(plan, label_of, train_steps=None, values=None, trial=None):
         is_text = plan.label.problem_type != "regression"
         dtype = tf.string if is_text else tf.float32
         monkeypatch.setattr(training.tft, "TFTransformOutput", lambda path: FakeTransform(dtype))
@@ -40,6 +41,8 @@ def call(tmp_path, monkeypatch):
                 features = {NUMERIC_KEY: float(x), BUCKET_KEY: int(x > 0), "category_0": int(city)}
                 writer.write(serialize(**features, label=label))
         args = types.SimpleNamespace(
+            hyperparameters={"values": values} if values else None,
+            trial=trial,
             custom_config=plan.training_config(),
             transform_output="unused",
             serving_model_dir=str(tmp_path / "model"),
@@ -210,6 +213,37 @@ def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     prefix = {"boosted_trees": "boosted_trees/", "wide_deep": "dnn/", "linear": "linear/"}[model]
     assert any(name.startswith(prefix) for name in names)
     assert model == "wide_deep" or not any(name.startswith("dnn/") for name in names)
+
+
+def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their_way(
+    call, tmp_path
+):
+    plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
+    reported = {}
+    trial = Trial(3, lambda metrics, step: reported.update({step: metrics}))
+    values = {"model": "boosted_trees", "boosted_trees.max_depth": 3}
+    # The Trainer's steps are those of the plan, of other trees.
+    made = call(plan, lambda x, city: b"yes" if x > 0 else b"no", 77, values, trial)
+    assert made["train_spec"].max_steps == 40 * 3
+    estimator_core.train_and_evaluate(
+        made["estimator"], made["train_spec"], made["eval_spec"]._replace(exporters=())
+    )
+    steps = [5 * number * 3 for number in range(1, 9)]  # each eighth of the trees
+    assert list(reported) == steps[: len(reported)]
+    assert len(reported) >= 4
+    assert all(metrics.keys() == {"average_loss"} for metrics in reported.values())
+    assert not (tmp_path / "model_selection.json").exists()
+
+
+def test_with_the_best_values_the_trainer_grows_trees_from_all_rows(call, tmp_path):
+    plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
+    values = {"model": "boosted_trees", "boosted_trees.max_depth": 3}
+    made = call(plan, lambda x, city: b"yes" if x > 0 else b"no", None, values)
+    (chosen,) = read_candidates(str(tmp_path))
+    assert (chosen.model, chosen.is_chosen) == ("boosted_trees", True)
+    # Of an auto plan, the trees are grown again with the best number of them; see `select_model`.
+    assert made["train_spec"].max_steps == chosen.step
+    assert chosen.step % 3 == 0
 
 
 def test_trees_are_not_compared_where_there_is_text_alone():

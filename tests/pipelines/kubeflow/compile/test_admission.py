@@ -25,7 +25,8 @@ def test_what_kubeflow_takes_passes(config_of):
 
 
 def test_the_steps_are_those_of_the_pipeline():
-    assert tuple(step.component for step in pipeline_steps(curated_schema=False)) == COMPONENTS
+    steps = pipeline_steps(curated_schema=False, tunes=True)
+    assert tuple(step.component for step in steps) == COMPONENTS
 
 
 @pytest.mark.parametrize(

@@ -34,3 +34,18 @@ def test_the_pusher_gets_what_is_kept_for_the_next_run():
 def test_a_curated_schema_has_no_input():
     assert steps()["schema_gen"].inputs == {"statistics": ("statistics_gen", "statistics")}
     assert steps(curated_schema=True)["schema_gen"].inputs == {}
+
+
+def test_a_search_is_between_transform_and_the_trainer():
+    found = {step.role: step for step in pipeline_steps(curated_schema=False, tunes=True)}
+    assert found["tuner"].inputs == {
+        "examples": ("transform", "transformed_examples"),
+        "transform_graph": ("transform", "transform_graph"),
+        "schema": ("schema_gen", "schema"),
+    }
+    assert found["trainer"].inputs["hyperparameters"] == ("tuner", "best_hyperparameters")
+    assert found["tuner"].outputs == {
+        "best_hyperparameters": "tfx.types.standard_artifacts.HyperParameters",
+        "tuner_results": "tfx.types.standard_artifacts.TunerResults",
+    }
+    assert set(found) - set(steps()) == {"tuner"}

@@ -271,3 +271,19 @@ def test_a_label_that_the_module_makes_needs_a_problem_type(config_of):
     made = {"module": {"path": "my.module"}, "evaluator": {"label": "tips_xf"}}
     with pytest.raises(BadInputError, match=r"'tips_xf' is not the column 'tips'"):
         compile_pipeline(config_of(**made))
+
+
+def test_a_search_has_a_step_of_its_own(config_of):
+    config = config_of(
+        {"components": {"Tuner": {"cpu": "4"}}}, tuner={"trials": 7, "space": {"units": [8, 16]}}
+    )
+    specification = next(yaml.safe_load_all(compile_pipeline(config)))
+    json_format.ParseDict(specification, pipeline_spec_pb2.PipelineSpec())
+    tasks = specification["components"]["comp-exit-handler-1"]["dag"]["tasks"]
+    given = tasks["trainer"]["inputs"]["artifacts"]["hyperparameters"]["taskOutputArtifact"]
+    assert given == {"outputArtifactKey": "best_hyperparameters", "producerTask": "tuner"}
+    tuner = specification["deploymentSpec"]["executors"]["exec-tuner"]["container"]
+    assert tuner["resources"]["resourceCpuRequest"] == "4"
+    assert tasks["tuner"]["cachingOptions"] == {"enableCache": True}
+    (plan,) = [text for text in containers(specification)["plan"]["args"] if "trials" in text]
+    assert json.loads(plan)["tuner"]["trials"] == 7

@@ -9,6 +9,7 @@ LEFT = (
     "runs/.20260102-030405.html.partial",
     "artifacts/Trainer/model_run/unfinished/20260102-030405-0123/checkpoint",
     "artifacts/Trainer/model_run/unfinished/20260103-000000-2-0123/checkpoint",
+    "artifacts/Tuner/best_hyperparameters/unfinished/20260102-030405-0123/trials/3/checkpoint",
 )
 KEPT = (
     "serving/5/saved_model.pb",
@@ -18,6 +19,7 @@ KEPT = (
     "runs/20260102-030405.html",
     "artifacts/Trainer/model_run/unfinished/20260103-000000-0123/checkpoint",
     "artifacts/Trainer/model_run/unfinished/20260102-999999-0123/checkpoint",
+    "artifacts/Tuner/best_hyperparameters/unfinished/20260103-000000-0123/trials/3/checkpoint",
     "artifacts/Trainer/model/3/Format-Serving/saved_model.pb",
 )
 
@@ -27,8 +29,9 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text('model_checkpoint_path: "model.ckpt-7"\n')
     assert tidy_root(Root(tmp_path), "20260103-000000", "20260102-999999") == [
-        f"the training of run {run_id}, at step 7, was not resumed: removed"
-        for run_id in ("20260102-030405", "20260103-000000-2")
+        "the training of run 20260102-030405, at step 7, was not resumed: removed",
+        "the training of run 20260103-000000-2, at step 7, was not resumed: removed",
+        "the search of run 20260102-030405 was not resumed: removed",
     ]
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == set(KEPT)

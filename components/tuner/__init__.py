@@ -1,0 +1,1 @@
+"""Searches hyperparameters of the user's training function with Optuna."""

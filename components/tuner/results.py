@@ -1,0 +1,176 @@
+"""The results of a search, and the files of the Tuner's outputs."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.tuner.search_space import Values
+from components.tuner.settings import TunerSettings
+
+BEST_FILE = "best_hyperparameters.txt"
+"""File of `best_hyperparameters`, as TFX's Tuner names it: KerasTuner's HyperParameters as JSON."""
+
+RESULTS_FILE = "tuner_results.json"
+"""File of `tuner_results`, as TFX's Tuner writes it: the trials that have finished, the best first."""
+
+SEARCH_FILE = "search.json"
+"""File of `tuner_results` with all trials."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation during the training of a trial.
+
+    Attributes:
+        step: Global step.
+        metrics: Metrics by name.
+        fold: Part of the rows that was evaluated on, from 0.
+    """
+
+    step: int
+    metrics: dict[str, float]
+    fold: int = 0
+
+    def as_record(self) -> dict[str, Any]:
+        """Returns the fields for JSON, where a value that is not finite is None."""
+        shown = {name: v if math.isfinite(v) else None for name, v in self.metrics.items()}
+        return {"fold": self.fold, "step": self.step, "metrics": shown}
+
+    @staticmethod
+    def of_record(record: Mapping[str, Any]) -> "Evaluation":
+        """Returns the evaluation of `as_record`."""
+        metrics = {name: math.nan if v is None else v for name, v in record["metrics"].items()}
+        return Evaluation(int(record["step"]), metrics, int(record["fold"]))
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """A trial that has begun.
+
+    Attributes:
+        number: Number of the trial, from 0.
+        state: `finished`, `pruned`, `failed` or `running`.
+        value: Value of the metric that decides; None unless it is finished.
+        values: Values of the parameters, by name; empty for a trial without hyperparameters.
+        is_first: True for a trial of the values that are used without a search.
+        step: Global step of the checkpoint with the value, in the first fold; None unless it is finished.
+        secs: Duration, without that of an attempt after its last evaluation before a kill.
+        reason: Reason why it was pruned or failed; empty without one.
+        attempts: Number of executions in which it ran.
+        evaluations: Its evaluations, in order.
+        folds: Value of each fold that is finished; `value` is their mean.
+    """
+
+    number: int
+    state: str
+    value: float | None
+    values: Values
+    is_first: bool = False
+    step: int | None = None
+    secs: float = 0.0
+    reason: str = ""
+    attempts: int = 1
+    evaluations: tuple[Evaluation, ...] = field(default=())
+    folds: tuple[float, ...] = ()
+
+    def describe(self, metric: str) -> str:
+        """Returns the trial as text.
+
+        Args:
+            metric: Name of the metric that decides.
+        """
+        value = f"{metric} {self.value:.5g}" if self.value is not None else self.state
+        named = ", ".join(
+            f"{name} {one:.4g}" if isinstance(one, float) else f"{name} {one}"
+            for name, one in self.values.items()
+        )
+        reason = f", {self.reason}" if self.reason else ""
+        return f"trial {self.number}: {value}{reason} ({named or 'without hyperparameters'})"
+
+    def as_record(self) -> dict[str, Any]:
+        """Returns the fields for JSON."""
+        evaluations = [one.as_record() for one in self.evaluations]
+        return {**asdict(self), "evaluations": evaluations}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The result of a search.
+
+    Attributes:
+        settings: Settings of the search.
+        trials: All trials, in order.
+        importance: Share of each parameter in the differences between trials; empty if it is not known.
+    """
+
+    settings: TunerSettings
+    trials: tuple[TrialResult, ...]
+    importance: Mapping[str, float]
+
+    @property
+    def ranked(self) -> tuple[TrialResult, ...]:
+        """The trials that have finished, the best first; of equal ones, the earlier."""
+        finished = [one for one in self.trials if one.value is not None]
+        sign = -1 if self.settings.direction == "maximize" else 1
+        return tuple(sorted(finished, key=lambda one: (sign * (one.value or 0.0), one.number)))
+
+    @property
+    def best(self) -> TrialResult | None:
+        """The best trial; None if none has finished."""
+        return next(iter(self.ranked), None)
+
+    @property
+    def default(self) -> TrialResult | None:
+        """The best of the trials with the values that are used without a search; None if they failed."""
+        return next((one for one in self.ranked if one.is_first), None)
+
+    def as_record(self) -> dict[str, Any]:
+        """Returns what a report shows, for JSON."""
+        best, default = self.best, self.default
+        return {
+            "metric": self.settings.metric,
+            "direction": self.settings.direction,
+            "planned": self.settings.trials,
+            "folds": self.settings.folds,
+            "best": best.number if best else None,
+            "default": default.number if default else None,
+            "parameters": list(self.settings.space.names),
+            "importance": dict(self.importance),
+            "trials": [one.as_record() for one in self.trials],
+        }
+
+
+def write_best_hyperparameters(result: SearchResult, folder: Path) -> None:
+    """Writes the values of the best trial, as TFX's Tuner does, for our Trainer and TFX's.
+
+    Raises:
+        ValueError: No trial has finished.
+    """
+    if result.best is None:
+        raise ValueError("No trial has finished.")
+    folder.mkdir(parents=True, exist_ok=True)
+    config = result.settings.space.keras_tuner_config(result.best.values)
+    (folder / BEST_FILE).write_text(json.dumps(config))
+
+
+def write_tuner_results(result: SearchResult, folder: Path) -> None:
+    """Writes all trials: as TFX's Tuner does, and with all that a report shows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {"trial_id": str(one.number), "score": one.value, **one.values} for one in result.ranked
+    ]
+    (folder / RESULTS_FILE).write_text(json.dumps(rows))
+    (folder / SEARCH_FILE).write_text(json.dumps(result.as_record(), allow_nan=False))
+
+
+def load_search(uri: str) -> dict[str, Any]:
+    """Returns what the Tuner wrote about its search, see `SearchResult.as_record`.
+
+    Args:
+        uri: Folder of the artifact `tuner_results`.
+    """
+    found: dict[str, Any] = json.loads((Path(uri) / SEARCH_FILE).read_text())
+    return found

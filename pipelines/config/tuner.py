@@ -1,0 +1,118 @@
+"""`[tuner]`: a search for good hyperparameters before the training."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from components.tuner.search_space import Choice, Parameter, Range, Value
+from components.tuner.settings import MAX_FOLDS
+from pipelines.config.data import Section
+
+_RANGE_KEYS = ("low", "high", "log", "default")
+_CHOICE_KEYS = ("values", "default")
+
+
+class TunerConfig(Section):
+    """`[tuner]`: a search for good hyperparameters before the training. Without the section, there is none.
+
+    Attributes:
+      trials: Number of trainings, the first one of them with the values that are used without a search.
+      folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. Default: 3
+        below 2,000 rows, otherwise 1.
+      parallel: Number of trials beside each other, each in a process of its own.
+      metric: Metric of the evaluations during training that decides, such as `auc`. Default: `average_loss`.
+      direction: `maximize` or `minimize`. Default: what is better for a metric with a known name.
+      pruner: `median` ends a trial whose best value so far is worse than the median of the others at the same
+        evaluation; `none` runs all to their end.
+      timeout_secs: Seconds after which no trial begins. Default: no limit.
+      space: Values to search, by the name of the setting: `{low = 1e-4, high = 1e-1, log = true}`, integers
+        like `{low = 2, high = 10}`, or a list of values. Default: by the model; needed with a `[module]`.
+    """
+
+    trials: int = Field(default=20, ge=1, le=10_000)
+    folds: int | None = Field(default=None, ge=1, le=MAX_FOLDS)
+    parallel: int = Field(default=1, ge=1, le=256)
+    metric: str | None = None
+    direction: Literal["maximize", "minimize"] | None = None
+    pruner: Literal["median", "none"] = "median"
+    timeout_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    space: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("space")
+    @classmethod
+    def _has_parameters(cls, space: dict[str, Any]) -> dict[str, Any]:
+        for name, entry in space.items():
+            if is_group(entry):
+                for inner, one in entry.items():
+                    parameter_of(f"{name}.{inner}", one)
+            else:
+                parameter_of(name, entry)
+        return space
+
+    def parameters(self) -> Iterator[tuple[str | None, Parameter]]:
+        """Yields the group (a model) and the parameter of each entry; the group is None outside of one."""
+        for name, entry in self.space.items():
+            if is_group(entry):
+                for inner, one in entry.items():
+                    yield name, parameter_of(f"{name}.{inner}", one)
+            else:
+                yield None, parameter_of(name, entry)
+
+
+def is_group(entry: Any) -> bool:
+    """Returns whether an entry of the space has entries of its own, such as those of a model."""
+    return (
+        isinstance(entry, Mapping)
+        and not {"low", "high", "values"} & entry.keys()
+        and any(isinstance(one, Mapping | list) for one in entry.values())
+    )
+
+
+def parameter_of(name: str, entry: Any) -> Parameter:
+    """Returns the parameter of an entry of `[tuner.space]`.
+
+    Raises:
+      ValueError: The entry is wrong; the message has the key, the value and the fix.
+    """
+    if isinstance(entry, list):
+        entry = {"values": entry}
+    if not isinstance(entry, Mapping):
+        raise ValueError(
+            f"{name} = {entry!r}: give a list of values, or {{low = ..., high = ...}}; a single value "
+            "needs no search"
+        )
+    keys = _CHOICE_KEYS if "values" in entry else _RANGE_KEYS
+    for key in entry:
+        if key not in keys:
+            raise ValueError(f"{name}.{key}: there is no such key. Valid here: {', '.join(keys)}")
+    default = _text_of(entry.get("default"))
+    if "values" in entry:
+        if not isinstance(entry["values"], list):
+            raise ValueError(f"{name}.values = {entry['values']!r} is not a list")
+        return Choice(name, tuple(_text_of(value) for value in entry["values"]), default)
+    for key in ("low", "high"):
+        if key not in entry:
+            raise ValueError(f"{name}.{key} is missing; give both {name}.low and {name}.high")
+    if not isinstance(entry.get("log", False), bool):
+        raise ValueError(f"{name}.log = {entry['log']!r} is neither true nor false")
+    return Range(name, entry["low"], entry["high"], entry.get("log", False), default)
+
+
+def _text_of(value: Any) -> Any:
+    """Returns a list of integers, such as [64, 32], as the text 64,32: a value has to be a scalar."""
+    if isinstance(value, list) and value and all(type(one) is int for one in value):
+        return ",".join(map(str, value))
+    return value
+
+
+def layers_of(value: Value) -> tuple[int, ...]:
+    """Returns the sizes in a text such as 64,32.
+
+    Raises:
+      ValueError: They are no sizes.
+    """
+    sizes = tuple(int(size) for size in str(value).split(","))
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"{value!r} has a layer of no units")
+    return sizes

@@ -1,0 +1,135 @@
+"""Section of the search: its trials, their progress, and the importance of the parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.report.plots import Plot, dots_and_best
+
+MAX_OPEN = 20
+"""Number of trials that are shown at first."""
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns the plot and the tables; None if the run has no search."""
+    search = context.details.get("search")
+    if search is None:
+        if "Tuner" not in {one.name for one in context.record.components}:
+            return None
+        return {"missing": context.missing("Tuner")}
+    trials = ranked(search)
+    rows = [_row(one, search) for one in trials]
+    return {
+        "missing": None,
+        "summary": summary_of(search),
+        "metric": metric_of(search),
+        "plot": history_of(search),
+        "importance": importance_of(search["importance"]),
+        "rows": rows[:MAX_OPEN],
+        "more": rows[MAX_OPEN:],
+    }
+
+
+def ranked(search: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the trials: those with a value first, the best one at the top, then the others in order."""
+    sign = -1 if search["direction"] == "maximize" else 1
+
+    def rank(trial: Mapping[str, Any]) -> tuple[bool, float, int]:
+        value = trial["value"]
+        return value is None, sign * (value or 0.0), trial["number"]
+
+    return sorted(search["trials"], key=rank)
+
+
+def summary_of(search: Mapping[str, Any]) -> str:
+    """Returns a sentence that compares the best trial with the training without a search."""
+    trials = {one["number"]: one for one in search["trials"]}
+    best, default = trials.get(search["best"]), trials.get(search["default"])
+    counts = [
+        f"{words.counted(number, 'trial')} {state}"
+        for state in ("finished", "pruned", "failed")
+        if (number := sum(one["state"] == state for one in search["trials"]))
+    ]
+    text = f"{', '.join(counts)}, of {search['planned']} planned."
+    if best is None:
+        return text
+    metric, value = search["metric"], words.number(best["value"])
+    if default is None:
+        return f"{text} The best {metric} is {value}; the training without a search had no result."
+    if default is best:
+        return (
+            f"{text} The best {metric}, {value}, is that of the training without a search: no other trial "
+            "was better."
+        )
+    return (
+        f"{text} The best {metric} is {value}, and {words.number(default['value'])} without a search "
+        f"({words.signed(best['value'] - default['value'])})."
+    )
+
+
+def metric_of(search: Mapping[str, Any]) -> str:
+    """Returns the name of the metric, with the number of folds that its values are the mean of."""
+    folds = search["folds"]
+    return f"{search['metric']} (mean of {folds} folds)" if folds > 1 else str(search["metric"])
+
+
+def history_of(search: Mapping[str, Any]) -> Plot | None:
+    """Returns the plot of the trials' values and of the best one so far; None with fewer than two values."""
+    points = [(one["number"], one["value"]) for one in search["trials"] if one["value"] is not None]
+    if len(points) < 2:
+        return None
+    better = max if search["direction"] == "maximize" else min
+    best: list[tuple[float, float]] = []
+    for number, value in points:
+        best.append((number, better(value, best[-1][1]) if best else value))
+    reached = next(number for number, value in points if value == best[-1][1])
+    metric = metric_of(search)
+    description = (
+        f"{metric} by trial. The best so far goes from {words.number(best[0][1])} in trial {best[0][0]} to "
+        f"{words.number(best[-1][1])} in trial {reached}."
+    )
+    return dots_and_best("search-history", "Trials", description, points, best, "trial", metric)
+
+
+def importance_of(shares: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Returns a row for each parameter, the most important first."""
+    top = max(shares.values(), default=0.0) or 1.0
+    found = sorted(shares.items(), key=lambda item: -item[1])
+    return [
+        {"name": name, "share": words.percent(share), "bar": 100 * share / top}
+        for name, share in found
+    ]
+
+
+def values_in_words(values: Mapping[str, Any]) -> str:
+    """Returns the values of a trial as text."""
+    named = [
+        f"{name} = {words.number(value, 4) if isinstance(value, float) else value}"
+        for name, value in values.items()
+    ]
+    return ", ".join(named) or "without hyperparameters"
+
+
+def _row(trial: Mapping[str, Any], search: Mapping[str, Any]) -> dict[str, Any]:
+    evaluations: Sequence[Any] = trial["evaluations"]
+    marks = []
+    if trial["number"] == search["best"]:
+        marks.append("✓ best")
+    if trial["is_first"]:
+        marks.append("without a search")
+    if trial["state"] != "finished":
+        marks.append(trial["state"])
+    if trial["attempts"] > 1:
+        marks.append("resumed")
+    return {
+        "number": trial["number"],
+        "is_best": trial["number"] == search["best"],
+        "marks": ", ".join(marks),
+        "value": words.number(trial["value"]),
+        "step": words.number(trial["step"]),
+        "evaluations": words.number(len(evaluations)),
+        "time": words.seconds(trial["secs"]),
+        "values": values_in_words(trial["values"]),
+        "reason": trial["reason"],
+    }

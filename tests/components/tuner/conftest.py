@@ -1,0 +1,79 @@
+"""Executes the Tuner on a line through the origin, y = 3 x, which the tests search with."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
+from tfx.types import standard_artifacts
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils, json_utils, proto_utils
+
+from components.tuner.executor import Executor
+from components.tuner.settings import TunerSettings
+
+ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 21)]
+# The eval split must have no part in the search: a trial that sees it has another loss.
+UNSEEN = [{"x": 1.0, "y": -100.0}]
+
+
+class TunerRun:
+    """Executes the Tuner under a pipeline run id, each time with new output artifacts.
+
+    It can be pickled, for an execution in another process.
+    """
+
+    def __init__(self, inputs: dict[str, list[Artifact]], folder: Path):
+        self._inputs = json_utils.dumps(inputs)
+        self.folder = folder
+        self._executions = 0
+
+    def __call__(
+        self,
+        settings: TunerSettings,
+        function: str = "tests.components.tuner.line_module.trainer_fn",
+        contract: str = "trainer_fn",
+        steps: int = 40,
+        custom_config: dict[str, Any] | None = None,
+        run_id: str = "run-1",
+    ) -> tuple[Path, Path]:
+        self._executions += 1
+        best, results = standard_artifacts.HyperParameters(), standard_artifacts.TunerResults()
+        for key, artifact in (("best_hyperparameters", best), ("tuner_results", results)):
+            artifact.uri = str(self.folder / "Tuner" / key / str(self._executions))
+            Path(artifact.uri).mkdir(parents=True, exist_ok=True)
+        Executor(Executor.Context(pipeline_run_id=run_id)).Do(
+            json_utils.loads(self._inputs),
+            {"best_hyperparameters": [best], "tuner_results": [results]},
+            {
+                "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=steps)),
+                "eval_args": proto_utils.proto_to_json(EvalArgs(num_steps=1)),
+                "custom_config": json_utils.dumps(custom_config),
+                contract: function,
+                "tuner_settings": settings.to_json(),
+            },
+        )
+        return Path(best.uri), Path(results.uri)
+
+
+@pytest.fixture
+def tune(
+    make_examples: Callable[..., Artifact],
+    make_artifact: Callable[..., Artifact],
+    tmp_path: Path,
+) -> TunerRun:
+    schema = make_artifact(standard_artifacts.Schema)
+    io_utils.write_pbtxt_file(
+        f"{schema.uri}/schema.pbtxt",
+        schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
+    )
+    examples = make_examples(train=ROWS, eval=UNSEEN)
+    return TunerRun({"examples": [examples], "schema": [schema]}, tmp_path)
+
+
+def search_of(results: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((results / "search.json").read_text())
+    return found

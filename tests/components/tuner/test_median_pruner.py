@@ -1,0 +1,70 @@
+import optuna
+import pytest
+
+from components.tuner.median_pruner import MedianPruner
+
+
+def study_of(direction: str, others: list[dict]) -> optuna.Study:
+    study = optuna.create_study(direction=direction)
+    for number, values in enumerate(others):
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=0.0,
+                intermediate_values=values,
+                user_attrs={"values": {"model": "even" if number % 2 == 0 else "odd"}},
+            )
+        )
+    return study
+
+
+def prunes(study: optuna.Study, values: dict, groups: tuple = (), model: str = "even") -> bool:
+    trial = optuna.trial.create_trial(
+        state=optuna.trial.TrialState.RUNNING,
+        intermediate_values=values,
+        user_attrs={"values": {"model": model}},
+    )
+    return MedianPruner(groups, min_evaluations=2).prune(study, trial)
+
+
+# The best values up to evaluation 1 are 1, 2, 3 and 8: their median is 2.5. Evaluation 2 does not count.
+OTHERS = [{0: 5.0, 1: 1.0}, {0: 2.0}, {0: 3.0, 1: 4.0, 2: 0.0}, {0: 9.0, 1: 8.0}]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({0: 9.0, 1: 2.6}, True),
+        ({0: 9.0, 1: 2.5}, False),
+        ({0: 2.4, 1: 9.0}, False),  # its best so far counts
+        ({0: 9.0}, False),  # too early
+        ({}, False),
+    ],
+)
+def test_worse_than_the_median_is_pruned(values: dict, expected: bool) -> None:
+    assert prunes(study_of("minimize", OTHERS), values) is expected
+
+
+def test_higher_is_better_if_it_is_maximized() -> None:
+    # The best values up to evaluation 1 are 5, 2, 4 and 9: their median is 4.5.
+    study = study_of("maximize", OTHERS)
+    assert prunes(study, {0: 4.4, 1: 4.4})
+    assert not prunes(study, {0: 4.4, 1: 4.6})
+
+
+def test_the_first_three_evaluations_end_no_trial() -> None:
+    study = study_of("minimize", [{0: 1.0}] * 4)
+    for number in range(5):
+        values = dict.fromkeys(range(number), 9.0)
+        trial = optuna.trial.create_trial(
+            state=optuna.trial.TrialState.RUNNING, intermediate_values=values
+        )
+        assert MedianPruner().prune(study, trial) is (number >= 4)
+
+
+def test_three_others_are_too_few_and_those_of_another_group_do_not_count() -> None:
+    assert not prunes(study_of("minimize", OTHERS[:3]), {0: 9.0, 1: 9.0})
+    assert not prunes(study_of("minimize", OTHERS), {0: 9.0, 1: 9.0}, ("model",))
+    doubled = study_of("minimize", OTHERS * 2)
+    # Of the even ones, the best values are 1, 3, 1 and 3: their median is 2.
+    assert prunes(doubled, {0: 9.0, 1: 2.1}, ("model",))
+    assert not prunes(doubled, {0: 9.0, 1: 2.0}, ("model",))

@@ -1,0 +1,153 @@
+import json
+
+import pytest
+
+from components.tuner.search_space import Choice, Range
+from pipelines.config.load import load_config
+from pipelines.data.profile import profile_csv
+from pipelines.definitions.model_code import choose_model_code
+from pipelines.errors import BadInputError
+from pipelines.tabular.tuning import SETTINGS, with_values
+
+ROWS = 300
+
+
+@pytest.fixture
+def choose(tmp_path):
+    def make(*settings, rows=ROWS):
+        file = tmp_path / f"data-{rows}.csv"
+        file.write_text(
+            "x,y\n" + "".join(f"{n}.5,{'yes' if n % 3 else 'no'}\n" for n in range(rows))
+        )
+        config = load_config(data=str(file), label="y", settings=("tuner.trials=9", *settings))
+        return choose_model_code(config, profile_csv([file]))
+
+    return make
+
+
+def test_auto_searches_all_models_and_tries_what_each_has_without_a_search_first(choose):
+    code = choose()
+    model, *others = code.tuning.space.parameters
+    assert model == Choice("model", ("boosted_trees", "wide_deep", "linear"))
+    for one in others:
+        assert one.name.startswith(f"{one.when.value}.")
+    firsts = code.tuning.first_trials
+    assert [one["model"] for one in firsts] == ["boosted_trees", "wide_deep", "linear"]
+    for values in firsts:
+        assert code.tuning.space.contains(values)
+        plan = with_values(code.plan, values)
+        same = code.plan.training.model_copy(update={"model": values["model"]})
+        assert plan.training == same
+    assert (code.tuning.trials, code.tuning.metric, code.tuning.direction) == (
+        9,
+        "average_loss",
+        "minimize",
+    )
+    assert code.tuning.own_validation
+
+
+def test_few_rows_are_held_out_in_three_folds(choose):
+    assert choose().tuning.folds == 3
+    assert choose(rows=2_000).tuning.folds == 1
+    assert choose("tuner.folds=5", rows=2_000).tuning.folds == 5
+
+
+def test_values_reach_the_settings_of_their_model(choose):
+    plan = choose().plan
+    found = with_values(
+        plan, {"model": "boosted_trees", "boosted_trees.max_depth": 3, "boosted_trees.n_trees": 70}
+    ).training
+    assert (found.model, found.trees.max_depth, found.trees.n_trees) == ("boosted_trees", 3, 70)
+    assert found.max_steps("boosted_trees") == 70 * 3 * plan.training.trees.num_batches
+    assert found.learning_rate == plan.training.learning_rate
+    deep = choose("trainer.model=wide_deep").plan
+    found = with_values(deep, {"hidden_units": "128,64", "dropout": 0.4}).training
+    assert (found.hidden_units, found.dropout) == ((128, 64), 0.4)
+    line = choose("trainer.model=linear").plan
+    assert with_values(line, {"learning_rate": 0.07}).training.linear_learning_rate == 0.07
+    assert with_values(line, {}) == line
+
+
+def test_every_setting_is_a_field(choose):
+    training = choose().plan.training
+    for model, settings in SETTINGS.items():
+        fields = type(training.trees if model == "boosted_trees" else training).model_fields
+        assert {one.field for one in settings.values()} <= set(fields)
+
+
+def test_a_space_of_ones_own(choose):
+    code = choose("trainer.model=boosted_trees", "tuner.space.max_depth={low = 8, high = 9}")
+    assert code.tuning.space.parameters == (Range("max_depth", 8, 9),)
+    assert code.tuning.first_trials == (
+        {"max_depth": 6},
+    )  # the default, though it is not in the space
+    code = choose("tuner.space.linear={learning_rate = [0.1, 0.2]}")
+    assert code.tuning.space.names == ("model", "linear.learning_rate")
+    assert [one["model"] for one in code.tuning.first_trials] == ["linear"]
+
+
+def test_without_held_out_rows_the_tuner_holds_some_out(choose):
+    code = choose(rows=100)
+    assert not code.tuning.own_validation
+    assert "model" not in code.tuning.space.names  # auto is wide_deep then
+
+
+def test_the_metric_decides_the_direction(choose):
+    assert choose("tuner.metric=auc").tuning.direction == "maximize"
+    assert choose("tuner.metric=average_loss").tuning.direction == "minimize"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["tuner.space.rate=[1, 2]"], "trainer.model is 'auto'.*tuner.space.boosted_trees.rate"),
+        (["tuner.space.trees={a = [1, 2]}"], "tuner.space.trees: there is no such model"),
+        (
+            ["trainer.model=linear", "tuner.space.wide_deep={dropout = [0.1, 0.2]}"],
+            "tuner.space.wide_deep: it is not trained. Models here: linear",
+        ),
+        (
+            ["trainer.model=boosted_trees", "tuner.space.max_dept=[1, 2]"],
+            "boosted_trees has no setting 'max_dept' to search. Did you mean 'max_depth'",
+        ),
+        (
+            ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 1, high = 99}"],
+            "tuner.space.max_depth: 99 is not allowed; the setting takes from 1 to 16",
+        ),
+        (
+            ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 1.5, high = 3}"],
+            "1.5 is not an integer",
+        ),
+        (
+            ["trainer.model=wide_deep", "tuner.space.learning_rate={low = 0.0, high = 1.0}"],
+            "0.0 is not allowed; the setting takes above 0",
+        ),
+        (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' are no layers"),
+        (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
+        (["tuner.metric=root_mean_squared_error"], "no such metric for a binary problem"),
+    ],
+)
+def test_faults_are_found_before_anything_runs(choose, settings, message):
+    with pytest.raises(BadInputError, match=message):
+        choose(*settings)
+
+
+CODE = "def preprocessing_fn(inputs):\n    return inputs\n\n\ndef trainer_fn(args, schema):\n    return {}\n"
+
+
+def test_a_module_names_its_settings(choose, tmp_path):
+    file = tmp_path / "tuned_code.py"
+    file.write_text(CODE)
+    module = f"module.file={json.dumps(str(file))}"
+    code = choose(module, "tuner.space.units=[32, 64]")
+    assert code.tuning.space.parameters == (Choice("units", (32, 64)),)
+    assert code.tuning.firsts == ({},)
+    assert not code.tuning.own_validation
+    for settings, message in (
+        ([], "tuner.space is missing"),
+        (["tuner.space.m={a = [1, 2]}"], "tuner.space.m: a module has no groups"),
+        (["tuner.space.a=[1, 2]", "tuner.metric=gini"], "'gini': it is not known whether higher"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            choose(module, *settings)
+    assert choose(module, "tuner.space.a=[1]", "tuner.metric=gini", "tuner.direction=maximize")
