@@ -107,8 +107,8 @@ def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
     if column.is_text_by_few_cells and not kind.doubt:
         doubt = (
             f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
-            f"are no plain numbers, the first: {profile.find_non_number(name)}. Mend it, or leave the "
-            "cell empty"
+            f"are no plain numbers, the first: {profile.find_non_number(name)}. Correct it in "
+            "the file, or leave the cell empty"
         )
         kind = replace(kind, doubt=doubt)
     return replace(kind, keeps_text=True) if column.is_stored_unlike_text else kind
@@ -329,7 +329,7 @@ class _Recogniser:
 
     def _doubt(self, name: str, note: str) -> str:
         """Returns a note as a sentence for the user, with what to do about cells that cannot be read."""
-        return f"column {name!r}: {note}. Mend them, or leave the cells empty"
+        return f"column {name!r}: {note}. Correct them in the file, or leave the cells empty"
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
         """Returns the first cell that is no number; there must be one."""
@@ -347,7 +347,7 @@ class _Recogniser:
         )
         return (
             f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
-            f"{first}{alike}. Mend such cells, or leave them empty. "
+            f"{first}{alike}. Correct such cells in the file, or leave them empty. "
             "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
             "1 Mar 2014), each with a time of day behind it, months (2014-03, Mar 2014), quarters "
             "(2014Q1), weeks (2014-W09), and seconds or milliseconds since 1970."
@@ -365,7 +365,7 @@ class _Recogniser:
             alike = f" Most cells are {text}."
         return (
             f'[columns] {name} = "number": {self._first_unreadable(name, best)} is no number{others}.'
-            f'{alike} Mend such cells, or leave them empty; or say "category" or "text".'
+            f'{alike} Correct such cells in the file, or leave them empty; or say "category" or "text".'
         )
 
 

@@ -120,7 +120,7 @@ def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
     codes = [f"{number:05d}" for number in range(11, 51)]
     kind = kinds_of(tmp_path, {"zip": [*codes, "K1A"]})["zip"]
     assert (kind.name, kind.moments) == ("category", None)
-    assert "line 42: 'K1A'. Mend it, or leave the cell empty" in kind.doubt
+    assert "line 42: 'K1A'. Correct it in the file, or leave the cell empty" in kind.doubt
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,9 @@ def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path
     assert kind.name == ("date" if "dates" in said else "number")
     assert kind.moments.num_unreadable == 1
     assert f"; 1 of 100 cells {said} and count as missing, the first: " in kind.note
-    assert kind.doubt.endswith(f"line 101: {odd!r}. Mend them, or leave the cells empty")
+    assert kind.doubt.endswith(
+        f"line 101: {odd!r}. Correct them in the file, or leave the cells empty"
+    )
     many = [*cells, *cells, *[odd] * 10]
     text = kinds_of(tmp_path, {"a": many})["a"]
     assert (text.name, text.doubt) == ("category", None)

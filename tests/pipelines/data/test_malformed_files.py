@@ -3,8 +3,10 @@
 
 import bz2
 import gzip
+import io
 import os
 import re
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +32,14 @@ def with_row(row="", header=HEADER, before=""):
 
 def as_bytes(content):
     return content if isinstance(content, bytes) else content.encode()
+
+
+def zipped(name, content):
+    """Returns a ZIP archive that holds a file."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, content)
+    return stream.getvalue()
 
 
 GOOD = with_row()
@@ -142,8 +152,12 @@ WHOLE = {
     "JSON": ('[{"n": 1, "y": 2}]', f"{FILE}, line 1: the file is JSON"),
     "JSON by line": ('{"n": 1, "y": 2}\n' * 30, f"{FILE}, line 1: the file is JSON"),
     "a PDF": (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", f"{FILE}, line 1: the file is a PDF"),
-    "a spreadsheet": (b"PK\x03\x04" + bytes(200), f"{FILE}, line 1: the file is a ZIP archive or a spreadsheet"),
-    "an old spreadsheet": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(200), f"{FILE}, line 1: the file is a spreadsheet"),
+    "an archive": (zipped("data.csv", GOOD), f"{FILE}, line 1: the file is a ZIP archive. Unpack it .`unzip FILE`."),
+    "Excel": (zipped("[Content_Types].xml", "<Types/>"), f"{FILE}, line 1: the file is an Excel file. Save its sheet as CSV"),
+    "Excel by another program": (zipped("xl/worksheets/sheet1.xml", "<x/>"), f"{FILE}, line 1: the file is an Excel file"),
+    "LibreOffice": (zipped("mimetype", "application/vnd.oasis.opendocument.spreadsheet"), f"{FILE}, line 1: .* an OpenDocument spreadsheet. Save its sheet"),
+    "half of an archive": (zipped("data.csv", GOOD)[:9], f"{FILE}, line 1: the file is a ZIP archive"),
+    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(200), f"{FILE}, line 1: the file is an old Excel file .*Save its sheet as CSV"),
     "a pointer of Git LFS": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d\n", f"{FILE}, line 1: .*git lfs pull"),
     "gzip by another name": (gzip.compress(GOOD.encode()), f"{FILE}, line 1: .* gzip"),
     "Parquet by another name": (b"PAR1\x15\x04", f"{FILE}, line 1: .* a Parquet file"),
