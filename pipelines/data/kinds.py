@@ -107,8 +107,8 @@ def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
     if column.is_text_by_few_cells and not kind.doubt:
         doubt = (
             f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
-            f"are no plain numbers, the first: {profile.find_non_number(name)}. Correct it in "
-            "the file, or leave the cell empty"
+            f"{'is no plain number' if column.num_non_numbers == 1 else 'are no plain numbers'}, the "
+            f"first: {profile.find_non_number(name)}. Correct it in the file, or leave the cell empty"
         )
         kind = replace(kind, doubt=doubt)
     return replace(kind, keeps_text=True) if column.is_stored_unlike_text else kind
@@ -182,7 +182,8 @@ class _Recogniser:
             return ""
         return (
             f"not read as numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells "
-            f"do not fit the others ({number_kinds.describe_format(cells, found.best)}), the first: "
+            f"{'does' if found.num_misfits == 1 else 'do'} not fit the others "
+            f"({number_kinds.describe_format(cells, found.best)}), the first: "
             f"{self._first_unreadable(name, found.best)}"
         )
 
@@ -253,11 +254,15 @@ class _Recogniser:
             cell = date_kinds.first_unreadable(cells, found.date_format)
             first = self._profile.find_cell(name, lambda text: text == cell)
             is_date = re.match(found.date_format.pattern, cell)
-            reason = "are not in the calendar" if is_date else "are no such dates"
-            note += (
-                f"; {invalid} of {column.num_values} cells {reason} and count as missing, the first: "
-                f"{first}"
+            one, several = ("no such date", "no such dates")
+            if is_date:
+                one = several = "not in the calendar"
+            reason = (
+                f"is {one} and counts as missing"
+                if invalid == 1
+                else f"are {several} and count as missing"
             )
+            note += f"; {invalid} of {column.num_values} cells {reason}, the first: {first}"
             doubt = None if is_date else self._doubt(name, note)
         return ColumnKind(
             "date",
@@ -310,9 +315,12 @@ class _Recogniser:
         note, doubt = number_kinds.describe_format(cells, number_format), None
         if moments.num_unreadable:
             first = self._first_unreadable(name, number_format)
+            reason = "are no such numbers and count"
+            if moments.num_unreadable == 1:
+                reason = "is no such number and counts"
             note += (
-                f"; {moments.num_unreadable} of {column.num_values} cells are no such numbers and count "
-                f"as missing, the first: {first}"
+                f"; {moments.num_unreadable} of {column.num_values} cells {reason} as missing, the "
+                f"first: {first}"
             )
             doubt = self._doubt(name, note)
         return ColumnKind(
@@ -357,8 +365,9 @@ class _Recogniser:
         found, num_values = self._formats_of(name), self._profile.columns[name].num_values
         best, num_misfits = found.best or NumberFormat(self._of_file or "."), found.num_misfits
         others = (
-            f", nor are {num_misfits - 1} others of {num_values} cells" if num_misfits > 1 else ""
+            f", nor are {num_misfits - 1} others" if num_misfits > 2 else ", nor is another one"
         )
+        others = f"{others} of {num_values} cells" if num_misfits > 1 else ""
         alike = ""
         if found.best:
             text = number_kinds.describe_format(ColumnCells(self._profile, name), best)
