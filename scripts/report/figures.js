@@ -1,5 +1,5 @@
-// node figures.js FILE.html WIDTH SELECTOR MAX_HEIGHT OUT.webp ...: photographs elements of pages, five words for each
-// picture: the page, the width of the window in px, a CSS selector, the height to keep in px, and the file to write.
+// node figures.js FILE.html WIDTH SELECTOR HEIGHT OUT.webp ...: photographs parts of pages, five words for each picture:
+// the page, the width of the window in px, a CSS selector of where it begins, its height in px, and the file to write.
 "use strict";
 const path = require("path");
 const puppeteer = require("puppeteer-core");
@@ -13,15 +13,15 @@ async function photograph(browser, [file, width, selector, height, target]) {
   const element = await page.$(selector);
   if (!element) throw new Error(file + " has no " + selector);
   const box = await element.evaluate((one) => {
-    const { x, y, width, height } = one.getBoundingClientRect();
-    return { x: x + window.scrollX, y: y + window.scrollY, width, height };
+    const { x, y, width } = one.getBoundingClientRect();
+    return { x: x + window.scrollX, y: y + window.scrollY, width };
   });
   const edge = 12;
   await page.screenshot({
     path: target, type: "webp", quality: 70, captureBeyondViewport: true,
     clip: {
       x: Math.max(0, box.x - edge), y: Math.max(0, box.y - edge),
-      width: Math.min(Number(width), box.width + 2 * edge), height: Math.min(Number(height), box.height + 2 * edge),
+      width: Math.min(Number(width), box.width + 2 * edge), height: Number(height),
     },
   });
   await page.close();
