@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from pipelines.errors import counted
 from pipelines.kubeflow.step_environment import set_umask
 
 CLUSTER_VARIABLE = "ESTIMATOR_PIPELINES_CLUSTER"
@@ -54,8 +55,8 @@ def tf_config_of(environ: Mapping[str, str]) -> str:
     ]
     if not 0 <= index < len(tasks):
         raise ValueError(
-            f"The cluster has {len(tasks)} tasks; the Job must have as many completions. Received: "
-            f"{INDEX_VARIABLE}={index}"
+            f"The cluster has {counted(len(tasks), 'task')}; the Job must have as many completions. "
+            f"Received: {INDEX_VARIABLE}={index}"
         )
     return json.dumps({"cluster": cluster, "task": tasks[index], "environment": "cloud"})
 

@@ -319,7 +319,7 @@ class TabularPlan(FeaturePlan):
         """Returns notes about the plan for the user, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
         more = "".join(
-            f" and {len(parts)} {'column' if len(parts) == 1 else 'columns'} of {what}"
+            f" and {counted(len(parts), 'column')} of {what}"
             for parts, what in ((self.text, "text"), (self.lists, "lists"))
             if parts
         )
