@@ -18,7 +18,7 @@ for name in taxi digits; do
 done
 NODE_PATH=.report-check/node_modules node scripts/report/figures.js \
   "$work/taxi.html" 1100 body 760 docs/figures/report.webp \
-  "$work/taxi.html" 1100 "#quality .plots" 415 docs/figures/report-quality.webp \
+  "$work/taxi.html" 1100 "#quality .plots" 402 docs/figures/report-quality.webp \
   "$work/digits.html" 1100 "#confusion" 730 docs/figures/report-confusion.webp \
   "$work/digits.html" 390 body 844 docs/figures/report-phone.webp
 for file in docs/figures/*.webp; do
