@@ -108,7 +108,7 @@ def test_the_run_says_what_it_did(pushed, root):
     assert "column 'version' is not used: has the same value" in stderr
     assert "column 'driver' is not used" in stderr
     assert re.search(r"✓ Trainer +\d", stderr)
-    assert re.search(r"evaluation at step \d+: .*auc = ", stderr)
+    assert re.search(r"evaluation at step \d+: average_loss [\d.]+, auc [\d.]+\n", stderr)
 
 
 def test_the_served_model_answers_serialized_raw_examples(pushed, root):
