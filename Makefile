@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -129,9 +129,14 @@ test-kubernetes: $(STAMP)  ## the image, jobs and schedules on a real Kubernetes
 	@GO="$(GO)" PYTHON3="$(PYTHON3)" scripts/kubernetes/setup.sh .kubernetes
 	@$(BIN)/python -m pytest -q --timeout=3600 -m kubernetes tests/kubernetes
 
-test-report: $(STAMP)  ## the report in a real browser: needs Chromium (or CHROMIUM=PATH), node and npm
-	@npm install --silent --no-fund --no-audit --prefix .report-check axe-core@4 puppeteer-core@24
+test-report: $(STAMP) browser-packages  ## the report in a real browser: needs Chromium (or CHROMIUM=PATH), node and npm
 	@$(BIN)/python -m pytest -q --timeout 1800 -m browser tests/browser
+
+figures: $(STAMP) $(DEMO_DATA) browser-packages  ## the pictures of reports in docs/figures, from real runs; needs the same
+	@scripts/report/figures.sh $(BIN)/python $(DEMO_DATA)
+
+browser-packages:
+	@npm install --silent --no-fund --no-audit --prefix .report-check axe-core@4 puppeteer-core@24
 
 clean:  ## remove what the targets above made, but not the environment
 	rm -rf build demo_data dist demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

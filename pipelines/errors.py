@@ -22,6 +22,11 @@ class RunFailedError(RuntimeError):
 _MAX_SHOWN = 60
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Returns a count with its noun, such as `1 row` or `2 rows`; `plural` is for irregular nouns."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
 def shown(text: str) -> str:
     """Returns a text, shortened for a message."""
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

@@ -107,7 +107,6 @@ class Session:
         """Prints the relevant lines of an answer, with status and exit code."""
         for line in answer.shown.splitlines():
             if re.search(pattern, line) and not re.search(r"✓ [A-Z]|^\{", line):
-                line = re.sub(r"(at step \d+):.*(loss = [\d.]+),.*", r"\1: \2", line)
                 print(f"    {line.strip().replace(f'{self.folder}/', '')[:300]}")
         if answer.line:
             status = {
@@ -172,12 +171,12 @@ def best_checkpoint(session: Session) -> None:
         answer = session.run(session.write(f"{name}.csv", data.load()), data.label, name)
         session.show(answer)
         log = max((session.folder / name / "logs").glob("*"), key=os.path.getmtime).read_text()
-        losses = {
-            int(step): float(loss)
-            for step, loss in re.findall(
-                r"evaluation at step (\d+):.*?[ ,]loss = ([-\d.e+]+)", answer.shown
-            )
-        }
+        losses: dict[int, float] = {}
+        evaluations = re.findall(
+            r"Saving dict for global step (\d+):.*?[ ,]loss = ([-\d.e+]+)", log
+        )
+        for step, loss in evaluations:  # of several models, the best one at each step
+            losses[int(step)] = min(float(loss), losses.get(int(step), float("inf")))
         found = re.findall(r"best checkpoint is .*model\.ckpt-(\d+)", log + answer.shown)
         best = min(losses, key=lambda step: losses[step]) if losses else None
         session.expect(

@@ -74,7 +74,8 @@ def boosted_trees_model_fn(
             settings.steps_per_tree,
             early_stopping,
         )
-        loss_value = tf.identity(hook.loss, name="loss")
+        with tf.name_scope("boosting"):  # the summary's op is "loss", as the Estimator expects it
+            loss_value = tf.identity(hook.loss, name="loss")
         write_loss_summaries(loss_value, tag_of=head.summary_tag)
         count = tf1.train.get_global_step().assign_add(1)
         return EstimatorSpec(mode, loss=loss_value, train_op=count.op, training_hooks=[hook])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config.flat import flat_settings
 from pipelines.data.spans import name_spans
+from pipelines.errors import counted
 from pipelines.root.records import RunRecord
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def data_in_words(former: RunRecord | None, now: RunRecord) -> str:
         return f"{name} in place of {Path(str(path_before)).name}"
     more = now.num_rows - former.num_rows
     if former.num_rows and more:
-        return f"{name} has {abs(more)} rows {'more' if more > 0 else 'less'}"
+        return f"{name} has {counted(abs(more), 'row')} {'more' if more > 0 else 'less'}"
     return f"{name} has other values"
 
 

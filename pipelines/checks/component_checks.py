@@ -18,7 +18,7 @@ from pipelines.checks.label_comparison import compare_labels, read_labels
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.definitions.evaluation import merge_thresholds
-from pipelines.errors import RunFailedError
+from pipelines.errors import RunFailedError, counted
 from pipelines.root import Root
 from pipelines.root.changed_data import Interval, changed_data_note
 from pipelines.root.check_records import CheckRecord, check_records
@@ -185,9 +185,10 @@ class AnomalyCheck:
                 )
             raise RunFailedError(
                 self.component,
-                f"the data are not what the model needs ({len(failing)} anomalies; the first: "
-                f"{failing[0].text}) and example_validator.on_anomalies = {self.on_anomalies!r}. Correct "
-                f"the data; if they are right, {accepting}",
+                "the data are not what the model needs "
+                f"({counted(len(failing), 'anomaly', 'anomalies')}; the first: {failing[0].text}) "
+                f"and example_validator.on_anomalies = {self.on_anomalies!r}. Correct the data; if they "
+                f"are right, {accepting}",
                 is_bad_input=True,
             )
 

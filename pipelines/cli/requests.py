@@ -25,7 +25,7 @@ def requests_command(
 
     with quiet_tensorflow():
         import tensorflow  # noqa: F401
-    from pipelines.errors import BadInputError
+    from pipelines.errors import BadInputError, counted
     from pipelines.serving.load import version_folder
     from pipelines.serving.request_drift import MIN_ROWS, TrainingData, limits_of
     from pipelines.serving.request_files import MAX_ROWS, sampled_rows
@@ -41,7 +41,7 @@ def requests_command(
         )
     if len(rows) < MIN_ROWS:
         raise BadInputError(
-            f"There are {len(rows)} rows of requests to version {number} in {root.requests}, and fewer than "
+            f"Requests to version {number} in {root.requests}: {counted(len(rows), 'row')}, and fewer than "
             f"{MIN_ROWS} say nothing about a distribution. Wait for more, or raise `serve --sample-requests`."
         )
     signatures = read_signatures(folder).values()
@@ -77,4 +77,6 @@ def requests_command(
         table.add_row(one.column, one.measure, *cells, text)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     names = ", ".join(dict.fromkeys(one.column for one in drifted)) or "none"
-    print(f"{len(rows)} rows of requests to version {number}. Columns that have drifted: {names}.")
+    print(
+        f"{counted(len(rows), 'row')} of requests to version {number}. Columns that have drifted: {names}."
+    )

@@ -3,7 +3,6 @@
 import json
 import sys
 from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,13 +10,16 @@ import typer
 from pipelines.cli.kubeflow import Parameters
 from pipelines.cli.options import (
     DEFAULT_ROOT,
+    Config,
+    Data,
     Host,
     HostOptions,
+    Label,
     Namespace,
     RootOption,
+    Settings,
     TokenFile,
     existing,
-    given_path,
 )
 from pipelines.cli.schedule_run import (
     backfill_command,
@@ -48,15 +50,9 @@ class MissedChoice(str, Enum):
 
 @app.command()
 def create(
-    config: Annotated[
-        Path,
-        typer.Option(
-            "--config",
-            metavar="FILE.toml",
-            parser=given_path,
-            help="Configuration file of the runs.",
-        ),
-    ],
+    config: Config = None,
+    data: Data = None,
+    label: Label = None,
     root: RootOption = DEFAULT_ROOT,
     cron: Annotated[
         str | None,
@@ -81,12 +77,7 @@ def create(
             "--missed", help="Which of the missed times to run: the latest, none, or each."
         ),
     ] = MissedChoice.LATEST,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="section.key=value", help="Overrides the configuration file."
-        ),
-    ] = None,
+    settings: Settings = None,
     timezone: Annotated[
         str,
         typer.Option("--timezone", metavar="ZONE", help="Zone of --cron, such as Europe/Berlin."),
@@ -132,14 +123,17 @@ def create(
     ] = None,
     parameters: Parameters = None,
 ) -> None:
-    """Make a schedule. Exactly one of --cron, --every and --on-new-span is given.
+    """Make a schedule of the runs of --config, or of --data and --label as for `run`.
 
+    Exactly one of --cron, --every and --on-new-span is given.
     `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
 
     request = CreateRequest(
         config=config,
+        data=data,
+        label=label,
         root=root,
         cron=cron,
         every=every,

@@ -1,5 +1,7 @@
 """The work of `schedule create`, `enable` and `disable`."""
 
+import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 class CreateRequest:
     """Options of `schedule create`, as written."""
 
-    config: Path
+    config: Path | None
     root: Root
     cron: str | None
     every: str | None
@@ -46,6 +48,22 @@ class CreateRequest:
     experiment: str | None = None
     max_concurrency: int | None = None
     param: tuple[str, ...] | None = None
+    data: str | None = None
+    label: str | None = None
+
+    def load(self) -> PipelineConfig:
+        """Returns the validated configuration of the runs."""
+        return load_config(self.config, self.data, self.label, self.settings)
+
+    def stored_settings(self) -> tuple[str, ...]:
+        """Returns the settings of the runs, with `--data` and `--label` before those that override them."""
+        data = None if self.data is None else os.path.abspath(self.data)
+        given = {"data.path": data, "data.label": self.label}
+        # A JSON string is one of TOML, too: a label 1 stays text.
+        return (
+            *(f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None),
+            *self.settings,
+        )
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
@@ -63,7 +81,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
             f"--runner takes one of {names} here; on Kubeflow, --host makes a recurring run. Received: "
             f"{request.runner!r}"
         )
-    config = load_config(request.config, settings=request.settings)
+    config = request.load()
     if request.on_new_span:
         check_has_windows(config.data, "--on-new-span")
     root = request.root
@@ -153,7 +171,7 @@ def create_on_kubeflow(
         raise BadInputError(
             '--missed skip: Kubeflow knows "latest" (the last of those that were missed) and "catch-up".'
         )
-    config = load_config(request.config, settings=request.settings)
+    config = request.load()
     recurrence = Recurrence(
         cron=None if request.cron is None else six_fields(request.cron),
         interval_secs=None if request.every is None else parse_duration(request.every, "--every"),
@@ -186,8 +204,8 @@ def _schedule(
     now = _now()
     fields = {
         "name": name,
-        "config": str(request.config.resolve()),
-        "settings": request.settings,
+        "config": None if request.config is None else str(request.config.resolve()),
+        "settings": request.stored_settings(),
         "working_dir": str(Path.cwd()),
         "runner": request.runner,
         "cron": request.cron,

@@ -22,6 +22,7 @@ from pipelines.cli.options import (
     existing,
     given_path,
 )
+from pipelines.errors import counted
 from pipelines.root import Root
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def check_command(root: RootOption = DEFAULT_ROOT) -> None:
     if lines:
         print("\n".join(lines))
         raise typer.Exit(EXIT_FAILED)
-    print(f"{len(found)} schedules, none late")
+    print(f"{counted(len(found), 'schedule')}, none late")
 
 
 def metrics_command(
@@ -229,7 +230,7 @@ def manifest_command(
         return
     cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
     one = ScheduleStore(root).chosen(None) if not schedules else schedules[0]
-    config = load_config(Path(one.config), settings=one.settings)
+    config = load_config(one.config_file, settings=one.settings)
     print(cron_job(schedules, config.kubeflow, str(root), image, cron), end="")
 
 

@@ -15,7 +15,7 @@ from pipelines.data.encoding import Utf8Files
 from pipelines.data.odd_rows import why_odd
 from pipelines.data.opening import open_text
 from pipelines.data.quotes import is_open, text_behind_quotes
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError, counted, shown
 from pipelines.terminal.ending import temporary_folder
 
 MAX_SHARE = 0.1
@@ -45,7 +45,7 @@ class BadRows:
 
     def __str__(self) -> str:
         reasons = ", ".join(f"{count} with {reason}" for reason, count in self.counts.items())
-        rows = "1 row" if self.num_rows == 1 else f"{self.num_rows} rows"
+        rows = counted(self.num_rows, "row")
         return f"left out: {rows} that cannot be read ({reasons}); the first: {self.first}"
 
 
@@ -144,8 +144,8 @@ def _rows(
                 name = header[min(len(row), len(header)) - 1]
                 raise BadInputError(
                     f"{file}, line {start}, column {name!r}: a quoted field that starts with "
-                    f"{shown(row[-1])!r} does not end: {len(lines)} lines, up to the end of the file, "
-                    "would be one cell. Close the quote, or remove it."
+                    f"{shown(row[-1])!r} does not end: {counted(len(lines), 'line')}, up to the end of the "
+                    "file, would be one cell. Close the quote, or remove it."
                 )
             if fault is not None and 2 * _num_whole_rows(lines[1:-1], header, dialect) > len(lines):
                 raise BadInputError(
@@ -164,7 +164,7 @@ def _num_whole_rows(lines: list[str], header: list[str], dialect: Dialect) -> in
 
 def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:
     if len(row) != len(header):
-        cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+        cells = counted(len(row), "cell")
         return "a wrong number of cells", f"{cells} where the header has {len(header)}"
     for name, cell in zip(header, row, strict=True):
         if len(cell) > MAX_FIELD_CHARS:

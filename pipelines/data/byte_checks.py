@@ -12,6 +12,14 @@ from pipelines.errors import BadInputError, shown
 _BLOCK_BYTES = 8 << 20
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _SAVE_AS_UTF8 = "Save the file as UTF-8 (for example `iconv -f utf-16 -t utf-8`)."
+_SAVE_AS_CSV = (
+    "Save its sheet as CSV (for example pandas.read_excel(FILE).to_csv(OUT, index=False))."
+)
+_ZIP = b"PK\x03\x04"
+_ZIP_NAME_SIZE, _ZIP_NAME = slice(26, 28), 30
+_EXCEL_NAMES = ("[Content_Types].xml", "_rels/", "docProps/", "xl/")
+_OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"
+_START_BYTES = 512  # enough for each mark, and for the first name in a ZIP archive
 
 _FORMATS = (
     (
@@ -21,9 +29,8 @@ _FORMATS = (
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd. Unpack it, or let its name end in .csv.zst."),
     (b"BZh91", "is compressed with bzip2. Unpack it, or let its name end in .csv.bz2."),
     (b"PAR1\x15", "is a Parquet file. Let its name end in .parquet."),
-    (b"PK\x03\x04", "is a ZIP archive or a spreadsheet. Give the CSV file (unpacked or exported)."),
     (b"\xfd7zXZ", "is compressed with xz. Unpack it (`unxz FILE`)."),
-    (b"\xd0\xcf\x11\xe0", "is a spreadsheet (.xls). Export it as CSV."),
+    (b"\xd0\xcf\x11\xe0", f"is an old Excel file (.xls). {_SAVE_AS_CSV}"),
     (b"%PDF", "is a PDF. Give the CSV file."),
     (b"\x89PNG", "is a picture. Give the CSV file."),
     (b"<!DOC", "is a web page, maybe an error instead of a download. Give the CSV file."),
@@ -32,8 +39,11 @@ _FORMATS = (
         b"version https://git-lfs",
         "is a pointer of Git LFS, not the data. Fetch them (`git lfs pull`).",
     ),
-    (b'{"', "is JSON. Give a CSV (for example pandas.read_json(FILE, lines=True).to_csv(OUT))."),
-    (b"[{", "is JSON. Give a CSV (for example pandas.read_json(FILE).to_csv(OUT))."),
+    (
+        b'{"',
+        "is JSON. Give a CSV (for example pandas.read_json(FILE, lines=True).to_csv(OUT, index=False)).",
+    ),
+    (b"[{", "is JSON. Give a CSV (for example pandas.read_json(FILE).to_csv(OUT, index=False))."),
     (
         b"sep=",
         "starts with a line for spreadsheets (`sep=`). Remove that line; data.delimiter sets the delimiter "
@@ -71,7 +81,7 @@ def check_format(file: Path) -> None:
       BadInputError: It is compressed, UTF-16, a spreadsheet, a web page, JSON, or the like.
     """
     with open_bytes(file) as stream:
-        start = stream.read(max(len(mark) for mark, _ in _FORMATS))
+        start = stream.read(_START_BYTES)
     what = other_format(start)
     if what is not None:
         raise BadInputError(f"{file}, line 1: the file {what}")
@@ -79,7 +89,21 @@ def check_format(file: Path) -> None:
 
 def other_format(start: bytes) -> str | None:
     """Returns what the start of a file says of its format, with advice; None for CSV text."""
+    if start.startswith(_ZIP):
+        return _describe_zip(start)
     return next((what for mark, what in _FORMATS if start.startswith(mark)), None)
+
+
+def _describe_zip(start: bytes) -> str:
+    """Returns what a ZIP archive is, judged by the name of its first file, with advice."""
+    name = start[_ZIP_NAME:][: int.from_bytes(start[_ZIP_NAME_SIZE], "little")]
+    if name.decode("utf-8", "replace").startswith(_EXCEL_NAMES):
+        return f"is an Excel file. {_SAVE_AS_CSV}"
+    if start[_ZIP_NAME:].startswith(_OPEN_DOCUMENT):
+        return f"is an OpenDocument spreadsheet. {_SAVE_AS_CSV}"
+    return (
+        "is a ZIP archive. Unpack it (`unzip FILE`), and give the CSV in it, or the folder of CSVs."
+    )
 
 
 def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:

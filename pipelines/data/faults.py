@@ -2,17 +2,19 @@
 
 import codecs
 import csv
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pipelines.data.byte_checks import check_format
 from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.opening import open_bytes, open_text
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError, counted, shown
 
 _MARK = codecs.BOM_UTF8
+_NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 
 
 def has_byte_order_mark(file: Path) -> bool:
@@ -82,7 +84,7 @@ def parse_header(file: Path, lines: Iterable[str], dialect: Dialect = COMMAS) ->
         ]
         raise BadInputError(
             f"{file}, line 1: the column name {repeated[0]!r} appears {len(positions)} times "
-            f"(columns {', '.join(positions)}). Rename all but one."
+            f"(columns {', '.join(positions)}). {describe_missing_header(header) or 'Rename all but one.'}"
         )
     for position, name in enumerate(header, start=1):
         if "\0" in name:
@@ -177,6 +179,17 @@ def describe_long_field(file: Path, line: int, column: str, value: str) -> str:
     )
 
 
+def describe_missing_header(header: Sequence[str]) -> str:
+    """Returns advice on a file whose first line looks like a row of data; empty if it does not."""
+    found = next((name for name in header if _NUMBER.fullmatch(name)), None)
+    if found is None:
+        return ""
+    return (
+        f"The first line looks like a row of data ({found!r} is a number). If the file has no header line, "
+        "put one above it, with the names of the columns."
+    )
+
+
 def describe_separator(header: list[str], row: list[str] | None = None) -> str:
     """Returns advice on a file whose fields are not separated by commas; empty if they seem to be.
 
@@ -203,11 +216,13 @@ def _describe_ragged_row(
 ) -> str:
     if len(row) < len(header):
         what = f"there is no value for column {header[len(row)]!r}"
+        advice = "Add the values that are missing, or remove the line."
     else:
         what = f"{row[len(header)]!r} follows the last column {header[-1]!r}"
-    fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+        advice = "Put a field that contains a comma in double quotes."
+    fields = counted(len(row), "field")
     return (
         f"{file}, line {line} (row {row_number} below the header): {fields} where the header "
         f"has {len(header)}; {what}. "
-        f"{describe_separator(header, row) or 'Put a field that contains a comma in double quotes.'}"
+        f"{describe_separator(header, row) or advice}"
     )

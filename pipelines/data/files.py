@@ -1,6 +1,7 @@
 """Finds the CSV files of a `data.path`."""
 
 import glob
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from pipelines.data.byte_checks import readable
 from pipelines.errors import BadInputError
 
 _UNREADABLE = (".csv.xz", ".csv.zip")
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
 class NoCsvFileError(BadInputError):
@@ -51,10 +53,10 @@ def _find(path: str) -> list[Path]:
                 )
         if not files:
             holds = f"it holds {', '.join(names[:5])}" if names else "it is empty"
-            raise NoCsvFileError(
-                f"The folder {path} has no *.csv file ({holds}). "
-                "Give a CSV or Parquet file or the folder that contains such files."
-            )
+            advice = "Give a CSV or Parquet file or the folder that contains such files."
+            if any(name.lower().endswith(_SPREADSHEETS) for name in names):
+                advice = "Save the sheets as CSV, and give those."
+            raise NoCsvFileError(f"The folder {path} has no *.csv file ({holds}). {advice}")
         _check_forms(files)
         return [file.resolve() for file in files]
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
@@ -62,13 +64,20 @@ def _find(path: str) -> list[Path]:
         raise BadInputError(f"{path} {_describe_other(place)} Check data.path (--data).")
     if not matches and "://" in path:
         raise NoCsvFileError(
-            f"{path} is a URL, and files are read from this machine. Download it, and give the file."
+            f"{path} is a URL, and files are read from this machine. {_download(path)}"
         )
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
         raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")
     _check_forms(matches)
     return [match.resolve() for match in matches]
+
+
+def _download(url: str) -> str:
+    """Returns advice on how to get a file from a URL."""
+    if url.lower().startswith(("http://", "https://", "ftp://")):
+        return f"Download it (`curl -LO {shlex.quote(url)}`), and give the file."
+    return "Copy it to this machine with the program of its store, and give the file."
 
 
 def _describe_other(place: Path) -> str:

@@ -107,8 +107,8 @@ def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
     if column.is_text_by_few_cells and not kind.doubt:
         doubt = (
             f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
-            f"are no plain numbers, the first: {profile.find_non_number(name)}. Mend it, or leave the "
-            "cell empty"
+            f"{'is no plain number' if column.num_non_numbers == 1 else 'are no plain numbers'}, the "
+            f"first: {profile.find_non_number(name)}. Correct it in the file, or leave the cell empty"
         )
         kind = replace(kind, doubt=doubt)
     return replace(kind, keeps_text=True) if column.is_stored_unlike_text else kind
@@ -182,7 +182,8 @@ class _Recogniser:
             return ""
         return (
             f"not read as numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells "
-            f"do not fit the others ({number_kinds.describe_format(cells, found.best)}), the first: "
+            f"{'does' if found.num_misfits == 1 else 'do'} not fit the others "
+            f"({number_kinds.describe_format(cells, found.best)}), the first: "
             f"{self._first_unreadable(name, found.best)}"
         )
 
@@ -253,11 +254,15 @@ class _Recogniser:
             cell = date_kinds.first_unreadable(cells, found.date_format)
             first = self._profile.find_cell(name, lambda text: text == cell)
             is_date = re.match(found.date_format.pattern, cell)
-            reason = "are not in the calendar" if is_date else "are no such dates"
-            note += (
-                f"; {invalid} of {column.num_values} cells {reason} and count as missing, the first: "
-                f"{first}"
+            one, several = ("no such date", "no such dates")
+            if is_date:
+                one = several = "not in the calendar"
+            reason = (
+                f"is {one} and counts as missing"
+                if invalid == 1
+                else f"are {several} and count as missing"
             )
+            note += f"; {invalid} of {column.num_values} cells {reason}, the first: {first}"
             doubt = None if is_date else self._doubt(name, note)
         return ColumnKind(
             "date",
@@ -310,9 +315,12 @@ class _Recogniser:
         note, doubt = number_kinds.describe_format(cells, number_format), None
         if moments.num_unreadable:
             first = self._first_unreadable(name, number_format)
+            reason = "are no such numbers and count"
+            if moments.num_unreadable == 1:
+                reason = "is no such number and counts"
             note += (
-                f"; {moments.num_unreadable} of {column.num_values} cells are no such numbers and count "
-                f"as missing, the first: {first}"
+                f"; {moments.num_unreadable} of {column.num_values} cells {reason} as missing, the "
+                f"first: {first}"
             )
             doubt = self._doubt(name, note)
         return ColumnKind(
@@ -329,7 +337,7 @@ class _Recogniser:
 
     def _doubt(self, name: str, note: str) -> str:
         """Returns a note as a sentence for the user, with what to do about cells that cannot be read."""
-        return f"column {name!r}: {note}. Mend them, or leave the cells empty"
+        return f"column {name!r}: {note}. Correct them in the file, or leave the cells empty"
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
         """Returns the first cell that is no number; there must be one."""
@@ -347,7 +355,7 @@ class _Recogniser:
         )
         return (
             f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
-            f"{first}{alike}. Mend such cells, or leave them empty. "
+            f"{first}{alike}. Correct such cells in the file, or leave them empty. "
             "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
             "1 Mar 2014), each with a time of day behind it, months (2014-03, Mar 2014), quarters "
             "(2014Q1), weeks (2014-W09), and seconds or milliseconds since 1970."
@@ -357,15 +365,16 @@ class _Recogniser:
         found, num_values = self._formats_of(name), self._profile.columns[name].num_values
         best, num_misfits = found.best or NumberFormat(self._of_file or "."), found.num_misfits
         others = (
-            f", nor are {num_misfits - 1} others of {num_values} cells" if num_misfits > 1 else ""
+            f", nor are {num_misfits - 1} others" if num_misfits > 2 else ", nor is another one"
         )
+        others = f"{others} of {num_values} cells" if num_misfits > 1 else ""
         alike = ""
         if found.best:
             text = number_kinds.describe_format(ColumnCells(self._profile, name), best)
             alike = f" Most cells are {text}."
         return (
             f'[columns] {name} = "number": {self._first_unreadable(name, best)} is no number{others}.'
-            f'{alike} Mend such cells, or leave them empty; or say "category" or "text".'
+            f'{alike} Correct such cells in the file, or leave them empty; or say "category" or "text".'
         )
 
 

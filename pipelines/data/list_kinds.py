@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.data.column_cells import ColumnCells
+from pipelines.errors import counted
 
 MAX_PARTS = 100
 """Number of parts of a column that a model sees, the most frequent ones."""
@@ -33,7 +34,9 @@ class ListParts:
     def describe(self) -> str:
         """Returns a description of the parts."""
         more = f"; the {MAX_PARTS} most frequent are used" if self.num_parts > MAX_PARTS else ""
-        return f"lists of {self.num_parts} different parts between {self.separator!r}{more}"
+        return (
+            f"lists of {counted(self.num_parts, 'different part')} between {self.separator!r}{more}"
+        )
 
 
 def find_list(cells: ColumnCells, is_given: bool = False) -> ListParts | None:

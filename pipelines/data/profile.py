@@ -26,7 +26,7 @@ from pipelines.data.opening import known_types
 from pipelines.data.quotes import QuoteFindings, check_quotes
 from pipelines.data.reading import read_batches
 from pipelines.data.row_sample import RowSample
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, counted
 
 UNNAMED = "unnamed"
 """Name of a column whose header is empty, as pandas writes it for an index."""
@@ -113,7 +113,7 @@ class CsvProfile:
         """Returns one sentence for each interpretation that may surprise the author of the files."""
         notes = list(self.quote_doubts[:_MAX_QUOTE_NOTES])
         if more := len(self.quote_doubts) - len(notes):
-            notes.append(f"{more} more quoted fields may have swallowed rows")
+            notes.append(f"{counted(more, 'more quoted field')} may have swallowed rows")
         for column in self.columns.values():
             if column.mixed_files is not None:
                 numbers, text = (self.originals.get(file, file) for file in column.mixed_files)
@@ -128,9 +128,10 @@ class CsvProfile:
                     f"first: {cell}. The generic model reads them as numbers all the same"
                 )
             if column.is_numeric and column.num_beyond_float32:
+                count = "counts" if column.num_beyond_float32 == 1 else "count"
                 notes.append(
-                    f"column {column.name!r}: {column.num_beyond_float32} numbers that float32 "
-                    "cannot hold count as missing, the first: "
+                    f"column {column.name!r}: {counted(column.num_beyond_float32, 'number')} that float32 "
+                    f"cannot hold {count} as missing, the first: "
                     f"{self.find_beyond_float32(column.name)}"
                 )
         return notes

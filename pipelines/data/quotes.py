@@ -20,7 +20,7 @@ from components.example_gen.file_names import is_parquet
 from pipelines.data.cells import any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.opening import open_bytes, open_text
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError, counted, shown
 
 _BLOCK_BYTES = 8 << 20
 _LINE_FEED = 10
@@ -301,8 +301,8 @@ class _Field:
     def describe_open(self) -> str:
         """Returns the message for a field that does not end."""
         return (
-            f"{self._where(len(self.row) - 1)} does not end: {len(self.lines)} lines, up to the end of "
-            "the file, would be one cell. Close the quote, or remove it."
+            f"{self._where(len(self.row) - 1)} does not end: {counted(len(self.lines), 'line')}, up to "
+            "the end of the file, would be one cell. Close the quote, or remove it."
         )
 
     def describe_swallowed(self, num_fitting: int, quote: str) -> str:

@@ -15,7 +15,7 @@ from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
 from pipelines.data.kinds import ColumnKind, date_format_of
 from pipelines.data.profile import CsvProfile
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, counted
 
 TRAIN_SHARE = 2 / 3
 """Share of the rows."""
@@ -139,10 +139,11 @@ def plan_splits(
     if split.by == "column":
         if found.num_distinct is not None and found.num_distinct < 2:
             raise BadInputError(
-                f"split.column = {column!r}: the column has {found.num_distinct} different values; "
+                f"split.column = {column!r}: it has {counted(found.num_distinct, 'different value')}; "
                 "groups to train and to evaluate on need at least two, better a hundred."
             )
-        note = f"{found.num_missing} rows without a {column!r} are divided row by row"
+        are = "is" if found.num_missing == 1 else "are"
+        note = f"{counted(found.num_missing, 'row')} without a {column!r} {are} divided row by row"
         return Splits("column", column, note=note if found.num_missing else "")
     return _by_time(profile, column, kinds[column])
 
@@ -174,7 +175,10 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
         cutoff = order[order > cutoff][0]
     num_eval = int(counts[sorting][order >= cutoff].sum())
     num_untimed = profile.num_rows - int(before[-1])
-    note = f"{num_eval} rows from {_shown(cutoff, kind)} on evaluate, {profile.num_rows - num_eval} train"
+    evaluate = "row from {} on evaluates" if num_eval == 1 else "rows from {} on evaluate"
+    num_train = profile.num_rows - num_eval
+    train = "trains" if num_train == 1 else "train"
+    note = f"{num_eval} {evaluate.format(_shown(cutoff, kind))}, {num_train} {train}"
     if num_untimed:
         note += f" ({num_untimed} of them without a time)"
     return Splits("time", column, cutoff=float(cutoff), kind=kind, note=note)

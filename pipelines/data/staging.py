@@ -17,6 +17,7 @@ from pipelines.data.missing import is_missing
 from pipelines.data.opening import open_text
 from pipelines.data.profile import UNNAMED, CsvProfile
 from pipelines.data.splits import ROW_BY_ROW, Splits
+from pipelines.errors import counted
 
 PATTERN_MARKS = "*?["
 """Characters in a path that TFX reads as a pattern."""
@@ -99,7 +100,10 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
     if profile.has_byte_order_mark:
         reasons.append("the byte order mark is removed")
     if profile.num_set_aside:
-        reasons.append(f"{profile.num_set_aside} rows that cannot be read are left out")
+        reasons.append(
+            f"{counted(profile.num_set_aside, 'row')} that cannot be read "
+            f"{'is' if profile.num_set_aside == 1 else 'are'} left out"
+        )
     elif profile.originals:
         reasons.append("the text is written in UTF-8")
     if profile.has_unnamed_column:

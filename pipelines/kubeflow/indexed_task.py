@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pipelines.errors import counted
 from pipelines.kubeflow.step_environment import set_umask
 from pipelines.terminal.ending import end_process
 
@@ -54,8 +55,8 @@ def tf_config_of(environ: Mapping[str, str]) -> str:
     ]
     if not 0 <= index < len(tasks):
         raise ValueError(
-            f"The cluster has {len(tasks)} tasks; the Job must have as many completions. Received: "
-            f"{INDEX_VARIABLE}={index}"
+            f"The cluster has {counted(len(tasks), 'task')}; the Job must have as many completions. "
+            f"Received: {INDEX_VARIABLE}={index}"
         )
     return json.dumps({"cluster": cluster, "task": tasks[index], "environment": "cloud"})
 

@@ -9,6 +9,7 @@ from pipelines.beam.args import check_beam_args
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.spans import name_spans
+from pipelines.errors import counted
 from pipelines.plan.config_file import render_plan_file
 from pipelines.plan.cost import describe_cost
 from pipelines.plan.data_plan import DataPlan, plan_data, read_data
@@ -39,7 +40,7 @@ def describe_plan(
     number = data.profile.num_rows
     lines = [
         *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),
-        f"{number} rows in {len(data.profile.files)} file{'s' if len(data.profile.files) > 1 else ''}; "
+        f"{counted(number, 'row')} in {counted(len(data.profile.files), 'file')}; "
         f"{'Parquet' if is_parquet(data.profile.files[0]) else data.profile.dialect}; {data.texts.encoding}",
         "",
         *table_lines(plan.columns),

@@ -10,7 +10,6 @@ from typing import Any
 from pipelines.report.svg import Color, for_page
 
 _WIDTH_INCHES, _HEIGHT_INCHES = 4.0, 3.0
-_WIDE_INCHES = 8.4
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1, 2)))
 _SETTINGS = {
@@ -95,7 +94,6 @@ def plot_of(
     description: str,
     data: object,
     paint: Callable[[Any], None],
-    wide: bool = False,
 ) -> Plot:
     """Returns a plot.
 
@@ -105,7 +103,6 @@ def plot_of(
       description: Description of the plot's message.
       data: Everything that `paint` draws, and the kind of plot; its `repr` identifies the plot.
       paint: Function that draws on the axes that are passed to it.
-      wide: Uses the whole width of the page.
     """
 
     def draw() -> str:
@@ -113,15 +110,14 @@ def plot_of(
         from matplotlib.figure import Figure
 
         with matplotlib.rc_context(_SETTINGS):
-            width = _WIDE_INCHES if wide else _WIDTH_INCHES
-            figure = Figure(figsize=(width, _HEIGHT_INCHES), layout="constrained")
+            figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
             axes = figure.add_subplot()
             paint(axes)
             target = io.StringIO()
             figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
         return for_page(target.getvalue(), name, title, description)
 
-    return Plot(title, description, repr((name, title, description, wide, data)), draw)
+    return Plot(title, description, repr((name, title, description, data)), draw)
 
 
 def lines(
@@ -131,7 +127,6 @@ def lines(
     series: Sequence[Series],
     x_label: str,
     y_label: str,
-    wide: bool = False,
 ) -> Plot:
     """Returns a plot of lines over steps or runs; a line of few points has markers."""
 
@@ -153,7 +148,7 @@ def lines(
             axes.legend()
 
     data = ("lines", series, x_label, y_label)
-    return plot_of(name, title, description, data, paint, wide)
+    return plot_of(name, title, description, data, paint)
 
 
 def unit_square(

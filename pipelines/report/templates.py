@@ -3,6 +3,7 @@
 import base64
 import functools
 import hashlib
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from pipelines.report import words
 
 FOLDER = Path(__file__).parent / "templates"
+
+_BREAKS = re.compile(r"(?<=[^\W_][_./:-])(?=[^\W_])")
 
 
 def render(template: str, **values: Any) -> str:
@@ -36,6 +39,13 @@ def render(template: str, **values: Any) -> str:
     return f"{text.rstrip()}\n"
 
 
+def breakable(text: object) -> Any:
+    """Returns a text for HTML that may be broken into lines behind `_`, `.`, `/`, `:` or `-` in a name."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in _BREAKS.split(str(text)))
+
+
 @functools.cache
 def _environment() -> Any:
     import jinja2
@@ -48,6 +58,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters.update(
+        breakable=breakable,
         counted=words.counted,
         number=words.number,
         signed=words.signed,

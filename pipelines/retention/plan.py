@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.config.retention import RetentionConfig
+from pipelines.errors import counted
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
@@ -132,9 +133,11 @@ def _beyond(rules: RetentionConfig) -> str:
     """Returns the rules that remove a record, as text."""
     parts = []
     if rules.runs is not None:
-        parts.append(f"not among the newest {rules.runs} runs")
+        parts.append(
+            "not the newest run" if rules.runs == 1 else f"not among the newest {rules.runs} runs"
+        )
     if rules.days is not None:
-        parts.append(f"older than {rules.days} days")
+        parts.append(f"older than {counted(rules.days, 'day')}")
     return " and ".join(parts) or "without a record"
 
 

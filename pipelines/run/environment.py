@@ -6,6 +6,8 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
+from pipelines.errors import counted
+
 _LIBRARIES = (
     "estimator-pipelines",
     "tensorflow",
@@ -30,7 +32,7 @@ def describe_environment(folder: Path | None = None) -> dict[str, str]:
     found = {
         "host": platform.node(),
         "system": platform.platform(),
-        "processor": f"{platform.machine()}, {os.cpu_count()} cores",
+        "processor": f"{platform.machine()}, {counted(os.cpu_count() or 1, 'core')}",
         "python": platform.python_version(),
     }
     for library in _LIBRARIES:

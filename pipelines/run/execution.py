@@ -44,6 +44,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
       RunFailedError: A component failed.
     """
     note_plan(plan, recorder, progress.display)
+    progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving

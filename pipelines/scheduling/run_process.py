@@ -65,7 +65,8 @@ def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tup
     # Settings for the scheduler alone may be secret, and everybody sees the arguments of a process.
     own = [setting for setting in schedule.settings if not is_of_notify(setting)]
     settings = [word for setting in (*own, *spans) for word in ("--set", setting)]
-    command = [sys.executable, "-m", "estimator_pipelines", "run", "--config", schedule.config]
+    command = [sys.executable, "-m", "estimator_pipelines", "run"]
+    command += [] if schedule.config is None else ["--config", schedule.config]
     command += [*settings, "--root", str(root), "--runner", schedule.runner]
     return (*command, "--scheduled-by", tick.id, *(("--resume",) if resume else ()))
 

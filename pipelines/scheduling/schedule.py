@@ -1,6 +1,7 @@
 """A schedule, stored as one JSON file in the root."""
 
 import datetime
+from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,7 +22,7 @@ class Schedule(Section):
 
     Attributes:
       name: Name of the schedule in its root.
-      config: Configuration file, an absolute path. It is read anew for each run.
+      config: Configuration file, an absolute path. It is read anew for each run. None if `settings` has all.
       settings: Values of `--set` for the runs, each `section.key=value`.
       working_dir: Working directory of the runs, for relative paths of `settings` and modules.
       runner: Value of `--runner` for the runs.
@@ -42,7 +43,7 @@ class Schedule(Section):
     """
 
     name: str = Field(pattern=NAME_PATTERN)
-    config: str
+    config: str | None = None
     settings: tuple[str, ...] = ()
     working_dir: str
     runner: str = "local"
@@ -95,6 +96,11 @@ class Schedule(Section):
                 'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'
             )
         return self
+
+    @property
+    def config_file(self) -> Path | None:
+        """Configuration file; None without one."""
+        return None if self.config is None else Path(self.config)
 
     def timetable(self) -> Timetable | None:
         """Returns the timetable of the runs; None if arriving spans start them."""

@@ -4,7 +4,6 @@ import contextlib
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 
 from pipelines.config.load import load_config
 from pipelines.config.notify import NotifyConfig
@@ -247,7 +246,7 @@ class Scheduler:
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:
         """Returns `[notify]` of the configuration file, or its last readable state."""
         try:
-            config = load_config(Path(schedule.config), settings=schedule.settings).notify
+            config = load_config(schedule.config_file, settings=schedule.settings).notify
         except (BadInputError, OSError):
             return schedule.notify
         # A full disk is no error: the copy is only needed when the file is broken.

@@ -218,7 +218,7 @@ def data_of(schedule: Schedule) -> DataConfig:
     Raises:
       BadInputError: The configuration cannot be used.
     """
-    data = load_config(Path(schedule.config), settings=schedule.settings).data
+    data = load_config(schedule.config_file, settings=schedule.settings).data
     return data.model_copy(update={"path": os.path.join(schedule.working_dir, data.path)})
 
 

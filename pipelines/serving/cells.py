@@ -1,6 +1,7 @@
 """Casts the cells of rows to the types of a model's columns."""
 
 import decimal
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -291,12 +292,32 @@ _CONVERT: dict[ColumnType, Callable[[Any], Any]] = {
 }
 
 
+def is_beyond_int64(number: float) -> bool:
+    """Returns whether 64 bits cannot hold a number, be it whole or not."""
+    if isinstance(number, float):
+        return math.isfinite(number) and not -(2.0**63) <= number < 2.0**63
+    return number not in _INT64
+
+
+def beyond_int64(text: str) -> str:
+    """Returns what is wrong with a number that 64 bits cannot hold, and the fix."""
+    return (
+        f"{shown(text)} is beyond the whole numbers of 64 bits, which the column had in training "
+        f"({_INT64[0]} to {_INT64[-1]}). Correct it, or give no value."
+    )
+
+
 def _reason(value: Any, wanted: ColumnType) -> str:
     received = shown(repr(value))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if wanted == "INT" and is_number and is_beyond_int64(value):
+        return beyond_int64(repr(value))
     if wanted == "BYTES":
         fix = f"Give the text of the CSV, in quotes, {_OR_MISSING}"
-    elif wanted == "INT" and isinstance(value, int | float) and not isinstance(value, bool):
-        fix = "The column had whole numbers of 64 bits in training: round it."
+    elif wanted == "INT" and is_number and float(value).is_integer():
+        return f"{received} is beyond 2^53, where a number with a point is not exact. Write all its digits."
+    elif wanted == "INT" and is_number:
+        fix = "The column had whole numbers in training: round it."
     elif isinstance(value, str):
         fix = f"Give a number without quotes, {_OR_MISSING}"
     else:

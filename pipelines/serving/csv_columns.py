@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from components.example_gen.cells import ColumnType, convert, infer_type, type_of, with_nulls
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
-from pipelines.serving.cells import CellError, cast, unreadable
+from pipelines.serving.cells import CellError, beyond_int64, cast, is_beyond_int64, unreadable
 from pipelines.serving.inputs import MISSING
 from pipelines.serving.saved_model import Column, Signature
 
@@ -145,7 +145,7 @@ def _one_by_one(texts: Any, column: Column) -> list[float | None]:
     for row, cell in enumerate(texts.to_pylist()):
         try:
             is_whole = type_of(cell) is ColumnType.INTEGER  # a float would round a large one
-            numbers.append((int(cell) if is_whole else float(cell)) if cell else None)
+            number = (int(cell) if is_whole else float(cell)) if cell else None
         except ValueError:
             whole = "whole " if column.type == "INT" else ""
             raise CellError(
@@ -154,4 +154,7 @@ def _one_by_one(texts: Any, column: Column) -> list[float | None]:
                 f"{cell!r} is not a {whole}number, and the column had {whole}numbers in training. "
                 "Correct it, or leave the cell empty.",
             ) from None
+        if column.type == "INT" and number is not None and is_beyond_int64(number):
+            raise CellError(row, column.name, beyond_int64(cell))
+        numbers.append(number)
     return numbers

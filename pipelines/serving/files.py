@@ -16,20 +16,22 @@ import numpy as np
 
 from components.beam.ahead import map_ahead
 from pipelines.data import faults
-from pipelines.data.byte_checks import readable
+from pipelines.data.byte_checks import check_bytes, readable
 from pipelines.data.cells import list_rows
 from pipelines.data.dialect import DELIMITERS, Dialect, detect_dialect
 from pipelines.data.encoding import as_utf8
 from pipelines.data.files import find_csv_files
 from pipelines.data.profile import UNNAMED
+from pipelines.data.quotes import check_quotes
 from pipelines.data.reading import read_batches
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, counted
 from pipelines.serving.cells import CellError, check_names, listed
 from pipelines.serving.csv_columns import UnreadCells, inputs_of_columns, typed_columns
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature
 
 _PREFIX = "predicted_"
+_MAX_NOTES = 3
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 
 
@@ -79,7 +81,11 @@ def predict_files(
         with readable(data, "--data"):
             dialect = _dialect(utf8.files, reading, model.columns)
             header = _header(utf8.files, dialect)
-        check_names(header, model.columns, where=f"{found[0]} has")
+        with readable(data, "--data"):
+            _check_text(
+                utf8.files, header, dialect, reading, lambda line: say(utf8.in_words_of_user(line))
+            )
+        _check_names(header, model.columns, found[0])
         if absent := [name for name in model.columns if name not in header]:
             one = f"column {absent[0]!r}: it counts"
             names = one if len(absent) == 1 else f"columns {listed(absent)}: they count"
@@ -121,6 +127,31 @@ def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Colu
                 if columns.keys() & faults.read_header(files[0], other):
                     return other
     return dialect
+
+
+def _check_text(
+    files: Sequence[Path],
+    header: list[str],
+    dialect: Dialect,
+    reading: Reading,
+    say: Callable[[str], None],
+) -> None:
+    """Refuses what a training refuses, before anything is written: an open or a stray quote, a NUL."""
+    for file in files:
+        check_bytes(file, dialect)
+        for doubt in check_quotes(file, header, dialect, reading.quote is not None).doubts[
+            :_MAX_NOTES
+        ]:
+            say(f"! {doubt}")
+
+
+def _check_names(header: list[str], columns: Mapping[str, Column], file: Path) -> None:
+    try:
+        check_names(header, columns, where=f"{file} has")
+    except BadInputError as error:
+        if advice := faults.describe_missing_header(header):
+            raise BadInputError(f"{error} {advice}") from error
+        raise
 
 
 def _header(files: Sequence[Path], dialect: Dialect) -> list[str]:
@@ -175,10 +206,12 @@ def _predict(
             named = {names[name]: rows for name, rows in predictions.items()}
             writer.write(block.texts, typed.columns, named)
     if num_unanswered:
-        say(f"! {num_unanswered} of {num_rows} rows have no prediction")
+        have = "has" if num_unanswered == 1 else "have"
+        say(f"! {num_unanswered} of {counted(num_rows, 'row')} {have} no prediction")
     for column, (count, first) in unread.items():
         say(
-            f"! column {column!r}: {count} of {num_rows} cells cannot be read and count as missing, as "
+            f"! column {column!r}: {count} of {counted(num_rows, 'cell')} cannot be read and "
+            f"{'counts' if count == 1 else 'count'} as missing, as "
             f"others did in training; the first: {first}"
         )
     return num_rows

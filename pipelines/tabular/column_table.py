@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
+from pipelines.errors import counted
 from pipelines.tabular.plan import TabularPlan
 
 HEADER = ("column", "kind", "used as", "missing", "note")
@@ -78,14 +79,14 @@ def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
         uses.setdefault(number.column, []).append("days" if number.date else "number")
     for category in plan.categorical:
         hashed = f"hashed into {category.hash_buckets}" if category.hash_buckets else ""
-        use = category.part or f"category ({hashed or f'{category.num_values} values'})"
+        use = category.part or f"category ({hashed or counted(category.num_values, 'value')})"
         uses.setdefault(category.column, []).append(use)
     for text in plan.text:
         pairs = " and pairs of words" if text.has_pairs else ""
         use = f"words{pairs} (hashed into {text.hash_buckets})"
         uses.setdefault(text.column, []).append(use)
     for found in plan.lists:
-        uses.setdefault(found.column, []).append(f"{len(found.parts)} parts of lists")
+        uses.setdefault(found.column, []).append(f"{counted(len(found.parts), 'part')} of lists")
     uses |= {name: [f"not used: {reason}"] for name, reason in plan.ignored.items()}
     classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
     return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}

@@ -246,7 +246,8 @@ def _why_ignored(
     if config.split.by == "column" and column.name == config.split.column:
         return "divides the splits, so the values of one split do not occur in the other"
     if column.num_missing > MAX_MISSING_SHARE * profile.num_rows:
-        return f"{column.num_missing} of {profile.num_rows} values are missing"
+        are = "is" if column.num_missing == 1 else "are"
+        return f"{column.num_missing} of {profile.num_rows} values {are} missing"
     return None
 
 

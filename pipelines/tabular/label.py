@@ -7,13 +7,13 @@ from pipelines.config.pipeline_config import DataConfig, ProblemType
 from pipelines.data.cells import Cell
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import ColumnProfile, is_number
-from pipelines.data.faults import describe_separator
+from pipelines.data.faults import describe_missing_header, describe_separator
 from pipelines.data.formats.number_format import NUMBER_START
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.missing import MISSING_TOKENS
 from pipelines.data.number_kinds import first_unreadable
 from pipelines.data.profile import CsvProfile
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError, counted, shown
 from pipelines.tabular.plan import LabelPlan
 
 MIN_LABELLED_ROWS = 20
@@ -36,14 +36,17 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
         near = nearest_first(label, names, min_similarity=0.6)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         separator = describe_separator(names)
-        hint = f" {separator}" if separator else hint
+        hint = (
+            f" {separator}" if separator else hint or f" {describe_missing_header(names)}".rstrip()
+        )
         raise BadInputError(
             f"{file}, line 1: there is no label column {label!r}.{hint} "
             f"Columns: {', '.join(map(repr, names[:30]))}{', ...' if len(names) > 30 else ''}."
         )
     if column.num_values == 0:
         raise BadInputError(
-            f"{file}: the label column {label!r} is empty in all {profile.num_rows} rows "
+            f"{file}: the label column {label!r} is empty in "
+            f"{'the only row' if profile.num_rows == 1 else f'all {profile.num_rows} rows'} "
             f"(lines 2 to {profile.num_rows + 1})."
         )
     return column
@@ -69,7 +72,8 @@ def plan_label(
     where = f"{profile.files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
     if column.num_values < MIN_LABELLED_ROWS:
         raise BadInputError(
-            f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
+            f"{where}: {counted(column.num_values, 'row')} "
+            f"{'has' if column.num_values == 1 else 'have'} a label; at least {MIN_LABELLED_ROWS} are "
             f"needed to train and to evaluate.{_say_missing(column)}"
         )
     if kind is not None and kind.number_format and data.problem_type in (None, "regression"):
@@ -197,9 +201,11 @@ def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataCon
 
 
 def _describe_odd_label(cell: Cell, column: ColumnProfile, num_others: int) -> str:
+    num_numbers = column.num_values - num_others
+    others = "another one is" if num_numbers == 1 else f"{num_numbers} others are"
     return (
         f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
-        f"is not a number, while {column.num_values - num_others} others are. "
+        f"is not a number, while {others}. "
         "Correct it or leave the cell empty; if it is a class, set data.problem_type to "
         '"binary" or "multi-class".'
     )
@@ -263,8 +269,13 @@ def _say_missing(column: ColumnProfile) -> str:
     if not column.holds_missing_tokens:
         return ""
     tokens = ", ".join(repr(token) for token in MISSING_TOKENS if token)
+    they = (
+        "row counts as unlabelled: it is"
+        if column.num_missing == 1
+        else "rows count as unlabelled: they are"
+    )
     return (
-        f" {column.num_missing} rows count as unlabelled: they are empty or one of {tokens}. If one "
+        f" {column.num_missing} {they} empty or one of {tokens}. If one "
         "of these is a class, write another word for it."
     )
 

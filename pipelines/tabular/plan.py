@@ -11,6 +11,7 @@ from components.transform.packs_key import PACKS_KEY
 from pipelines.config.pipeline_config import ProblemType
 from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import NumberFormat
+from pipelines.errors import counted
 
 PLAN_KEY = "tabular_plan"
 """Key of the plan in `custom_config`."""
@@ -210,8 +211,8 @@ class TrainingPlan(_Part):
 
     def describe(self) -> str:
         """Returns a sentence with the model and the maximal length of its training."""
-        steps = f"{self.train_steps} steps of {self.batch_size}"
-        trees = f"{self.trees.n_trees} trees"
+        steps = f"{counted(self.train_steps, 'step')} of {self.batch_size}"
+        trees = counted(self.trees.n_trees, "tree")
         if self.model == "auto":
             return (
                 f"model: the best of {', '.join(get_args(ModelName))} on held-out training rows "
@@ -318,7 +319,7 @@ class TabularPlan(FeaturePlan):
         """Returns notes about the plan for the user, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
         more = "".join(
-            f" and {len(parts)} {'column' if len(parts) == 1 else 'columns'} of {what}"
+            f" and {counted(len(parts), 'column')} of {what}"
             for parts, what in ((self.text, "text"), (self.lists, "lists"))
             if parts
         )

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any, Protocol, TextIO
 
 from pipelines.terminal.streams import open_text
@@ -13,9 +14,16 @@ _LOSS = re.compile(r"^loss = (?P<loss>[-+.\deEnaif]+), step = (?P<step>\d+)")
 _SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
 _EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metrics>.+)")
 _RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
-_CANDIDATE = re.compile(r"^Training (?P<model>\w+): (?P<steps>\d+) steps at most")
+_CANDIDATE = re.compile(r"^Training (?P<model>\w+): (?:\d+ of )?(?P<steps>\d+) steps at most")
 _TRIAL = re.compile(r"^Trial (?P<trial>\d+) of (?P<trials>\d+): ")
 _TRAINED = re.compile(r"^Trained (?P<outcome>.+)")
+_LOSSES = ("average_loss", "loss")
+_METRICS = ("auc", "accuracy")
+_NAMES = {"binary_accuracy": "accuracy", "sparse_categorical_accuracy": "accuracy"}
+"""Names of heads for metrics of TFMA, where they differ."""
+
+_OF_NO_MODEL = ("accuracy_baseline", "global_step", "label/mean", "prediction/mean")
+_MAX_OTHERS = 3
 _LOGGERS = (
     "estimator_core",
     "tensorflow",
@@ -24,6 +32,37 @@ _LOGGERS = (
     "components.tuner.parallel",
     "pipelines.tabular.model_selection",
 )
+
+
+def evaluation_in_words(text: str, thresholds: Iterable[str] = ()) -> str:
+    """Returns the metrics of an evaluation that decide on a model: its loss, and those of the gate.
+
+    A head measures the AUC for two classes, and the accuracy for several. Of a model_fn that measures
+    neither, it is up to three metrics of its own. All others are in the log.
+
+    Args:
+      text: Metrics as the Estimator logs them, such as `auc = 0.9, loss = 0.2`.
+      thresholds: Metrics with a configured threshold.
+    """
+    found: dict[str, str] = {}
+    for part in text.split(", "):
+        name, is_metric, value = part.partition(" = ")
+        if is_metric:
+            found[name] = value
+    first = [name for name in _LOSSES if name in found][:1]
+    metrics = [name for name in _METRICS if name in found][:1]
+    others = [name for name in found if name not in (*_LOSSES, *_OF_NO_MODEL)][:_MAX_OTHERS]
+    configured = [name for one in thresholds if (name := _NAMES.get(one, one)) in found]
+    names = dict.fromkeys((*first, *(metrics or others), *configured))
+    return ", ".join(f"{name} {_short(found[name])}" for name in names)
+
+
+def _short(value: str) -> str:
+    """Returns a number with five digits; other text as it is."""
+    try:
+        return f"{float(value):.5g}"
+    except ValueError:
+        return value
 
 
 class Display(Protocol):
@@ -117,12 +156,16 @@ class Progress(logging.Handler):
     Args:
       display: Display for the lines.
       max_steps: Maximum of training steps, to show the share that is done.
+
+    Attributes:
+      thresholds: Metrics with a configured threshold, which an evaluation's line shows.
     """
 
     def __init__(self, display: Display, max_steps: int | None = None):
         super().__init__(logging.INFO)
         self.display = display
         self.max_steps = max_steps
+        self.thresholds: tuple[str, ...] = ()
         self._component = ""
         self._trains = False
         self._speed = ""
@@ -190,7 +233,8 @@ class Progress(logging.Handler):
             self._speed = f"{float(match['speed']):.0f}"
         elif match := _EVALUATION.match(message):
             # One of several models has many evaluations; its last line reports the best of them.
-            text = f"evaluation at step {match['step']}: {match['metrics']}"
+            metrics = evaluation_in_words(match["metrics"], self.thresholds)
+            text = f"evaluation at step {match['step']}: {metrics}"
             if self._candidate:
                 self.display.activity(f"{self._component}  {self._candidate}  {text}")
             else:

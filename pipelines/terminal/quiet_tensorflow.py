@@ -1,5 +1,6 @@
 """Hides TensorFlow's messages at its start from the terminal, which none of its own settings does."""
 
+import logging
 import os
 import re
 import sys
@@ -15,6 +16,21 @@ _GREETING = re.compile(
     rb"|To enable the following instructions: "
     rb"|(WARNING:\w+:)?`.*` is not a valid tf\.function parameter name\. Sanitizing to "
 )
+_PARAMETER_NAME = "is not a valid tf.function parameter name. Sanitizing to"
+
+
+def hide_parameter_names() -> None:
+    """Drops TensorFlow's warnings about columns whose names are no names of Python, until the process ends.
+
+    They come when a model is loaded, also later than the block of `quiet_tensorflow`, and mean nothing here:
+    requests name the columns as the CSV does. If `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.
+    """
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") != _LOUD:
+        logging.getLogger("absl").addFilter(_is_no_parameter_name)
+
+
+def _is_no_parameter_name(record: logging.LogRecord) -> bool:
+    return _PARAMETER_NAME not in record.getMessage()
 
 
 @contextmanager

@@ -8,9 +8,9 @@ const puppeteer = require("puppeteer-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const PROFILES = {
-  desktop: { width: 1280, height: 900, scheme: "light" },
-  dark: { width: 1280, height: 900, scheme: "dark" },
-  phone: { width: 360, height: 740, scheme: "light", isMobile: true },
+  desktop: { width: 1366, height: 900, scheme: "light" },
+  dark: { width: 1366, height: 900, scheme: "dark" },
+  phone: { width: 390, height: 844, scheme: "light", isMobile: true },
   narrow: { width: 320, height: 640, scheme: "dark", isMobile: true },
 };
 

@@ -13,7 +13,7 @@ from pipelines.report.index_page import render_index
 from pipelines.report.page import render_report
 from pipelines.root import Root
 
-from ..pipelines.report.conftest import DETAILS, FORMER, RECORD, STATISTICS  # noqa: TID252
+from ..pipelines.report.conftest import DETAILS, FORMER, HOSTILE, RECORD, STATISTICS  # noqa: TID252
 
 PROJECT = pathlib.Path(__file__).parents[2]
 PACKAGES = PROJECT / ".report-check"
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 
 def pages(root):
-    """Returns a report with everything, one without details, one of 300 columns, and an index."""
+    """Returns a report with everything, one without details, wide ones, and an index."""
     one = STATISTICS["columns"][0]
     many = [{**one, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
     points = [[1, 0.5], [9, 0.4]]
@@ -39,6 +39,20 @@ def pages(root):
         "statistics": {**STATISTICS, "columns": many, "num_columns": 300},
         "training": {"num_curves": 9, "curves": curves},
     }
+    names = [
+        *(f"Municipality_of_the {number} long names" for number in range(30)),
+        "9 other classes",
+    ]
+    confusion = {
+        "classes": names,
+        "table": [[40 * (row == column) + row % 3 for column in range(31)] for row in range(31)],
+        "has_others": True,
+    }
+    plots = {"problem_type": "multi-class", "num_examples": 2_000, "classes": names}
+    evaluation = {"plots": {**plots, "model": {"confusion": confusion, "calibration": []}}}
+    blocked = dataclasses.replace(
+        RECORD, status="not_blessed", version=None, serving_version=None, reason=HOSTILE
+    )
     failed = dataclasses.replace(
         RECORD, run_id="20260103", status="failed", version=None, metrics={}
     )
@@ -47,6 +61,9 @@ def pages(root):
         "full": render_report(Context(RECORD, Root(root), DETAILS, runs), has_index=True),
         "bare": render_report(Context(RECORD, Root(root), {}, (RECORD,))),
         "wide": render_report(Context(RECORD, Root(root), wide, runs)),
+        "classes": render_report(
+            Context(blocked, Root(root), {**DETAILS, "evaluation": evaluation}, (blocked,))
+        ),
         "index": render_index(Root(root), [*runs, failed]),
     }
 

@@ -8,7 +8,7 @@ Source: the syntax of robfig/cron 1, which Kubeflow's controller of recurring ru
 import re
 from dataclasses import dataclass
 
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, counted
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -88,7 +88,7 @@ def six_fields(cron: str) -> str:
     if len(fields) == 5:
         fields.insert(0, "0")
     if len(fields) != len(CRON_FIELDS):
-        raise BadInputError(f'--cron "{cron}" has {len(fields)} fields. {_ADVICE}.')
+        raise BadInputError(f'--cron "{cron}" has {counted(len(fields), "field")}. {_ADVICE}.')
     for field, text in zip(CRON_FIELDS, fields, strict=True):
         if fault := field.fault(text):
             raise BadInputError(f'--cron "{cron}": {fault}. {_ADVICE}.')

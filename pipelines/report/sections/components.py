@@ -7,7 +7,7 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.root.records import ComponentRecord
 
-_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 122, 46, 27, 18, 4
+_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 112, 46, 20, 18, 4
 _MARKS = {"finished": "✓", "cached": "=", "failed": "✗", "": "·"}
 _WORDS = {"finished": "ran", "cached": "from the cache", "failed": "failed", "": "did not run"}
 

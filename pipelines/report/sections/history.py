@@ -70,4 +70,4 @@ def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
         f"{words.number(values[-1])} in the last; the lowest is {words.number(min(values))}, the highest "
         f"{words.number(max(values))}."
     )
-    return lines("history", f"{metric} over the runs", text, series, "run", metric, wide=True)
+    return lines("history", f"{metric} over the runs", text, series, "run", metric)

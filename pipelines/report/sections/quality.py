@@ -16,6 +16,10 @@ from pipelines.report.plots import (
 )
 
 _SHADES = 9
+_MAX_WITH_SHARES = 6
+"""Classes of a confusion matrix that has room for a share in each cell."""
+
+_MAX_CONFUSIONS = 8
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -207,16 +211,17 @@ def confusion_table(
     rows = []
     for number, (name, row) in enumerate(zip(classes, table, strict=True)):
         total = totals[number]
-        known = not (has_others and number == len(classes) - 1)
+        known = not (has_others and number == len(classes) - 1)  # several classes are no class
         rows.append(
             {
                 "name": name,
                 "cells": [
                     {
                         "text": words.number(value),
-                        "shade": round(_SHADES * value / total) if total else 0,
+                        "shade": max(1, round(_SHADES * value / total)) if value else 0,
                         "share": words.percent(value / total, 0) if total else words.NOTHING,
-                        "is_right": column == number,
+                        "is_right": column == number and known,
+                        "is_zero": not value,
                     }
                     for column, value in enumerate(row)
                 ],
@@ -227,7 +232,40 @@ def confusion_table(
                 "total": words.number(total),
             }
         )
-    return {"classes": list(classes), "rows": rows, "threshold": None}
+    return {
+        "classes": list(classes),
+        "rows": rows,
+        "threshold": None,
+        "is_large": len(classes) > _MAX_WITH_SHARES,
+        "largest": largest_confusions(classes, table, has_others) if len(classes) > 2 else [],
+    }
+
+
+def largest_confusions(
+    classes: Sequence[str], table: Sequence[Sequence[float]], has_others: bool
+) -> list[dict[str, str]]:
+    """Returns the most frequent wrong predictions, largest first: arguments are those of `confusion_table`.
+
+    Those of the last class are left out if it combines several classes.
+    """
+    num_known = len(classes) - has_others
+    wrong = [
+        (table[label][answer], sum(table[label]), label, answer)
+        for label in range(num_known)
+        for answer in range(num_known)
+        if label != answer and table[label][answer]
+    ]
+    wrong.sort(key=lambda one: (-one[0], one[1]))  # of two that are as frequent, the larger share
+    return [
+        {
+            "actual": classes[label],
+            "predicted": classes[answer],
+            "count": words.number(count),
+            "total": words.number(total),
+            "share": words.percent(count / total, 0),
+        }
+        for count, total, label, answer in wrong[:_MAX_CONFUSIONS]
+    ]
 
 
 def _both(model: Mapping[str, Any], baseline: Mapping[str, Any], key: str) -> list[Series]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
+from pipelines.root import Root
 
 _BYTES = {"string"}
 _METHODS = {"classify": "classify", "regress": "regress"}
@@ -27,7 +28,9 @@ def describe(context: Context) -> dict[str, Any] | None:
         "requests": requests(record.name, signatures, example),
         "size": words.size(details["bytes"]),
         "check": _check(context.details.get("serving_check")),
-        "serve": serve_command(record.name, str(context.root.serving)),
+        "serve": serve_commands(record.name, context.root)
+        if record.version or record.status == "unchanged"
+        else None,
         "missing": None if signatures else "The model has no signatures.",
     }
 
@@ -92,12 +95,13 @@ def _difference(compared: Mapping[str, Any]) -> str:
     )
 
 
-def serve_command(name: str, serving: str) -> str:
-    """Returns the command that serves the model with TensorFlow Serving's image."""
+def serve_commands(name: str, root: Root) -> str:
+    """Returns the commands that serve the model: this project's, and that of TensorFlow Serving's image."""
     model = _model_name(name)
     return (
+        f"estimator-pipelines serve --root {shlex.quote(str(root))}\n\n"
         "docker run --rm -p 8501:8501 \\\n"
-        f"  -v {shlex.quote(serving)}:/models/{model} -e MODEL_NAME={model} tensorflow/serving"
+        f"  -v {shlex.quote(str(root.serving))}:/models/{model} -e MODEL_NAME={model} tensorflow/serving"
     )
 
 

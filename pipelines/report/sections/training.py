@@ -1,6 +1,8 @@
 """Section of the training: curves, and the models that were compared."""
 
+import re
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from pipelines.report import words
@@ -25,6 +27,7 @@ _DIAGNOSTICS = (
 """Curves that say little about the training's progress; drawn only if there are no others."""
 
 _METRICS_OF_MODELS = ("auc", "auc_precision_recall", "accuracy")
+_NUMBERED = re.compile(r"_\d+$")
 _LAST = 100
 _FIRST = ("loss", "average_loss", "epoch_loss")
 _MUCH_WAITING = 0.3
@@ -65,9 +68,14 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
       curves: See `read_curves`.
     """
     by_tag: dict[str, list[Mapping[str, Any]]] = {}
-    for curve in curves:
-        if len(curve["points"]) > 1:
-            by_tag.setdefault(_quantity(curve["tag"]), []).append(curve)
+    for curve in _without_twins(curves):
+        by_tag.setdefault(_quantity(curve["tag"]), []).append(curve)
+    _join_losses(by_tag)
+    by_tag = {  # one point alone is no curve; beside one, it is worth seeing
+        tag: found
+        for tag, found in by_tag.items()
+        if any(len(curve["points"]) > 1 for curve in found)
+    }
     names = sorted(by_tag, key=lambda tag: (_rank(tag), tag))
     plots = []
     drawn = [tag for tag in names if _rank(tag) < _LAST] or names
@@ -101,6 +109,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     metrics = [name for name in _METRICS_OF_MODELS if any(name in one["metrics"] for one in models)]
     return {
         "metrics": metrics,
+        "has_failures": any(one["failure"] for one in models),
         "rows": [
             {
                 "name": one["model"],
@@ -125,6 +134,41 @@ def _dropped(model: Mapping[str, Any]) -> str:
     return f"dropped at step {words.number(step)}" if step else "dropped"
 
 
+def _without_twins(curves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the curves without copies: TensorFlow calls a second summary of the name `loss` `loss_1`."""
+    kept: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for curve in sorted(curves, key=lambda one: len(one["tag"])):
+        base = _NUMBERED.sub("", curve["tag"])
+        alike = kept.setdefault((curve["run"], base), [])
+        if all(curve["points"] != one["points"] for one in alike):
+            is_loss = base == "loss" and not alike
+            alike.append({**curve, "tag": base} if is_loss else curve)
+    return [curve for alike in kept.values() for curve in alike]
+
+
+def _join_losses(by_tag: dict[str, list[Mapping[str, Any]]]) -> None:
+    """Puts the loss of an evaluation beside that of the training: by example, if that is about the same.
+
+    An evaluation has a mean over batches, `loss`, and one over examples, `average_loss`, by which models are
+    judged. Both are drawn only if the loss of a batch is a sum.
+    """
+    losses, means = by_tag.get("loss", []), by_tag.get("average_loss", [])
+    runs = {one["run"]: one["points"] for one in losses}
+    if not means or not all(_are_alike(one["points"], runs.get(one["run"])) for one in means):
+        return
+    of_means = {one["run"] for one in means}
+    by_tag["loss"] = [one for one in losses if one["run"] not in of_means] + means
+    del by_tag["average_loss"]
+
+
+def _are_alike(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]] | None) -> bool:
+    """Returns whether the values differ by a factor of less than 2, most of the time."""
+    ratios = [
+        one[1] / other[1] for one, other in zip(points, others or (), strict=False) if other[1]
+    ]
+    return bool(ratios) and 0.5 < median(ratios) < 2
+
+
 def _quantity(tag: str) -> str:
     """Returns the quantity of a curve: Keras calls the loss of an epoch `epoch_loss`."""
     return tag.removeprefix("epoch_")
@@ -147,6 +191,9 @@ def _in_words(tag: str, series: Sequence[Series]) -> str:
     parts = []
     for one in series:
         (first_step, first), (last_step, last) = one.points[0], one.points[-1]
+        if len(one.points) == 1:
+            parts.append(f"{one.name}: {words.number(first)} at step {words.number(first_step)}")
+            continue
         parts.append(
             f"{one.name}: from {words.number(first)} at step {words.number(first_step)} to "
             f"{words.number(last)} at step {words.number(last_step)}"

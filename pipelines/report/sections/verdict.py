@@ -14,10 +14,13 @@ _MAX_CARDS = 4
 def describe(context: Context) -> dict[str, Any]:
     """Returns the verdict, the headline metrics and every check."""
     record = context.record
+    failures = [str(check["message"]) for check in record.checks if not check["passed"]]
+    is_listed = record.reason == "; ".join(failures) or record.status == "held"  # see the doubts
     return {
         "state": words.state(record.shown_status),
         "sentence": verdict_sentence(record),
-        "reason": None if record.status == "held" else record.reason,  # the doubts are its reason
+        "reason": None if is_listed else record.reason,
+        "failures": failures if record.reason == "; ".join(failures) else [],
         "doubts": list(record.doubts),
         "facts": _facts(context),
         "cards": _cards(record),

@@ -90,7 +90,8 @@ def _check_format(profile: CsvProfile, name: str, written: NumberFormat) -> None
         return
     odd = first_unreadable(cells, written)
     raise BadInputError(
-        f"{profile.find_cell(name, lambda text: text == odd)}: {num_misfits} of {num_values} cells are not "
+        f"{profile.find_cell(name, lambda text: text == odd)}: {num_misfits} of {num_values} cells "
+        f"{'is' if num_misfits == 1 else 'are'} not "
         f"written as those of the root's schema ({describe_format(cells, written)}). Write them so; or set "
         f'[columns] {name} = "number" to read them as they are now.'
     )

@@ -38,7 +38,8 @@ def systemd_unit(
     variables = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
     )
-    folders = {root.path, working_dir, *(Path(one.config).parent for one in schedules)}
+    files = (one.config_file for one in schedules)
+    folders = {root.path, working_dir, *(file.parent for file in files if file is not None)}
     mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
     secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
     names = ", ".join(sorted(name for name in secrets if name))

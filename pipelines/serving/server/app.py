@@ -366,6 +366,8 @@ def _unzipped(body: bytes, limit: int) -> bytes:
 
 
 def _parsed(body: bytes) -> Any:
+    if not body.strip():
+        raise RequestError(400, "The body is empty. Send a JSON object.")
     try:
         return json.loads(body)
     except (ValueError, UnicodeError) as error:

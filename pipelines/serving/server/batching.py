@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, counted
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.metrics import ServerMetrics
@@ -82,7 +82,7 @@ class Batcher:
         if waiting and waiting + num_rows > self._limits.max_waiting_rows:
             raise RequestError(
                 503,
-                f"The server is busy: {waiting} rows wait already. Try again later.",
+                f"The server is busy: {counted(waiting, 'row')} waiting already. Try again later.",
                 {"Retry-After": "1"},
             )
         answer = asyncio.get_running_loop().create_future()

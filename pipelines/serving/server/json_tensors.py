@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,8 +34,13 @@ def with_bytes(value: Any) -> Any:
         return base64.b64decode(value[BASE64], validate=True)
     except (binascii.Error, ValueError, TypeError) as error:
         raise RequestError(
-            400, f'"b64" needs a text in base64. Received: {shown(repr(value[BASE64]))}'
+            400, f'"b64" needs a text in base64. Received: {as_json(value[BASE64])}'
         ) from error
+
+
+def as_json(value: Any) -> str:
+    """Returns a JSON value as it stands in a request, shortened for a message."""
+    return shown(json.dumps(value, ensure_ascii=False, default=repr))
 
 
 def tensor_of(value: Any, tensor: Tensor) -> Any:
@@ -103,7 +109,7 @@ def _strings(value: Any) -> Any:
     array: Any = np.empty(len(flat), object)
     for index, item in enumerate(flat):
         if not isinstance(item, str | bytes):
-            raise ValueError(f"{shown(repr(item))} is no text")
+            raise ValueError(f"{as_json(item)} is no text")
         array[index] = item.encode() if isinstance(item, str) else item
     return array.reshape(shape)
 
@@ -144,7 +150,7 @@ def _unfit(value: Any, tensor: Tensor, reason: str = "") -> RequestError:
     shape = "any shape" if tensor.shape is None else f"shape {sizes}"
     return RequestError(
         400,
-        f"The input {tensor.name!r} takes {tensor.dtype.name} of {shape}. Received: {shown(repr(value))}"
+        f"The input {tensor.name!r} takes {tensor.dtype.name} of {shape}. Received: {as_json(value)}"
         + (f" ({reason})" if reason else ""),
     )
 
@@ -156,5 +162,5 @@ def object_of(body: Any) -> Mapping[str, Any]:
       RequestError: It is something else.
     """
     if not isinstance(body, dict):
-        raise RequestError(400, f"The body is not a JSON object. Received: {shown(repr(body))}")
+        raise RequestError(400, f"The body is not a JSON object. Received: {as_json(body)}")
     return body

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError, counted, shown
 from pipelines.serving.model import Model
 from pipelines.serving.predictions import plain_columns
-from pipelines.serving.server.json_tensors import json_of, object_of, with_bytes
+from pipelines.serving.server.json_tensors import as_json, json_of, object_of, with_bytes
 from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
@@ -62,10 +62,12 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
     """
     fields = object_of(body)
     inputs, wanted = fields.get("inputs"), fields.get("outputs")
+    if "inputs" not in fields:
+        raise RequestError(400, 'The body needs "inputs", a list of tensors.')
     if not isinstance(inputs, list) or not inputs:
-        raise RequestError(400, f'"inputs" is a list of tensors. Received: {shown(repr(inputs))}')
+        raise RequestError(400, f'"inputs" is a list of tensors. Received: {as_json(inputs)}')
     if "id" in fields and not isinstance(fields["id"], str):
-        raise RequestError(400, f'"id" is a text. Received: {shown(repr(fields["id"]))}')
+        raise RequestError(400, f'"id" is a text. Received: {as_json(fields["id"])}')
     columns: dict[str, Any] = {}
     for one in inputs:
         column, values = _column(one)
@@ -93,33 +95,31 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
 def _column(given: Any) -> tuple[str, list[Any]]:
     """Returns the name and the values of a tensor of shape [rows] or [rows, 1]."""
     if not isinstance(given, dict) or not isinstance(given.get("name"), str):
-        raise RequestError(
-            400, f"An input is an object with a name. Received: {shown(repr(given))}"
-        )
+        raise RequestError(400, f"An input is an object with a name. Received: {as_json(given)}")
     name, shape = given["name"], given.get("shape")
     if not isinstance(given.get("datatype"), str) or given["datatype"] not in _DATATYPES:
         raise RequestError(
             400,
             f"The input {name!r} needs a datatype: {', '.join(sorted(_DATATYPES))}. Received: "
-            f"{shown(repr(given.get('datatype')))}",
+            f"{as_json(given.get('datatype'))}",
         )
     if not isinstance(shape, list) or not _is_column(shape):
         raise RequestError(
             400,
             f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: "
-            f"{shown(repr(shape))}",
+            f"{as_json(shape)}",
         )
     data = given.get("data")
     if not isinstance(data, list):
         raise RequestError(
-            400, f'The input {name!r} has its values in "data". Received: {shown(repr(data))}'
+            400, f'The input {name!r} has its values in "data". Received: {as_json(data)}'
         )
     values = data
     if len(shape) == 2:
         values = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in data]
     if len(values) != shape[0]:
         raise RequestError(
-            400, f"The input {name!r} has the shape {shape}, and {len(values)} values."
+            400, f"The input {name!r} has the shape {shape}, and {counted(len(values), 'value')}."
         )
     return name, with_bytes(values)
 
@@ -132,7 +132,7 @@ def _is_column(shape: list[Any]) -> bool:
 def _wanted(outputs: Any, known: list[str]) -> list[str]:
     if not isinstance(outputs, list):
         raise RequestError(
-            400, f'"outputs" is a list of objects with a name. Received: {shown(repr(outputs))}'
+            400, f'"outputs" is a list of objects with a name. Received: {as_json(outputs)}'
         )
     names = []
     for one in outputs:

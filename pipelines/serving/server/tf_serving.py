@@ -10,10 +10,11 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.json_tensors import (
+    as_json,
     is_base64,
     json_of,
     object_of,
@@ -136,19 +137,16 @@ def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
     fields = object_of(body)
     signature = _signature(model, fields)
     if signature.method != method or not signature.takes_examples:
-        fitting = [one.name for one in model.signatures.values() if one.method == method]
+        raise RequestError(400, _other_method(model, signature, method))
+    if "examples" not in fields:
         raise RequestError(
-            400,
-            f"The signature {signature.name!r} is for {signature.method!r}, not for {method!r}. For that "
-            f"there are: {', '.join(fitting) or 'none'}.",
+            400, 'The body needs "examples", a list of objects with the columns of the CSV.'
         )
-    examples, context = fields.get("examples"), fields.get("context", {})
+    examples, context = fields["examples"], fields.get("context", {})
     if not isinstance(examples, list) or not all(isinstance(one, dict) for one in examples):
-        raise RequestError(
-            400, f'"examples" is a list of objects. Received: {shown(repr(examples))}'
-        )
+        raise RequestError(400, f'"examples" is a list of objects. Received: {as_json(examples)}')
     if not isinstance(context, dict):
-        raise RequestError(400, f'"context" is an object. Received: {shown(repr(context))}')
+        raise RequestError(400, f'"context" is an object. Received: {as_json(context)}')
     for example in examples:
         if both := sorted(context.keys() & example.keys()):
             raise RequestError(400, f"{both[0]!r} stands in the context and in an example.")
@@ -158,16 +156,35 @@ def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
     return PreparedRequest(signature, inputs, answer)
 
 
+def _other_method(model: Model, signature: Signature, method: str) -> str:
+    """Returns the message for a method that a signature does not have, with what to ask instead."""
+    message = f"The signature {signature.name!r} is for {signature.method!r}, not for {method!r}."
+    fitting = [
+        one.name for one in model.signatures.values() if one.method == method and one.takes_examples
+    ]
+    if fitting:
+        return f'{message} Put "signature_name": "{fitting[0]}" into the body, or ask :{signature.method}.'
+    return f"{message} The model has no signature for {method!r}: ask :{signature.method}."
+
+
 def _from_instances(instances: Any, signature: Signature) -> Inputs:
     if not isinstance(instances, list) or not instances:
         raise RequestError(
-            400, f'"instances" is a list with at least one row. Received: {shown(repr(instances))}'
+            400, f'"instances" is a list with at least one row. Received: {as_json(instances)}'
         )
     names = list(signature.inputs)
     if len(names) == 1:
         (name,) = names
         are_named = all(isinstance(one, dict) and list(one) == [name] for one in instances)
         values = [one[name] for one in instances] if are_named else instances
+        if signature.takes_examples and not are_named:
+            for index, one in enumerate(instances):
+                if not isinstance(one, dict | str):
+                    raise RequestError(
+                        400,
+                        f"The instance {index} is {as_json(one)}. Give an object with the CSV's columns, "
+                        '{"COLUMN": VALUE, ...}, or a serialized tf.Example, {"b64": "..."}.',
+                    )
         if not _are_rows(values, signature) or (are_named and not signature.takes_examples):
             return Inputs({name: tensor_of(values, signature.inputs[name])}, len(values))
     if not all(isinstance(one, dict) for one in instances):

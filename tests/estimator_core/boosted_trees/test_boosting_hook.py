@@ -130,6 +130,17 @@ def test_an_early_stopping_hook_ends_the_training(tmp_path):
     assert model.get_variable_value("global_step") == 13  # it asks at step 1
 
 
+def test_the_loss_is_written_once(tmp_path):
+    classifier(tmp_path).train(input_fn)
+    (events,) = (path for path in tmp_path.iterdir() if "tfevents" in path.name)
+    tags = {
+        value.tag
+        for event in tf.compat.v1.train.summary_iterator(str(events))
+        for value in event.summary.value
+    }
+    assert [tag for tag in sorted(tags) if "loss" in tag] == ["loss"]
+
+
 def test_an_evaluation_during_training_sees_the_trees(tmp_path):
     model = classifier(tmp_path)
     hook = experimental.InMemoryEvaluatorHook(model, input_fn, every_n_iter=12)

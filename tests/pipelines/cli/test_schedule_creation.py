@@ -10,6 +10,7 @@ from pipelines.cli.schedule_creation import (
     create_on_kubeflow,
     switch_local,
 )
+from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
 from pipelines.root import Root
@@ -55,6 +56,30 @@ def request_of(config_file, tmp_path):
 @pytest.fixture
 def store(tmp_path):
     return ScheduleStore(Root(tmp_path / "root"))
+
+
+def test_data_and_label_make_a_schedule_without_a_configuration(
+    request_of, store, spans, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    given = {"config": None, "data": os.path.relpath(str(spans), tmp_path), "label": "y"}
+    made = create_local(request_of(every="6h", name="trips", settings=("data.label=z",), **given))
+    schedule = store.read(made["name"])
+    assert (schedule.config, schedule.config_file) == (None, None)
+    assert schedule.settings == (f'data.path="{spans}"', 'data.label="y"', "data.label=z")
+    config = load_config(schedule.config_file, settings=schedule.settings)
+    assert (config.data.path, config.data.label) == (str(spans), "z")
+    with pytest.raises(
+        BadInputError, match=r"data\.label is missing: give --label COLUMN or a --config"
+    ):
+        create_local(request_of(every="6h", **{**given, "label": None}))
+
+
+def test_data_and_label_override_the_configuration_and_stay_text(request_of, store, config_file):
+    create_local(request_of(every="6h", label="1"))
+    schedule = store.read("trips")
+    config = load_config(schedule.config_file, settings=schedule.settings)
+    assert (schedule.config, config.data.label) == (str(config_file), "1")
 
 
 def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_path):

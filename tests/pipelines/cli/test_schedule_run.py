@@ -155,7 +155,7 @@ def test_once_makes_the_runs_that_are_due_and_ends(here, ledger):
 
 
 def test_check_says_what_is_late(here):
-    assert invoke("check", "--root", "root").stdout == "1 schedules, none late\n"
+    assert invoke("check", "--root", "root").stdout == "1 schedule, none late\n"
     file = here / "root" / "schedules" / "trips.json"
     fields = json.loads(file.read_text())
     past = datetime(2026, 1, 31, tzinfo=timezone.utc).isoformat()

@@ -32,7 +32,7 @@ def profile(tmp_path):
         (bz2.compress(b"a,y\n1,2\n"), r"compressed with bzip2\..* name end in \.csv\.bz2"),
         (b"\x28\xb5\x2f\xfd\x04\x00", r"compressed with zstd\..* name end in \.csv\.zst"),
         (b"PAR1\x15\x04\x15", r"is a Parquet file\. Let its name end in \.parquet"),
-        (b"PK\x03\x04xyz", "line 1: the file is a ZIP archive or a spreadsheet"),
+        (b"PK\x03\x04xyz", r"line 1: the file is a ZIP archive\. Unpack it"),
         ("a,y\n1,2\n".encode("utf-16"), r"the file is UTF-16 text.*iconv -f utf-16 -t utf-8"),
         ("a,y\n1,2\n".encode("utf-16-le"), r"line 1: the name .* holds a NUL.*iconv -f utf-16"),
         ("a\0b,y\n1,2\n", r"line 1: the name 'a\\x00b' of column 1 holds a NUL"),

@@ -26,6 +26,10 @@ def test_the_header_is_trimmed_and_quotes_are_read(csv):
         ("", "is empty: a header line"),
         ("\n \n", "line 1: a header line with the column names is expected"),
         ("a,b,a\n", r"'a' appears 2 times \(columns 1, 3\)"),
+        (
+            "5,1.5,x,5\n",
+            r"'5' appears 2 times \(columns 1, 4\)\. The first line looks like a row of data",
+        ),
         (",b,unnamed\n", r"'unnamed' appears 2 times \(columns 1, 3\)"),
         ('"a,b",c\n', "column 1 holds a comma"),
         ('"a\n', "the header cannot be read: unexpected end of data"),
@@ -74,3 +78,12 @@ def test_a_fault_is_found_by_line_row_and_column(csv):
     assert "'5' follows the last column 'b'" in fault("a,b\n3,4,5\n")
     assert "line 2, column 'b': byte 0xff is not UTF-8" in fault(b"a,b\n1,\xff\n")
     assert fault("a,b\n1,2\n").endswith(": what the parser said")
+
+
+@pytest.mark.parametrize("number", ["7", "-0.5", "1,5", ".25", "1e-3"])
+def test_a_first_line_with_a_number_looks_like_a_row(number):
+    assert f"({number!r} is a number)" in faults.describe_missing_header(["Rome", number])
+
+
+def test_names_look_like_no_row():
+    assert faults.describe_missing_header(["x1", "2nd", "", "a.5", "nan", "2024-01-01"]) == ""

@@ -116,34 +116,36 @@ def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
     numbers = [f"{number}.5" for number in range(40)]
     kind = kinds_of(tmp_path, {"a": [*numbers, "\u22123"]})["a"]
     assert (kind.name, kind.moments.num_unreadable) == ("number", 0)
-    assert "'a' is stored as text: 1 of 41 values are no plain numbers" in kind.doubt
+    assert "'a' is stored as text: 1 of 41 values is no plain number" in kind.doubt
     codes = [f"{number:05d}" for number in range(11, 51)]
     kind = kinds_of(tmp_path, {"zip": [*codes, "K1A"]})["zip"]
     assert (kind.name, kind.moments) == ("category", None)
-    assert "line 42: 'K1A'. Mend it, or leave the cell empty" in kind.doubt
+    assert "line 42: 'K1A'. Correct it in the file, or leave the cell empty" in kind.doubt
 
 
 @pytest.mark.parametrize(
     ("cells", "odd", "said"),
     [
-        ([f"${number},000.50" for number in range(1, 100)], "free", "are no such numbers"),
-        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "are no such numbers"),
-        ([f"{number} kg" for number in range(1, 100)], "7 m", "are no such numbers"),
-        ([f"€{number}M" for number in range(1, 100)], "$2M", "are no such numbers"),
+        ([f"${number},000.50" for number in range(1, 100)], "free", "is no such number"),
+        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "is no such number"),
+        ([f"{number} kg" for number in range(1, 100)], "7 m", "is no such number"),
+        ([f"€{number}M" for number in range(1, 100)], "$2M", "is no such number"),
         (
             [f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)],
             "soon",
-            "are no such dates",
+            "is no such date",
         ),
-        ([f"2014Q{number % 4 + 1}" for number in range(1, 100)], "2014Q5", "are no such dates"),
+        ([f"2014Q{number % 4 + 1}" for number in range(1, 100)], "2014Q5", "is no such date"),
     ],
 )
 def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path, cells, odd, said):
     kind = kinds_of(tmp_path, {"a": [*cells, odd]})["a"]
-    assert kind.name == ("date" if "dates" in said else "number")
+    assert kind.name == ("date" if "date" in said else "number")
     assert kind.moments.num_unreadable == 1
-    assert f"; 1 of 100 cells {said} and count as missing, the first: " in kind.note
-    assert kind.doubt.endswith(f"line 101: {odd!r}. Mend them, or leave the cells empty")
+    assert f"; 1 of 100 cells {said} and counts as missing, the first: " in kind.note
+    assert kind.doubt.endswith(
+        f"line 101: {odd!r}. Correct them in the file, or leave the cells empty"
+    )
     many = [*cells, *cells, *[odd] * 10]
     text = kinds_of(tmp_path, {"a": many})["a"]
     assert (text.name, text.doubt) == ("category", None)

@@ -3,8 +3,10 @@
 
 import bz2
 import gzip
+import io
 import os
 import re
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +32,14 @@ def with_row(row="", header=HEADER, before=""):
 
 def as_bytes(content):
     return content if isinstance(content, bytes) else content.encode()
+
+
+def zipped(name, content):
+    """Returns a ZIP archive that holds a file."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, content)
+    return stream.getvalue()
 
 
 GOOD = with_row()
@@ -110,7 +120,7 @@ WHOLE = {
     "two marks of the byte order": ("\ufeff\ufeff" + GOOD, f"{FILE}, line 1: the name .* column 1 holds a byte order mark"),
     "a title": (with_row(before="Report of today\n"), f"{FILE}, line 2 .*4 fields where the header has 1", "41 of 42 lines .* line 2"),
     "a line for spreadsheets": ("sep=;\n" + GOOD.replace(",", ";"), f"{FILE}, line 1: .*sep="),
-    "no header": ("".join(ROWS), f"{FILE}, line 1: there is no label column 'y'. Columns: .*'lisbon'"),
+    "no header": ("".join(ROWS), f"{FILE}, line 1: there is no label column 'y'. The first line looks like a row of data .'[0-9].*Columns: .*'lisbon'"),
     "a header alone": (HEADER, FILE + r": there is a header \(line 1\) but no row"),
     "a header and blank lines": (HEADER + "\n\r\n\n", FILE + r": there is a header \(line 1\) but no row"),
     "nothing": ("", f"{FILE} is empty: a header line"),
@@ -142,8 +152,12 @@ WHOLE = {
     "JSON": ('[{"n": 1, "y": 2}]', f"{FILE}, line 1: the file is JSON"),
     "JSON by line": ('{"n": 1, "y": 2}\n' * 30, f"{FILE}, line 1: the file is JSON"),
     "a PDF": (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", f"{FILE}, line 1: the file is a PDF"),
-    "a spreadsheet": (b"PK\x03\x04" + bytes(200), f"{FILE}, line 1: the file is a ZIP archive or a spreadsheet"),
-    "an old spreadsheet": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(200), f"{FILE}, line 1: the file is a spreadsheet"),
+    "an archive": (zipped("data.csv", GOOD), f"{FILE}, line 1: the file is a ZIP archive. Unpack it .`unzip FILE`."),
+    "Excel": (zipped("[Content_Types].xml", "<Types/>"), f"{FILE}, line 1: the file is an Excel file. Save its sheet as CSV"),
+    "Excel by another program": (zipped("xl/worksheets/sheet1.xml", "<x/>"), f"{FILE}, line 1: the file is an Excel file"),
+    "LibreOffice": (zipped("mimetype", "application/vnd.oasis.opendocument.spreadsheet"), f"{FILE}, line 1: .* an OpenDocument spreadsheet. Save its sheet"),
+    "half of an archive": (zipped("data.csv", GOOD)[:9], f"{FILE}, line 1: the file is a ZIP archive"),
+    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(200), f"{FILE}, line 1: the file is an old Excel file .*Save its sheet as CSV"),
     "a pointer of Git LFS": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d\n", f"{FILE}, line 1: .*git lfs pull"),
     "gzip by another name": (gzip.compress(GOOD.encode()), f"{FILE}, line 1: .* gzip"),
     "Parquet by another name": (b"PAR1\x15\x04", f"{FILE}, line 1: .* a Parquet file"),
@@ -167,21 +181,21 @@ def test_a_file_is_refused_with_its_place(tmp_path, read_as_a_run, kind):
 
 # Row, note of the plan or the copy, and the value of its cells in the tf.Example.
 NOTED = {
-    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells are no such numbers and count as missing, .* line 22: 'many'", b"many"),
-    "a number with its unit": ("1.5 km,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '1.5 km'", b"1.5 km"),
-    "an error of a spreadsheet": ("#DIV/0!,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '#DIV/0!'", b"#DIV/0!"),
-    "a decimal comma": ('"1,5",oslo,2024-01-01,1\n', "column 'n': .* count as missing, .* line 22: '1,5'", b"1,5"),
-    "an underscore in a number": ("1_000,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '1_000'", b"1_000"),
-    "a hexadecimal number": ("0x10,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '0x10'", b"0x10"),
-    "Arabic digits": ("٣,oslo,2024-01-01,1\n", "column 'n': .* count as missing, .* line 22: '٣'", "٣".encode()),
+    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells is no such number and counts as missing, .* line 22: 'many'", b"many"),
+    "a number with its unit": ("1.5 km,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '1.5 km'", b"1.5 km"),
+    "an error of a spreadsheet": ("#DIV/0!,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '#DIV/0!'", b"#DIV/0!"),
+    "a decimal comma": ('"1,5",oslo,2024-01-01,1\n', "column 'n': .* counts as missing, .* line 22: '1,5'", b"1,5"),
+    "an underscore in a number": ("1_000,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '1_000'", b"1_000"),
+    "a hexadecimal number": ("0x10,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '0x10'", b"0x10"),
+    "Arabic digits": ("٣,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '٣'", "٣".encode()),
     "a minus of typography": ("−3,oslo,2024-01-01,1\n", "'n' is stored as text: 1 of 41 .* line 22: '−3'", "−3".encode()),
-    "a number beyond float64": ("1e400,oslo,2024-01-01,1\n", "'n': 1 numbers that float32 cannot hold count as missing.* line 22: '1e400'", float("inf")),
-    "an infinite number": ("-inf,oslo,2024-01-01,1\n", "'n': 1 numbers that float32 cannot hold .* line 22: '-inf'", float("-inf")),
+    "a number beyond float64": ("1e400,oslo,2024-01-01,1\n", "'n': 1 number that float32 cannot hold counts as missing.* line 22: '1e400'", float("inf")),
+    "an infinite number": ("-inf,oslo,2024-01-01,1\n", "'n': 1 number that float32 cannot hold .* line 22: '-inf'", float("-inf")),
     "an integer beyond int64": (f"{2**63},oslo,2024-01-01,1\n", f"'n' is stored as text: .* line 22: '{2**63}'", str(2**63).encode()),
     "an integer below int64": (f"{-2**63 - 1},oslo,2024-01-01,1\n", f"'n' is stored as text: .* line 22: '{-2**63 - 1}'", str(-2**63 - 1).encode()),
-    "a date in another format": ("1.5,oslo,01.02.2024,1\n", "column 'day': .* count as missing, .* line 22: '01.02.2024'", 1.5),
-    "a month that is none": ("1.5,oslo,2024-13-45,1\n", "column 'day': .* count as missing, .* line 22: '2024-13-45'", 1.5),
-    "a day that is none": ("1.5,oslo,2024-02-30,1\n", "1 of 241 cells are not in the calendar .* line 22: '2024-02-30'", 1.5),
+    "a date in another format": ("1.5,oslo,01.02.2024,1\n", "column 'day': .* counts as missing, .* line 22: '01.02.2024'", 1.5),
+    "a month that is none": ("1.5,oslo,2024-13-45,1\n", "column 'day': .* counts as missing, .* line 22: '2024-13-45'", 1.5),
+    "a day that is none": ("1.5,oslo,2024-02-30,1\n", "1 of 241 cells is not in the calendar .* line 22: '2024-02-30'", 1.5),
     "a row without a label": ("1.5,oslo,2024-01-01,\n", "1 row without a value in 'y' is left out", None),
 }  # fmt: skip
 

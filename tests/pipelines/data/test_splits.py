@@ -54,7 +54,7 @@ def test_rows_of_one_time_are_not_divided_and_rows_without_one_train(plan):
         ({"by": "time", "column": "none"}, "split.column = 'none': there is no such column"),
         ({"by": "time", "column": "city"}, "the column is read as category, and rows cannot be"),
         ({"by": "time", "column": "same"}, "all rows have the same time"),
-        ({"by": "column", "column": "same"}, "has 1 different values; groups"),
+        ({"by": "column", "column": "same"}, "has 1 different value; groups"),
     ],
 )
 def test_columns_that_cannot_divide(plan, settings, message):
@@ -66,7 +66,7 @@ def test_columns_that_cannot_divide(plan, settings, message):
 def test_rows_without_a_group_are_said(plan):
     splits = plan({"p": ["a", "b", "", "c"], "x": range(4)}, by="column", column="p")
     assert (splits.by, splits.column, splits.needs_copies) == ("column", "p", False)
-    assert splits.note == "1 rows without a 'p' are divided row by row"
+    assert splits.note == "1 row without a 'p' is divided row by row"
 
 
 def test_files_of_each_split(tmp_path):

@@ -1,6 +1,8 @@
 import dataclasses
 
+from pipelines.report.context import Context
 from pipelines.report.index_page import render_index
+from pipelines.report.page import render_report
 from pipelines.root import Root
 from tests.pushed_versions import add_model
 
@@ -63,3 +65,14 @@ def test_elsewhere_it_links_to_nothing(tmp_path):
     write_reports(tmp_path, RECORD)
     page = check_page(render_index(Root(tmp_path), [RECORD], has_reports=False))
     assert [one.get("href") for one in page.all("a")] == ["#main"]
+
+
+def test_a_long_reason_is_cut_and_whole_in_the_report(tmp_path):
+    reason = "a word " * 80
+    run = dataclasses.replace(RECORD, status="not_blessed", version=None, reason=reason)
+    page = check_page(render_index(Root(tmp_path), [run]))
+    (cell,) = (one for one in page.all("td") if "long" in one.get("class", ""))
+    assert 140 < len(cell.text) <= 160
+    assert cell.text.endswith("...")
+    assert reason.startswith(cell.text.removesuffix("..."))
+    assert reason.strip() in check_page(render_report(Context(run, Root(tmp_path)))).root.text

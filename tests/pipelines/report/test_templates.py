@@ -2,7 +2,7 @@ import base64
 import hashlib
 import re
 
-from pipelines.report.templates import FOLDER, render
+from pipelines.report.templates import FOLDER, breakable, render
 
 EMPTY = {"name": "a", "root": "<r>", "state": "s", "serving": None, "facts": [], "plot": None,
          "rows": [], "has_spans": False, "metric": ""}  # fmt: skip
@@ -18,6 +18,11 @@ def test_the_page_allows_its_own_style_and_script_alone():
         assert f"{kind}-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'; ")
     assert "&lt;r&gt;" in page
+
+
+def test_names_are_broken_only_behind_their_marks():
+    assert breakable("sparse_categorical/<b>:x") == "sparse_<wbr>categorical/&lt;b&gt;:x"
+    assert breakable("-1.5 km, __init__") == "-1.<wbr>5 km, __init__"
 
 
 def test_the_package_holds_the_templates():

@@ -326,7 +326,7 @@ def test_what_breaks_the_data_ends_the_run_unless_it_is_allowed(leave, run):
     leave(PASSED, version="1", anomalies=3, breaking=1)
     start, recorder, _ = run()
     with pytest.raises(
-        RunFailedError, match=r"\(1 anomalies; the first: train split, column 'column 2'"
+        RunFailedError, match=r"\(1 anomaly; the first: train split, column 'column 2'"
     ) as error:
         start()
     assert error.value.is_bad_input

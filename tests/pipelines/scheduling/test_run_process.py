@@ -25,6 +25,14 @@ def start(tmp_path, code):
     return process, stdout, stderr
 
 
+def test_the_command_of_a_schedule_without_a_configuration(make_schedule, root):
+    tick = Tick("trips", "1", "2026-01-31T10:00:00+00:00")
+    schedule = make_schedule(config=None, settings=('data.path="/d.csv"',))
+    command = run_command(schedule, tick, Root(root), resume=False)
+    assert "--config" not in command
+    assert command[3:6] == ("run", "--set", 'data.path="/d.csv"')
+
+
 def test_the_command_has_the_settings_of_the_schedule_but_no_notify(make_schedule, root):
     schedule = make_schedule(
         settings=("notify.webhook=https://a/SECRET", "trainer.seed=7"), runner="beam"

@@ -180,6 +180,58 @@ def test_bad_input_is_named_by_file_line_and_column(regressor, tmp_path, text, m
     assert [file.name for file in tmp_path.glob("*") if file.is_file()] == ["new.csv"]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('n,city\n1,Oslo\n2,"Oslo\n3,Rome\n', r"line 3, column 'city': .* does not end: 2 lines"),
+        ('n,city\n1,Oslo\n"2,Rome\n3,Rome\n', r"line 3, column 'n': .* does not end"),
+        ("n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n', "a stray quote"),
+        ('n,city\n1,"Os"lo\n', "has text behind the quote that closes it"),
+        (
+            "n,city\n1,Oslo\n2,Os\0lo\n",
+            r"line 3, column 2: 'Os\\x00lo' holds a NUL character.* Remove it",
+        ),
+        ("n,city\n1,Oslo\n2,Os\rlo\n", r"line 3, column 2: .* holds a carriage return"),
+        (
+            "1,Oslo\n2,Rome\n",
+            r"None of the model's columns.*'1' is a number\)\. If the file has no header",
+        ),
+        (
+            f"n,city\n1,Oslo\n{2**63},Oslo\n",
+            f"line 3, column 'n': {2**63} is beyond the whole numbers of 64",
+        ),
+        (
+            "n,city\n1,Oslo\n   \n",
+            "line 3 .*: 1 field .*Add the values that are missing, or remove the line",
+        ),
+        (
+            "n,city\n1,Oslo\n2,Oslo,3\n",
+            "line 3 .*: 3 fields .*Put a field that contains a comma in double",
+        ),
+    ],
+)
+def test_what_a_training_refuses_is_refused_in_the_same_words(regressor, tmp_path, text, message):
+    data = write(tmp_path, text)
+    with pytest.raises(BadInputError, match=message):
+        predict(regressor, data, tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_quote_that_is_configured_may_hold_lines_like_rows(regressor, tmp_path):
+    text = "n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n'
+    count, said = predict(
+        regressor, write(tmp_path, text), tmp_path / "out.csv", Reading(quote='"')
+    )
+    assert count == 21
+    assert "They count as one row" in said[0]
+
+
+def test_empty_lines_are_no_rows(regressor, tmp_path):
+    data = write(tmp_path, "n\n1\n\n2\n\n\n")
+    assert predict(regressor, data, tmp_path / "out.csv")[0] == 2
+    assert (tmp_path / "out.csv").read_text() == "n,value\n1,1\n2,2\n"
+
+
 def test_a_bad_cell_of_a_later_block_is_found(regressor, tmp_path, monkeypatch):
     from pipelines.data import reading
 

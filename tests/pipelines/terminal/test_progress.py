@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from pipelines.terminal.progress import PlainDisplay, Progress
+from pipelines.terminal.progress import PlainDisplay, Progress, evaluation_in_words
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_training_is_shown_as_the_estimator_logs_it(shown):
     assert stream.getvalue().splitlines() == [
         "    Trainer ...",
         "    Trainer  step 100/200, loss 0.25, 812 steps/s",
-        "    evaluation at step 200: accuracy = 0.9, loss = 0.2",
+        "    evaluation at step 200: loss 0.2, accuracy 0.9",
         "✓ Trainer  12.3 s",
         "= Pusher  unchanged, reused",
     ]
@@ -86,7 +86,7 @@ def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
     )
     estimator.setLevel(logging.INFO)
     selection.setLevel(logging.INFO)
-    selection.info("Training %s: %d steps at most.", "linear", 900)
+    selection.info("Training %s: %d of %d steps at most.", "linear", 300, 900)
     estimator.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
     estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
     selection.info("Trained %s", "linear: average_loss 0.2 at step 200 (3.0 s)")
@@ -95,8 +95,45 @@ def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
     assert stream.getvalue().splitlines() == [
         "    Trainer ...",
         "    Trainer  linear  step 100/900, loss 0.25",
-        "    Trainer  linear  evaluation at step 200: loss = 0.2",
+        "    Trainer  linear  evaluation at step 200: loss 0.2",
         "    linear: average_loss 0.2 at step 200 (3.0 s)",
         "    Trainer  step 1800, loss 0.1",
-        "    evaluation at step 200: loss = 0.2",
+        "    evaluation at step 200: loss 0.2",
     ]
+
+
+BINARY = (
+    "accuracy = 0.9597315, accuracy_baseline = 0.5033557, auc = 0.9936937, auc_precision_recall = 0.99, "
+    "average_loss = 0.44919893, global_step = 300, label/mean = 0.4966443, loss = 0.44602647, precision = "
+    "0.98571426, prediction/mean = 0.47, recall = 0.93"
+)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "thresholds", "expected"),
+    [
+        (BINARY, (), "average_loss 0.4492, auc 0.99369"),
+        (BINARY, ("precision", "auc"), "average_loss 0.4492, auc 0.99369, precision 0.98571"),
+        (BINARY, ("binary_accuracy",), "average_loss 0.4492, auc 0.99369, accuracy 0.95973"),
+        ("accuracy = 0.5, average_loss = 2.0, global_step = 1, loss = 3.0", (),
+         "average_loss 2, accuracy 0.5"),
+        ("average_loss = 2863.9434, label/mean = 135.6, loss = 1.0, prediction/mean = 1.0", ("f1_score",),
+         "average_loss 2863.9"),
+        ("a = 1, b = [0.5 0.25], c = 2, d = 3, global_step = 7, loss = nan", (),
+         "loss nan, a 1, b [0.5 0.25], c 2"),
+    ],
+)  # fmt: skip
+def test_an_evaluation_shows_what_decides(metrics, thresholds, expected):
+    assert evaluation_in_words(metrics, thresholds) == expected
+
+
+def test_the_metrics_of_thresholds_are_shown(shown):
+    progress, stream = shown
+    progress.thresholds = ("recall",)
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(logging.INFO)
+    logger.info("Saving dict for global step %d: %s", 300, BINARY)
+    assert (
+        stream.getvalue()
+        == "    evaluation at step 300: average_loss 0.4492, auc 0.99369, recall 0.93\n"
+    )

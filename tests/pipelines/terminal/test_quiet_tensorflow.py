@@ -1,8 +1,11 @@
+import logging
 import os
 import subprocess
 import sys
 
 import pytest
+
+from pipelines.terminal.quiet_tensorflow import hide_parameter_names
 
 # A process of its own: pytest has its own hold on the descriptors.
 SCRIPT = """
@@ -40,3 +43,17 @@ def test_only_greetings_are_left_out_and_only_where_they_are_not_wanted(level, n
         "behind it",
     ]
     assert len(lines) == num_greetings + 3
+
+
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_names_of_columns_are_no_reason_to_warn_also_later(caplog, monkeypatch, level):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", level)
+    logger = logging.getLogger("absl")
+    monkeypatch.setattr(logger, "filters", [])
+    hide_parameter_names()
+    logger.warning(
+        "`%s` is not a valid tf.function parameter name. Sanitizing to `%s`.", "a b", "a_b"
+    )
+    logger.warning("another one")
+    assert len(caplog.records) == (2 if level == "0" else 1)
+    assert caplog.records[-1].getMessage() == "another one"

@@ -1,6 +1,10 @@
+import dataclasses
+
+from pipelines.report.page import render_report
 from pipelines.report.sections.drift import describe
 
 from ..conftest import HOSTILE  # noqa: TID252
+from ..html_checks import check_page  # noqa: TID252
 
 
 def test_anomalies_and_distances_the_farthest_first(full):
@@ -14,6 +18,19 @@ def test_anomalies_and_distances_the_farthest_first(full):
     )  # 3 x the limit
     assert (second["value"], second["limit"], second["bar"]) == ("0.02", "0.1", 10)  # a fifth of it
     assert first["measure"] == "Jensen-Shannon divergence"
+
+
+def test_a_first_run_speaks_of_no_model_that_serves(full):
+    details = {**full.details, "anomalies": {"found": [], "drift": []}}
+    first = dataclasses.replace(full, details=details)
+    for context, is_compared in ((first, False), (full, True)):
+        section = next(
+            one
+            for one in check_page(render_report(context)).all("section")
+            if one.get("id") == "drift"
+        )
+        assert ("serving model" in section.text) == is_compared
+        assert ("Drift was not measured" in section.text) != is_compared
 
 
 def test_the_notes_of_an_older_record_tell_the_anomalies(bare, failed):

@@ -2,9 +2,11 @@ import dataclasses
 
 from pipelines.report import words
 from pipelines.report.context import Context
+from pipelines.report.page import render_report
 from pipelines.report.sections.quality import confusion_table, describe
 
 from ..conftest import DETAILS, HOSTILE  # noqa: TID252
+from ..html_checks import check_page  # noqa: TID252
 
 
 def with_plots(context, **plots):
@@ -46,6 +48,52 @@ def test_a_confusion_matrix_by_hand():
     assert (rows[0]["recall"], rows[0]["precision"]) == ("80.0 %", "88.9 %")  # 8/10, 8/9
     assert (rows[1]["recall"], rows[1]["precision"]) == (words.NOTHING, "0.0 %")
     assert rows[2]["recall"] == words.NOTHING  # several classes are no class
+
+
+def test_the_largest_confusions_in_words():
+    #   predicted a, b, c, others; of the others no class is told
+    table = [[8, 2, 0, 9], [1, 5, 2, 0], [0, 0, 7, 0], [9, 0, 0, 4]]
+    found = confusion_table(["a", "b", "c", "5 other classes"], table, has_others=True)
+    assert [(one["actual"], one["predicted"], one["count"], one["total"], one["share"])
+            for one in found["largest"]] == [
+        ("b", "c", "2", "8", "25 %"), ("a", "b", "2", "19", "11 %"), ("b", "a", "1", "8", "12 %"),
+    ]  # fmt: skip
+    assert [row["cells"][number]["is_right"] for number, row in enumerate(found["rows"])] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    two = confusion_table(["no", "yes"], [[8, 2], [1, 5]])
+    assert (two["largest"], two["is_large"]) == ([], False)
+
+
+def test_many_classes_are_a_heat_map_without_zeros(full):
+    table = [[3 if label == answer else label for answer in range(7)] for label in range(7)]
+    calibration = DETAILS["evaluation"]["plots"]["model"]["calibration"]
+    classes = [f"class_{number}" for number in range(7)]
+    confusion = {"classes": classes, "table": table, "has_others": False}
+    context = with_plots(
+        full, problem_type="multi-class", model={"confusion": confusion, "calibration": calibration}
+    )
+    page = check_page(render_report(context))
+    (box,) = (one for one in page.all("div") if "heat" in one.get("class", ""))
+    assert (box.get("tabindex"), box.get("role"), box.get("aria-labelledby")) == (
+        "0",
+        "region",
+        "confusion",
+    )
+    first, second, *_ = list(box.all("tr"))[1:]
+    assert [one.text for one in first.all("td")] == [
+        "3",
+        *"000000",
+        "3",
+        "100.0 %",
+        "12.5 %",
+    ]  # 3 of 24
+    hidden = [one.text for one in first.all("span") if one.get("class") == "hidden"]
+    assert hidden == list("000000")
+    assert next(second.all("th")).text == "class_1"
+    places = [one.text for one in page.all("li") if "was predicted as" in one.text]
+    assert len(places) == 8
+    assert places[0] == "class_6 was predicted as class_0: 6 of 39 (15 %)"
 
 
 def test_multi_class_and_regression(full):

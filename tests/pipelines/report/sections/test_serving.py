@@ -3,10 +3,13 @@ import dataclasses
 import json
 import shlex
 
-from pipelines.report.sections.serving import describe, example_row, requests, serve_command
+from pipelines.report.page import render_report
+from pipelines.report.sections.serving import describe, example_row, requests, serve_commands
 from pipelines.report.words import NOTHING
+from pipelines.root import Root
 
 from ..conftest import HOSTILE, RTL  # noqa: TID252
+from ..html_checks import check_page  # noqa: TID252
 
 
 def body_of(request):
@@ -59,8 +62,25 @@ def test_the_signature_of_rows_is_asked_before_that_of_examples():
     assert body_of(request)[1] == body
 
 
-def test_the_command_that_serves_quotes_its_paths():
-    assert "'/a b/serving':/models/trips" in serve_command("trips", "/a b/serving")
+def test_the_commands_that_serve_quote_their_paths(tmp_path):
+    text = serve_commands("my trips", Root(tmp_path / "a b"))
+    own, image = (shlex.split(part) for part in text.split("\n\n"))
+    assert own == ["estimator-pipelines", "serve", "--root", str(tmp_path / "a b")]
+    assert f"{tmp_path / 'a b' / 'serving'}:/models/my_trips" in image
+
+
+def test_a_model_that_was_not_pushed_is_not_served(full):
+    for changes, is_served in (
+        ({}, True),
+        ({"status": "unchanged", "version": None}, True),
+        ({"status": "not_blessed", "version": None}, False),
+        ({"status": "held", "version": None}, False),
+    ):
+        record = dataclasses.replace(full.record, **changes)
+        context = dataclasses.replace(full, record=record)
+        assert (describe(context)["serve"] is not None) == is_served, changes
+        text = check_page(render_report(context)).root.text
+        assert ("This model was not pushed, so no server has it" in text) != is_served
 
 
 def test_signatures_and_what_is_missing(full, bare, failed):

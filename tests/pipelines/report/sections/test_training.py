@@ -28,6 +28,38 @@ def test_what_matters_is_drawn_first():
     assert ([plot.title for plot in plots], others) == (["bias"], [])
 
 
+def test_a_summary_that_was_written_twice_is_one_curve():
+    plots, others = plots_of(
+        [curve("loss_2"), curve("loss_1"), curve("loss", "eval"), curve("top_5")]
+    )
+    assert ([plot.title for plot in plots], others) == (["loss", "top_5"], [])
+    assert (
+        plots[0].description.count("training: ") == plots[0].description.count("evaluation: ") == 1
+    )
+    twins = [curve("auc"), curve("auc_1"), curve("auc_2", points=((1, 0.5), (70, 0.3)))]
+    assert [plot.title for plot in plots_of(twins)[0]] == ["auc", "auc_2"]
+
+
+def test_the_mean_loss_of_an_evaluation_is_beside_the_loss_of_the_training():
+    batches, rows = ((1, 0.8), (70, 0.3)), ((1, 0.75), (70, 0.25))
+    evaluation = [curve("loss", "eval", batches), curve("average_loss", "eval", rows)]
+    (plot,), _ = plots_of([curve("loss"), *evaluation])
+    assert plot.description.endswith("evaluation: from 0.75 at step 1 to 0.25 at step 70.")
+    sums = curve("loss", "eval", ((1, 48.0), (70, 16.0)))  # of 64 rows
+    plots, _ = plots_of([curve("loss"), sums, evaluation[1]])
+    assert [plot.title for plot in plots] == ["loss", "average_loss"]
+    (plot,), _ = plots_of([evaluation[1]])
+    assert plot.title == "average_loss"
+
+
+def test_a_single_evaluation_is_a_point_beside_the_curve_of_the_training():
+    plots, others = plots_of(
+        [curve("loss"), *(curve(tag, "eval", ((70, 0.3),)) for tag in ("loss", "auc"))]
+    )
+    assert ([plot.title for plot in plots], others) == (["loss"], [])
+    assert plots[0].description.endswith("to 0.25 at step 70; evaluation: 0.3 at step 70.")
+
+
 def test_keras_curves_are_of_the_same_quantity():
     (plot,), _ = plots_of([curve("epoch_loss", "train"), curve("epoch_loss", "validation")])
     assert plot.title == "loss"
@@ -72,6 +104,6 @@ def test_the_models_are_listed_with_the_chosen_one(full, bare, failed):
         table = describe(context)["models"]
         assert table["metrics"] == ["auc"]
         assert [row["is_chosen"] for row in table["rows"]] == [True, False]
-        assert table["rows"][1]["failure"] == HOSTILE
+        assert (table["rows"][1]["failure"], table["has_failures"]) == (HOSTILE, True)
     assert describe(bare)["missing"]
     assert describe(failed) is None

@@ -47,6 +47,17 @@ def test_a_held_model_and_its_decision_in_words(full):
     assert "as version 1770000000 after it was approved." in verdict_sentence(approved)
 
 
+def test_failed_checks_are_a_list_unless_the_reason_says_more(full):
+    check = full.record.checks[0]
+    checks = tuple({**check, "passed": False, "message": text} for text in ("a; 1 of 2", "b"))
+    record = dataclasses.replace(full.record, checks=checks, reason="a; 1 of 2; b")
+    found = describe(dataclasses.replace(full, record=record))
+    assert (found["failures"], found["reason"]) == (["a; 1 of 2", "b"], None)
+    record = dataclasses.replace(record, reason="the ServingCheck: x")
+    found = describe(dataclasses.replace(full, record=record))
+    assert (found["failures"], found["reason"]) == ([], "the ServingCheck: x")
+
+
 def test_every_bound_value_and_interval(full):
     found = describe(full)
     first = found["checks"][0]

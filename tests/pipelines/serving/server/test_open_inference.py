@@ -62,7 +62,8 @@ def test_infer_returns_the_outputs_that_are_asked_for(client):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({}, '"inputs" is a list of tensors'),
+        ({}, 'The body needs "inputs", a list of tensors.'),
+        ({"inputs": None}, '"inputs" is a list of tensors. Received: null'),
         ({"inputs": [7]}, "An input is an object with a name"),
         ({"inputs": [tensor("x", [1], "FLOAT")]}, "needs a datatype: BOOL"),
         ({"inputs": [tensor("x", [1], {})]}, "needs a datatype: BOOL"),

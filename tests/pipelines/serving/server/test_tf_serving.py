@@ -109,19 +109,26 @@ def test_status_and_metadata_have_the_documented_form(client):
         (":predict", "{", 400, "The body is not JSON"),
         (":predict", b"\xff", 400, "The body is not JSON"),
         (":predict", "[" * 100_000, 400, "nested too deeply"),
-        (":predict", [], 400, "The body is not a JSON object"),
+        (":predict", "", 400, "The body is empty. Send a JSON object."),
+        (":classify", " \n", 400, "The body is empty"),
+        (":predict", [], 400, "The body is not a JSON object. Received: []"),
+        (":predict", "null", 400, "The body is not a JSON object. Received: null"),
+        (":predict", {"instances": None}, 400, "at least one row. Received: null"),
+        (":classify", {}, 400, 'The body needs "examples", a list of objects with the columns'),
+        (":classify", {"examples": [True, None]}, 400, "Received: [true, null]"),
         (":predict", {}, 400, 'needs one of "instances" and "inputs"'),
         (":predict", {"instances": []}, 400, "at least one"),
         (":predict", {"instances": [{"x": "1"}]}, 400, "row 1, column 'x': '1' is not a number"),
         (":predict", {"instances": [{"xx": 1}]}, 400, "None of the model's columns"),
-        (":predict", {"instances": [{"x": 1}, 7]}, 400, "An instance is an object"),
-        (":predict", {"instances": [7]}, 400, "takes string"),
+        (":predict", {"instances": [{"x": 1}, 7]}, 400, "The instance 1 is 7. Give an object with the"),
+        (":predict", {"instances": [7]}, 400, "The instance 0 is 7. Give an object with the CSV's"),
+        (":predict", {"instances": [[1]]}, 400, "The instance 0 is [1]."),
         (":predict", {"instances": [{"b64": "!"}]}, 400, "needs a text in base64"),
         (":predict", {"instances": [{"b64": "AAAA"}]}, 400, "The model refuses the input"),
         (":predict", {"signature_name": "no", "instances": [ROW]}, 400, "There are: serving_default"),
         (":predict", {"inputs": {"x": [1], "n": [1, 2]}}, 400, "differ in their number of rows"),
         (":predict", {"inputs": {"x": []}}, 400, "There is no row"),
-        (":regress", {"examples": [ROW]}, 400, "is for 'classify', not for 'regress'"),
+        (":regress", {"examples": [ROW]}, 400, 'Put "signature_name": "regression" into the body'),
         (":classify", {"examples": ROW}, 400, '"examples" is a list of objects'),
         (":classify", {"examples": [ROW], "context": {"x": 1}}, 400, "'x' stands in the context"),
         ("/versions/6:predict", {"instances": [ROW]}, 404, "Version 6 of 'sums' is not loaded"),
@@ -143,3 +150,9 @@ def test_other_names_and_methods_are_refused(client):
     assert "There is 'sums'" in client.get("/v1/models/other").json()["error"]
     assert client.get(f"{URL}:predict").status_code == 405
     assert client.get("/elsewhere").json() == {"error": "There is no such page."}
+
+
+def test_a_method_that_no_signature_has_names_the_one_to_ask(regression):
+    answer = regression.post(f"{URL}:classify", {"examples": [ROW]})
+    assert answer.status_code == 400
+    assert "The model has no signature for 'classify': ask :regress." in answer.json()["error"]
