@@ -25,6 +25,7 @@ def build_estimator(
     transform: tft.TFTransformOutput,
     model_dir: str,
     means: npt.NDArray[np.float32] | None = None,
+    num_text_means: int = 0,
     report: Callable[[int, float], None] | None = None,
 ) -> Any:
     """Returns an untrained Estimator.
@@ -35,6 +36,7 @@ def build_estimator(
       transform: Output of Transform, with its features.
       model_dir: Directory of the Estimator.
       means: See `tree_columns`.
+      num_text_means: See `tree_columns`.
       report: See `TreesEarlyStopping`, if trees learn from rows of `read_marked`; None without held-out rows.
     """
     config = estimator_core.RunConfig(
@@ -49,7 +51,7 @@ def build_estimator(
             settings["early_stopping"] = estimator_core.experimental.TreesEarlyStopping(
                 HELD_OUT_KEY, _PATIENCE * _trees_between_summaries(plan), report
             )
-        return _boosted_trees(plan, tree_columns(plan, transform, means), settings)
+        return _boosted_trees(plan, tree_columns(plan, transform, means, num_text_means), settings)
     is_deep = model == "wide_deep"
     settings |= _wide_deep(plan, transform) if is_deep else _linear(plan, transform)
     if plan.label.problem_type == "regression":

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +15,7 @@ from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
+    Derive,
     eval_input_receiver_fn,
     in_memory,
     read,
@@ -24,6 +26,7 @@ from pipelines.tabular.label_means import has_label_means, label_means
 from pipelines.tabular.model_selection import MODELS, Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.preprocessing import VOCABULARY
+from pipelines.tabular.text_means import TextMeans, has_text_means, num_means
 
 EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
@@ -36,7 +39,8 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the Estimator and the specs of its training, evaluation and export.
 
     With the model "auto", each model is trained here, and the model with the lowest loss on held-out training
-    rows is returned, see `select_model`.
+    rows is returned, see `select_model`. Trees are grown here, too, with early stopping: the number of trees
+    that is best on held-out rows is that of the trees that are returned, which learn from all rows.
 
     Args:
       trainer_fn_args: TFX's `TrainerFnArgs`.
@@ -53,26 +57,22 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    if settings.model == "auto":
-        training = select_model(
-            prepare,
-            model_dir,
-            trainer_fn_args.model_run_dir,
-            models_for(plan),
-            settings.held_out_rows,
-        )
+    models = models_for(plan) if settings.model == "auto" else (settings.model,)
+    if settings.model == "auto" or (models == ("boosted_trees",) and settings.early_stopping):
+        run_dir = trainer_fn_args.model_run_dir
+        training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows)
     else:
         training = prepare(settings.model, model_dir)
     return {
         "estimator": training.estimator,
         "train_spec": training.train_spec,
         "eval_spec": training.eval_spec,
-        "eval_input_receiver_fn": eval_input_receiver_fn(plan, transform, schema),
+        "eval_input_receiver_fn": training.eval_input_receiver_fn,
     }
 
 
 def models_for(plan: TabularPlan) -> tuple[ModelName, ...]:
-    """Returns the models that can learn from the plan's features: trees cannot use text."""
+    """Returns the models that can learn from the plan's features: trees need more than text."""
     if plan.numeric or plan.categorical or plan.lists:
         return MODELS
     return tuple(model for model in MODELS if model != "boosted_trees")
@@ -103,19 +103,27 @@ def _training(
         return read(transform, args.train_files, part, one_in, settings.batch_size, seed)
 
     train_input_fn: Any = read_train
-    means = None
-    if is_trees and _has_label_means(plan, transform):
+    means = texts = derive = None
+    counts_words, reads_text = _has_label_means(plan, transform), has_text_means(plan)
+    if is_trees and (counts_words or reads_text):
         batches = list(read_train())
-        means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
-        train_input_fn = in_memory(batches, settings.trees.batch_size)  # they are read only once
+        if counts_words:
+            means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
+        if reads_text:
+            texts = TextMeans(batches, plan)
+            derive = texts.added_to
+        more = texts.of_rows if texts else None
+        train_input_fn = in_memory(batches, settings.trees.batch_size, more)  # read only once
     losses: dict[int, float] = {}
 
     def note(iterations: int, loss: float) -> None:
         losses[settings.trees.steps_per_tree * iterations] = loss
 
     report = note if holds_out else None
-    estimator = build_estimator(model, plan, transform, model_dir, means, report)
-    receive_serving = serving_input_receiver_fn(plan, transform, schema)
+    estimator = build_estimator(
+        model, plan, transform, model_dir, means, num_means(plan.label) if texts else 0, report
+    )
+    receive_serving = serving_input_receiver_fn(plan, transform, schema, derive)
     hooks: list[Any] = []
     assets_extra = _write_formats(plan, args.model_run_dir)
     exporter: estimator_core.Exporter = estimator_core.FinalExporter(
@@ -137,6 +145,11 @@ def _training(
                 run_every_steps=every,
             )
         )
+
+    def read_eval() -> Any:
+        batches = read(transform, eval_files, eval_part, one_in, settings.batch_size)
+        return batches.map(_with_features(derive)) if derive else batches
+
     return Training(
         estimator=estimator,
         train_spec=estimator_core.TrainSpec(
@@ -147,7 +160,7 @@ def _training(
             hooks=hooks,
         ),
         eval_spec=estimator_core.EvalSpec(
-            input_fn=lambda: read(transform, eval_files, eval_part, one_in, settings.batch_size),
+            input_fn=read_eval,
             steps=settings.eval_steps,
             exporters=[exporter],
             name=EXPORTER_NAME,
@@ -160,7 +173,18 @@ def _training(
         else None,
         first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
+        eval_input_receiver_fn=eval_input_receiver_fn(plan, transform, schema, derive),
     )
+
+
+def _with_features(derive: Derive) -> Callable[[Any, Any], Any]:
+    """Returns a function that adds features to those of a batch."""
+
+    @tf.autograph.experimental.do_not_convert
+    def added(features: Any, label: Any) -> Any:
+        return derive(features), label
+
+    return added
 
 
 def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
