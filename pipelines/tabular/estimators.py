@@ -119,6 +119,7 @@ def _boosted_trees(plan: TabularPlan, columns: list[Any], settings: dict[str, An
         "learning_rate": trees.learning_rate,
         "l2_regularization": trees.l2_regularization,
         "min_node_weight": trees.min_node_weight,
+        "min_node_examples": trees.min_node_examples,
         "center_bias": True,
     }
     if plan.label.problem_type == "regression":

@@ -41,6 +41,9 @@ MAX_ROWS_OF_SLOW_TREES = 100_000  # with more, half the trees at twice the learn
 MIN_TREES = 50
 MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
 MIN_LEAF_ROWS = 20
+MIN_LEAF_HESSIAN = (
+    1e-3  # a larger one ends the growing where classes are told apart: p * (1 - p) falls to 0
+)
 
 
 def infer_kinds(
@@ -141,7 +144,7 @@ def infer_plan(
         )
     if not (numeric or categorical or lists) and config.trainer.model == "boosted_trees":
         raise BadInputError(
-            f"trainer.model = 'boosted_trees': trees see numbers and categories, and {profile.files[0]} "
+            f"trainer.model = 'boosted_trees': trees need numbers or categories, and {profile.files[0]} "
             'has only free text besides the label. Set another model, such as "linear".'
         )
     kept_as_text = text_columns(kinds)
@@ -319,13 +322,12 @@ def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig) -> Tree
     is_large = num_rows > MAX_ROWS_OF_SLOW_TREES
     at_most = MAX_TREES // 2 if is_large else MAX_TREES
     n_trees = max(MIN_TREES, min(at_most, MAX_TREES_OF_CLASSES // trees_of_iteration))
-    # The weight of a leaf sums 1 over its rows for numbers, p * (1 - p) for classes.
-    min_leaf = MIN_LEAF_ROWS if label.problem_type == "regression" else MIN_LEAF_ROWS / 8
     return TreesPlan(
         n_trees=config.trainer.n_trees or n_trees,
         max_depth=config.trainer.max_depth,
         learning_rate=0.1 if is_large else 0.05,
-        min_node_weight=min_leaf / num_rows,
+        min_node_examples=MIN_LEAF_ROWS,
+        min_node_weight=MIN_LEAF_HESSIAN / num_rows,
         l2_regularization=1 / num_rows,
         num_batches=num_rows // TreesPlan().batch_size + 1,
     )

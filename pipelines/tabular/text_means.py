@@ -23,8 +23,6 @@ FOLDS = 5
 SHRINKAGE = 20
 """Rows of a word at which its mean is halved."""
 
-Floats = npt.NDArray[np.float32]
-
 
 def num_means(label: LabelPlan) -> int:
     """Returns the number of means of a text: one, or one for each class if there are more than two."""
@@ -57,8 +55,8 @@ class TextMeans:
         if HELD_OUT_KEY in batches[0][0]:
             held_out = np.concatenate([found[HELD_OUT_KEY].numpy() for found, _ in batches])
         folds = np.where(held_out, FOLDS, np.arange(len(targets)) % FOLDS)
-        self.of_words: list[Floats] = []
-        self.of_rows: dict[str, Floats] = {}
+        self.of_words: list[npt.NDArray[np.float32]] = []
+        self.of_rows: dict[str, npt.NDArray[np.float32]] = {}
         for index, text in enumerate(plan.text):
             rows, ids = _words([found[text_key(index)] for found, _ in batches])
             parts = [
@@ -125,20 +123,26 @@ def _add(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(sum(values) for values in zip(*parts, strict=True))
 
 
-def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> Floats:
+def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> npt.NDArray[np.float32]:
     """Returns the shrunk means of words, minus the mean of all rows."""
     mean = total / max(num_rows, 1)
     counts = counts[:, np.newaxis]
-    found: Floats = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(np.float32)
+    found: npt.NDArray[np.float32] = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(
+        np.float32
+    )
     return found
 
 
-def _of_texts(rows: Any, ids: Any, mask: Any, table: Floats) -> Floats:
+def _of_texts(
+    rows: Any, ids: Any, mask: Any, table: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
     """Returns the means of the texts of a mask's rows, as `added_to` does."""
     used = mask[rows]
     rows, ids = (np.cumsum(mask) - 1)[rows[used]], ids[used]
     size = int(mask.sum())
     sums = [np.bincount(rows, column[ids], size) for column in table.T]
     counts = np.maximum(np.bincount(rows, minlength=size), 1)
-    found: Floats = (np.stack(sums, axis=1) / np.sqrt(counts)[:, np.newaxis]).astype(np.float32)
+    found: npt.NDArray[np.float32] = (
+        np.stack(sums, axis=1) / np.sqrt(counts)[:, np.newaxis]
+    ).astype(np.float32)
     return found

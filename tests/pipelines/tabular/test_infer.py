@@ -273,18 +273,19 @@ def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, sett
 
 
 @pytest.mark.parametrize(
-    ("label", "n_trees", "min_leaf"),
+    ("label", "n_trees"),
     [
-        (["a", "b"], 800, 2.5),
-        ([f"class {number:02}" for number in range(16)], 250, 2.5),  # 4,000 trees in all
-        ([number * 0.5 for number in range(80)], 800, 20),
+        (["a", "b"], 800),
+        ([f"class {number:02}" for number in range(16)], 250),  # 4,000 trees in all
+        ([number * 0.5 for number in range(80)], 800),
     ],
 )
-def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees, min_leaf):
+def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees):
     columns = {"x": [number * 0.37 for number in range(8_000)], "y": (label * 4_000)[:8_000]}
     trees = plan_for(tmp_path, columns, "y").training.trees
     assert (trees.n_trees, trees.learning_rate, trees.max_depth) == (n_trees, 0.05, 6)
-    assert trees.min_node_weight * 8_000 == pytest.approx(min_leaf)
+    assert trees.min_node_examples == 20
+    assert trees.min_node_weight * 8_000 == pytest.approx(1e-3)
     assert trees.batch_size * trees.num_batches > 8_000
     settings = ("trainer.n_trees=9", "trainer.max_depth=3")
     trees = plan_for(tmp_path, columns, "y", *settings).training.trees
@@ -321,7 +322,7 @@ def test_trees_of_text_alone_are_refused(tmp_path):
     }
     settings = ("columns.note=text", "trainer.model=boosted_trees")
     with pytest.raises(
-        BadInputError, match=r"trees see numbers and categories, and .*data\.csv has"
+        BadInputError, match=r"trees need numbers or categories, and .*data\.csv has"
     ):
         plan_for(tmp_path, columns, "y", *settings)
     plan = plan_for(tmp_path, columns, "y", "columns.note=text")
