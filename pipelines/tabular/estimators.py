@@ -15,6 +15,7 @@ from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.rescaled import rescaled
 
 _PATIENCE = 3  # times the trees between two summaries
+_CHANGE_BETWEEN = 2.5  # sum of the learning rates of these trees, at most
 _SECS_BETWEEN_CHECKPOINTS_OF_TREES = 120
 _COMBINER = "sqrtn"  # so that long texts do not outweigh short ones
 
@@ -81,7 +82,8 @@ def _intervals(model: ModelName, plan: TabularPlan) -> dict[str, Any]:
 
 
 def _trees_between_summaries(plan: TabularPlan) -> int:
-    return max(10, plan.training.trees.n_trees // 16)
+    trees = plan.training.trees
+    return min(max(10, trees.n_trees // 16), max(10, round(_CHANGE_BETWEEN / trees.learning_rate)))
 
 
 def _classes(plan: TabularPlan) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class TextMeans:
 
     def __init__(self, batches: Sequence[Any], plan: FeaturePlan):
         targets = np.concatenate([_targets(labels, plan.label) for _, labels in batches])
-        held_out = np.zeros(len(targets), bool)
+        held_out: npt.NDArray[np.bool_] = np.zeros(len(targets), bool)
         if HELD_OUT_KEY in batches[0][0]:
             held_out = np.concatenate([found[HELD_OUT_KEY].numpy() for found, _ in batches])
         folds = np.where(held_out, FOLDS, np.arange(len(targets)) % FOLDS)

@@ -32,6 +32,7 @@ EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
 _SHARE = 8  # the first rung has one in so many of the steps
 _SOON_GROWN = 20_000_000  # rows times trees
+_EXPECTED_TREES = 800  # early stopping leaves hardly ever more
 _EVALUATIONS_OF_RUNG = 4
 
 
@@ -212,11 +213,12 @@ def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
     settings = plan.training
     num_rows = settings.held_out_rows * settings.one_held_out_in
     trees_of_iteration = len(plan.label.classes) if len(plan.label.classes) > 2 else 1
-    if num_rows * settings.trees.n_trees * trees_of_iteration < _SOON_GROWN:
+    n_trees = min(settings.trees.n_trees, _EXPECTED_TREES)
+    if num_rows * n_trees * trees_of_iteration < _SOON_GROWN:
         return None
     every = estimator.config.save_checkpoints_steps
     if not every:
-        return settings.trees.steps_per_tree * max(1, settings.trees.n_trees // _SHARE)
+        return settings.trees.steps_per_tree * max(1, n_trees // _SHARE)
     return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _SHARE / every))
 
 

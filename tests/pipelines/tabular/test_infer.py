@@ -275,9 +275,9 @@ def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, sett
 @pytest.mark.parametrize(
     ("label", "n_trees"),
     [
-        (["a", "b"], 800),
+        (["a", "b"], 2_000),
         ([f"class {number:02}" for number in range(16)], 250),  # 4,000 trees in all
-        ([number * 0.5 for number in range(80)], 800),
+        ([number * 0.5 for number in range(80)], 2_000),
     ],
 )
 def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees):
@@ -290,6 +290,8 @@ def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees):
     settings = ("trainer.n_trees=9", "trainer.max_depth=3")
     trees = plan_for(tmp_path, columns, "y", *settings).training.trees
     assert (trees.n_trees, trees.max_depth) == (9, 3)
+    grown_to_the_end = plan_for(tmp_path, columns, "y", "trainer.early_stopping=false")
+    assert grown_to_the_end.training.trees.n_trees == min(n_trees, 800)
 
 
 @pytest.mark.parametrize(("num_rows", "num_buckets"), [(900, 0), (1_000, 10), (20_000, 20)])

@@ -249,14 +249,17 @@ def test_trees_are_not_compared_where_there_is_text_alone():
         (4_167, {"boosted_trees": 100 * 6, "wide_deep": 4 * 50}),
     ],
 )
-def test_where_growing_trees_takes_long_models_train_an_eighth_first(call, held_out_rows, expected):
+@pytest.mark.parametrize("n_trees", [800, 2_000])
+def test_where_growing_trees_takes_long_models_train_an_eighth_first(
+    call, held_out_rows, n_trees, expected
+):
     for model, steps in expected.items():
         plan = make_plan(
             BINARY,
             model=model,
             early_stopping=True,
             train_steps=160,
-            trees={"n_trees": 800},
+            trees={"n_trees": n_trees},
             held_out_rows=held_out_rows,
         )
         estimator = call(plan, lambda x, city: b"yes" if x > 0 else b"no")["estimator"]
