@@ -42,9 +42,7 @@ MAX_ROWS_OF_SLOW_TREES = 100_000  # with more, half the trees at twice the learn
 MIN_TREES = 50
 MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
 MIN_LEAF_ROWS = 20
-MIN_LEAF_HESSIAN = (
-    1e-3  # a larger one ends the growing where classes are told apart: p * (1 - p) falls to 0
-)
+MIN_LEAF_HESSIAN = 1e-3  # p * (1 - p) falls to 0 where classes are told apart
 
 
 def infer_kinds(
