@@ -1,24 +1,27 @@
-"""Scores of `run --data X.csv --label Y` on data sets of different kinds, compared with scikit-learn's.
+"""Scores of `run --data X.csv --label Y` on many tables, beside models of other packages.
 
-python -m benchmarks.tabular_default [--only NAME ...] [--model NAME] [--project FOLDER] [--work FOLDER]
+python -m benchmarks.tabular_default [--seeds 1 2 3] [--only NAME ...] [--work FOLDER] ...
 
-Each data set is run like a user would: from a CSV, with `--set` only if the data require it (groups,
-time order). HistGradientBoosting and a linear model then learn from the same training rows, those of
-CsvExampleGen, and all are scored on the same evaluation rows by the same function: AUC, accuracy or RMSE.
-`best` is the score of the best possible model, known for generated data. `ahead by` in the first table is
-the lead of our run over the better one of the two, in percent of its score.
+Each table is run like a user would: `--set` is used only where the data require it (groups, time order, a
+label of whole numbers). A third of its rows, drawn by the seed, evaluates; the same seed is `trainer.seed`
+and that of the peers, which have the defaults of their packages. All learn from the same rows, those of
+CsvExampleGen, and are scored on the same rows by the same function: AUC, accuracy or RMSE, and log loss.
+`best` is that of the best possible model, known for generated data.
 
-With `--work` the CSVs and roots stay, and are not run again.
+With `--work`, what is there is not computed again: an interrupted comparison goes on, and other seeds or
+peers are added. `benchmarks/tabular_sets.py` says how to install the tables and CatBoost.
 """
 
 import argparse
-import dataclasses
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
@@ -39,148 +42,208 @@ COMPONENTS = (
     "Pusher",
     "rest",
 )
-TARGET = 0.01
+EVAL_SHARE = 1 / 3
+OURS = "ours"
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """The results of a data set.
+class Comparison:
+    """The figures of one table and seed, kept in a JSON file.
 
     Attributes:
-        data: The data set.
-        num_rows: Number of rows of the CSV.
-        num_columns: Number of columns of the CSV, without the label.
-        run: Our run.
-        num_eval: Number of evaluation rows.
-        scores: Scores of `ours`, `HGB`, `linear` and `best`, as far as they exist.
-        peer_secs: Training and prediction of both of scikit-learn's models.
-    """
-
-    data: DataSet
-    num_rows: int
-    num_columns: int
-    run: tabular_run.Run
-    num_eval: int
-    scores: dict[str, float]
-    peer_secs: float
-
-    @property
-    def ahead(self) -> float | None:
-        """Our lead over the better one of the two, as a share of its score."""
-        if "ours" not in self.scores:
-            return None
-        ours, peers = self.scores["ours"], [self.scores["HGB"], self.scores["linear"]]
-        if self.data.problem == "regression":
-            return 1 - ours / min(peers)
-        return ours / max(peers) - 1
-
-
-def compare(
-    data: DataSet, work: pathlib.Path, project: pathlib.Path, settings: tuple[str, ...]
-) -> Result:
-    """Runs the pipeline and both models on a data set.
+        data: The table.
+        seed: Seed of the split and of the models.
+        figures: `rows`, `columns`, `model`, `status`, `components` (seconds by name) and, by contestant,
+            `scores` (pairs of score and loss) and `secs`.
 
     Args:
-        data: The data set.
-        work: Folder for its CSV and root.
-        project: Folder whose `pipelines` is run.
-        settings: Settings of all runs, for `--set`.
-
-    Raises:
-        MissingPackageError: The package with the data set is not installed.
+        data: The table.
+        seed: The seed.
+        work: Folder of all figures and roots.
     """
-    table = data.load()
-    csv = work / "data" / f"{data.name}.csv"
-    csv.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(csv, index=False)
-    run = tabular_run.run(data, csv, work / "roots" / data.name, project, settings)
-    serialized = tabular_run.serialized_split(run.root, "eval")
-    scores: dict[str, float] = {}
-    start = time.monotonic()
-    if serialized:
-        evaluated = tabular_run.read_rows(serialized)
-        trained = tabular_run.read_rows(tabular_run.serialized_split(run.root, "train"))
-        # If the split is not drawn at random, it contains rows without a label, too.
-        evaluated = evaluated[evaluated[data.label].notna()]
-        trained = trained[trained[data.label].notna()]
-        labels = evaluated[data.label]
-        start = time.monotonic()
-        scores["HGB"] = tabular_peers.score(
-            data, labels, tabular_peers.boosting(data, trained, evaluated)
+
+    def __init__(self, data: DataSet, seed: int, work: pathlib.Path):
+        self.data, self.seed = data, seed
+        self._folder = work / f"{data.name}-{seed}"
+        self._file = work / "figures" / f"{data.name}-{seed}.json"
+        self.figures: dict[str, Any] = {"scores": {}, "secs": {}}
+        if self._file.is_file():
+            self.figures = json.loads(self._file.read_text())
+
+    def complete(
+        self, peers: Sequence[str], project: pathlib.Path, settings: tuple[str, ...]
+    ) -> None:
+        """Runs the pipeline and the peers that have no figures yet.
+
+        Args:
+            peers: Names of the peers.
+            project: Folder whose `pipelines` is run.
+            settings: Settings of the run, for `--set`.
+
+        Raises:
+            MissingPackageError: The package with the table, or a peer, is not installed.
+        """
+        scores, secs = self.figures["scores"], self.figures["secs"]
+        left = [name for name in peers if name not in scores]
+        if not left and "status" in self.figures:
+            return
+        root = self._run(project, settings)
+        evaluated = self._rows(root, "eval")
+        trained = self._rows(root, "train") if left else None
+        for name in left:
+            scores[name], secs[name] = tabular_peers.compare(
+                self.data, name, trained, evaluated, self.seed
+            )
+            self._write()
+        shutil.rmtree(self._folder)
+
+    def _run(self, project: pathlib.Path, settings: tuple[str, ...]) -> pathlib.Path:
+        """Runs the pipeline, and returns its root."""
+        data, table = self.data, self.data.load()
+        path = self._folder / "data"
+        path.mkdir(parents=True, exist_ok=True)
+        seeded = [f"trainer.seed={self.seed}"]
+        if any(setting.startswith("split.") for setting in data.settings):
+            path /= f"{data.name}.csv"
+            table.to_csv(path, index=False)
+        else:
+            order = np.random.default_rng(self.seed).permutation(len(table))
+            parts = np.split(order, [round(EVAL_SHARE * len(table))])
+            for name, rows in zip(("eval", "train"), parts, strict=True):
+                table.iloc[rows].to_csv(path / f"{name}.csv", index=False)
+                seeded.append(f'split.{name}="{name}.csv"')
+            seeded.append('split.by="files"')
+        run = tabular_run.run(data, path, self._folder / "root", project, (*seeded, *settings))
+        self.figures |= {
+            "rows": len(table),
+            "columns": len(table.columns) - 1,
+            "model": run.model,
+            "status": run.status,
+            "components": run.component_secs,
+        }
+        self.figures["secs"][OURS] = run.secs
+        evaluated = self._rows(run.root, "eval")
+        if self.data.best is not None:
+            best = self.data.best(evaluated)
+            if data.problem != "regression":
+                best = np.stack([1 - best, best], axis=1)
+            self._score("best", evaluated, best, ["0", "1"])
+        serialized = tabular_run.serialized_split(run.root, "eval")
+        predicted = tabular_run.predict(
+            data, run.root, [serialized[index] for index in evaluated.index]
         )
-        scores["linear"] = tabular_peers.score(
-            data, labels, tabular_peers.linear(data, trained, evaluated)
+        if predicted is not None:
+            self._score(OURS, evaluated, *predicted)
+        self._write()
+        return run.root
+
+    def _rows(self, root: pathlib.Path, split: str) -> Any:
+        """Returns the rows of a split that have a label; labels of classes as text."""
+        rows = tabular_run.read_rows(tabular_run.serialized_split(root, split))
+        label = self.data.label
+        rows = rows[rows[label].notna()].copy()
+        if self.data.problem != "regression":
+            rows[label] = rows[label].astype(str)
+        return rows
+
+    def _score(self, name: str, rows: Any, predicted: Any, classes: list[str]) -> None:
+        labels = rows[self.data.label]
+        self.figures["scores"][name] = tabular_peers.scores(self.data, labels, predicted, classes)
+
+    def _write(self) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text(json.dumps(self.figures, indent=1))
+
+
+def report(done: list[Comparison], peers: Sequence[str]) -> str:
+    """Returns tables of scores, losses and seconds, with ranks: means over the seeds of each data set."""
+    by_table: dict[str, list[Comparison]] = {}
+    for one in done:
+        by_table.setdefault(one.data.name, []).append(one)
+    parts = []
+    for title, at, names in (
+        ("score", 0, tabular_peers.SCORE_NAMES),
+        ("loss", 1, tabular_peers.LOSS_NAMES),
+    ):
+        contestants = (OURS, *peers)
+        lines, ranks, leads = [], [], []
+        for group in by_table.values():
+            data, first = group[0].data, group[0].figures
+            is_loss = names[data.problem] not in ("AUC", "accuracy")
+            means = [_mean(group, name, at) for name in contestants]
+            ranks.append(rank(means if is_loss else [-mean for mean in means]))
+            theirs = min(means[1:]) if is_loss else max(means[1:])
+            leads.append(1 - means[0] / theirs if is_loss else means[0] / theirs - 1)
+            best = [_shown(_mean(group, "best", at))] if "best" in first["scores"] else ["-"]
+            chosen = "/".join(dict.fromkeys(one.figures["model"] for one in group))
+            sizes = [str(first["rows"]), str(first["columns"]), str(len(group))]
+            shown = [names[data.problem], *map(_shown, means), *best]
+            lines.append(
+                [data.name, *sizes, *shown, f"{ranks[-1][0]:g}", f"{leads[-1]:+.2%}", chosen]
+            )
+        header = ["data set", "rows", "columns", "seeds", title, *contestants, "best"]
+        parts.append(tables.format_table([*header, "our rank", "ahead by", "model"], lines))
+        mean_ranks = np.mean(ranks, axis=0)
+        listed = ", ".join(
+            f"{name} {mean:.2f}" for name, mean in zip(contestants, mean_ranks, strict=True)
         )
-    peer_secs = time.monotonic() - start
-    if serialized:
-        if data.best is not None:
-            scores["best"] = tabular_peers.score(data, labels, data.best(evaluated))
-        kept = [serialized[index] for index in evaluated.index]
-        predictions = tabular_run.predict(data, run.root, kept)
-        if predictions is not None:
-            scores["ours"] = tabular_peers.score(data, labels, predictions)
-    return Result(
-        data,
-        len(table),
-        len(table.columns) - 1,
-        run,
-        len(evaluated) if serialized else 0,
-        scores,
-        peer_secs,
-    )
-
-
-def _line(result: Result) -> list[str]:
-    data, scores = result.data, result.scores
-
-    def shown(value: float | None) -> str:
-        if value is None:
-            return "-"
-        return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
-
-    return [
-        data.name,
-        data.kind,
-        str(result.num_rows),
-        str(result.num_columns),
-        str(result.num_eval),
-        tabular_peers.METRIC_NAMES[data.problem],
-        shown(scores.get("ours")),
-        shown(result.run.recorded(data.problem)),
-        *(shown(scores.get(name)) for name in ("HGB", "linear", "best")),
-        "-" if result.ahead is None else f"{result.ahead:+.2%}",
-        result.run.model,
+        within = sum(lead >= -0.01 for lead in leads)
+        parts.append(
+            f"Mean rank by {title} over {len(lines)} tables: {listed}. "
+            f"Ours is within 1 % of the best peer, or ahead of it, on {within}."
+        )
+    lines = [
+        [name, *(f"{_mean_secs(group, who):.1f}" for who in (OURS, *peers))]
+        + [
+            f"{np.mean([one.figures['components'].get(part, 0) for one in group]):.1f}"
+            for part in COMPONENTS
+        ]
+        for name, group in by_table.items()
     ]
-
-
-def _report(results: list[Result]) -> str:
-    header = ["data set", "kind", "rows", "columns", "n eval", "metric", "ours", "in record"]
-    header += ["HGB", "linear", "best", "ahead by", "model"]
-    parts = [tables.format_table(header, [_line(result) for result in results])]
-    components = [
-        [result.data.name]
-        + [f"{result.run.component_secs.get(name, 0):.1f}" for name in COMPONENTS]
-        + [f"{result.run.secs:.1f}", f"{result.peer_secs:.1f}"]
-        for result in results
-    ]
-    names = ["seconds", *COMPONENTS, "whole", "scikit-learn"]
-    parts.append(tables.format_table(names, components))
-    parts.append("\n".join(f"{result.data.name}: {result.run.status}" for result in results))
-    known = [result.ahead for result in results if result.ahead is not None]
-    within, ahead = sum(x >= -TARGET for x in known), sum(x > 0 for x in known)
-    parts.append(
-        f"{len(known)} data sets: within {TARGET:.0%} of the better peer, or ahead of it, on {within}; "
-        f"ahead on {ahead}"
-    )
+    parts.append(tables.format_table(["seconds", OURS, *peers, *COMPONENTS], lines))
+    failed = [one for one in done if one.figures["status"] != "pushed"]
+    parts += [f"{one.data.name}, seed {one.seed}: {one.figures['status']}" for one in failed]
     return "\n\n".join(parts)
+
+
+def rank(values: Sequence[float]) -> list[float]:
+    """Returns the rank of each value, the lowest first, 1; equal values share their mean rank."""
+    return [
+        1
+        + sum(other < value for other in values)
+        + (sum(other == value for other in values) - 1) / 2
+        for value in values
+    ]
+
+
+def _mean(group: list[Comparison], name: str, at: int) -> float:
+    found = (one.figures["scores"].get(name) for one in group)
+    return float(np.mean([np.inf if pair is None else pair[at] for pair in found]))
+
+
+def _mean_secs(group: list[Comparison], name: str) -> float:
+    return float(np.mean([one.figures["secs"].get(name, np.nan) for one in group]))
+
+
+def _shown(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def main() -> None:
     """Compares, and prints the tables."""
+    reported = [data.name for data in shipped()]
     sets = {data.name: data for data in (*shipped(), *generated())}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=sets, help=f"of {', '.join(sets)}"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        choices=sets,
+        default=reported,
+        help=f"of {', '.join(sets)}; default: those of packages",
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument(
+        "--peers", nargs="*", choices=tabular_peers.PEERS, default=[*tabular_peers.PEERS]
     )
     parser.add_argument("--model", help="trainer.model of each run")
     parser.add_argument(
@@ -190,36 +253,23 @@ def main() -> None:
         "--project", type=pathlib.Path, default=REPOSITORY, help="folder of the pipelines to run"
     )
     parser.add_argument(
-        "--work", type=pathlib.Path, help="folder to keep; default: a temporary one"
+        "--work", type=pathlib.Path, help="folder for the figures; default: a temporary one"
     )
-    parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
     args = parser.parse_args()
     settings = tuple(args.set) + ((f'trainer.model="{args.model}"',) if args.model else ())
     with tempfile.TemporaryDirectory() as scratch:
         work = (args.work or pathlib.Path(scratch)).resolve()
-        results = []
-        for name in args.only or sets:
-            print(f"{name} ...", file=sys.stderr, flush=True)
-            try:
-                result = compare(sets[name], work, args.project.resolve(), settings)
-            except MissingPackageError as error:
-                print(f"{name}: left out, {error}", file=sys.stderr)
-                continue
-            results.append(result)
-            print("  ".join(_line(result)), file=sys.stderr, flush=True)
-        print(_report(results))
-        if args.json:
-            args.json.write_text(json.dumps([_figures(result) for result in results], indent=1))
-
-
-def _figures(result: Result) -> dict[str, Any]:
-    return {
-        "name": result.data.name,
-        "scores": result.scores,
-        "ahead": result.ahead,
-        "status": result.run.status,
-        "secs": result.run.component_secs,
-    }
+        done = []
+        for seed in args.seeds:
+            for name in args.only:
+                comparison = Comparison(sets[name], seed, work)
+                try:
+                    comparison.complete(args.peers, args.project.resolve(), settings)
+                except MissingPackageError as error:
+                    sys.exit(f"{name}: {error}")
+                done.append(comparison)
+                print(name, seed, comparison.figures["scores"], file=sys.stderr, flush=True)
+        print(report(done, args.peers))
 
 
 if __name__ == "__main__":

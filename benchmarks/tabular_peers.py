@@ -1,9 +1,12 @@
-"""scikit-learn's models for `tabular_default.py`, in the form that a data scientist sets up in ten minutes.
+"""The other models of `tabular_default.py`, in the form that a data scientist sets up in ten minutes.
 
-Nothing is tuned for a data set; the meaning of the columns is written there (`DataSet`).
+Each has its package's defaults. Nothing is tuned for a data set; the meaning of the columns is written there
+(`DataSet`).
 """
 
+import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,66 +21,122 @@ import sklearn.metrics
 import sklearn.pipeline
 import sklearn.preprocessing
 
-from benchmarks.tabular_sets import Array, DataSet
+from benchmarks.tabular_sets import Array, DataSet, MissingPackageError
 from benchmarks.tabular_sets_generated import read_amounts
 
 MAX_CATEGORIES = 250  # HistGradientBoosting takes 255
 _TEXT_DIMENSIONS = 50
+_LEAST_PROBABILITY = 1e-15
 
-METRIC_NAMES = {"binary": "AUC", "multi-class": "accuracy", "regression": "RMSE"}
+SCORE_NAMES = {"binary": "AUC", "multi-class": "accuracy", "regression": "RMSE"}
+LOSS_NAMES = {"binary": "log loss", "multi-class": "log loss", "regression": "RMSE"}
 
 
-def score(data: DataSet, labels: pd.Series, predictions: Any) -> float:
-    """Returns the AUC, accuracy or RMSE.
+def scores(data: DataSet, labels: pd.Series, predicted: Array, classes: list[str]) -> list[float]:
+    """Returns the score (AUC, accuracy or RMSE) and the loss (log loss or RMSE) of predictions.
 
     Args:
         data: Data set, with its type of problem.
-        labels: Labels of the rows.
-        predictions: Probability of the second class, class names, or numbers.
+        labels: Labels of the rows, text for classes.
+        predicted: Probabilities `[rows, classes]`, or numbers `[rows]`.
+        classes: Names of the classes, in the order of the probabilities.
     """
+    if data.problem == "regression":
+        rmse = float(np.sqrt(np.mean((labels.to_numpy(float) - predicted) ** 2)))
+        return [rmse, rmse]
+    numbers = {name: number for number, name in enumerate(classes)}
+    places = labels.map(numbers)
+    # A class that no training row has is one that the model holds for impossible.
+    known = places.notna().to_numpy()
+    of_label = np.zeros(len(labels))
+    of_label[known] = predicted[known, places[known].astype(int)]
+    loss = float(-np.log(np.clip(of_label, _LEAST_PROBABILITY, 1)).mean())
     if data.problem == "binary":
-        return float(
-            sklearn.metrics.roc_auc_score(labels == sorted(labels.unique())[1], predictions)
-        )
-    if data.problem == "multi-class":
-        return float(np.mean(labels.astype(str).to_numpy() == np.asarray(predictions).astype(str)))
-    return float(np.sqrt(np.mean((labels.to_numpy(float) - np.asarray(predictions, float)) ** 2)))
+        return [float(sklearn.metrics.roc_auc_score(places == 1, predicted[:, 1])), loss]
+    return [float(np.mean(places.to_numpy() == predicted.argmax(axis=1))), loss]
 
 
-def boosting(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame) -> Array:
-    """Returns the predictions of HistGradientBoosting, trained on `train`, for `rows`."""
-    features, of_rows = _prepare(data, train), _prepare(data, rows)
-    categories = _categories(data, features)
-    numbers = [name for name in features if name not in (*categories, *data.texts)]
-    parts: list[tuple[str, Any, Any]] = [
-        (
-            "categories",
-            sklearn.preprocessing.OrdinalEncoder(
-                handle_unknown="use_encoded_value",
-                unknown_value=np.nan,
-                max_categories=MAX_CATEGORIES,
-            ),
-            categories,
-        ),
-        ("numbers", "passthrough", numbers),
-    ]
-    for name in data.texts:
-        reduced = sklearn.pipeline.make_pipeline(
-            _tfidf(), sklearn.decomposition.TruncatedSVD(_TEXT_DIMENSIONS, random_state=0)
-        )
-        parts.append((name, reduced, name))
+def compare(
+    data: DataSet, name: str, trained: pd.DataFrame, evaluated: pd.DataFrame, seed: int
+) -> tuple[list[float], float]:
+    """Returns the scores of one of `PEERS`, and the seconds of training and prediction.
+
+    Args:
+        data: The data set.
+        name: Name of the peer.
+        trained: Rows to learn from; labels of classes are text.
+        evaluated: Rows to predict.
+        seed: Seed of the model.
+    """
+    start = time.monotonic()
+    with warnings.catch_warnings():
+        # Some categories are only in the evaluated rows.
+        warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        warnings.filterwarnings("ignore", category=FutureWarning)
+        predicted, classes = PEERS[name](data, trained, evaluated, seed)
+    secs = time.monotonic() - start
+    return scores(data, evaluated[data.label], predicted, classes), secs
+
+
+def _lightgbm(
+    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
+) -> tuple[Array, list[str]]:
+    import lightgbm
+
+    kind = lightgbm.LGBMRegressor if data.problem == "regression" else lightgbm.LGBMClassifier
+    parts, num_categories = _tree_parts(data, train)
+    model = kind(random_state=seed, verbosity=-1)
+    options = {"categorical_feature": list(range(num_categories))} if num_categories else {}
+    return _fit_and_predict(data, parts, model, train, rows, options)
+
+
+def _hist_gradient_boosting(
+    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
+) -> tuple[Array, list[str]]:
     kind = (
         sklearn.ensemble.HistGradientBoostingRegressor
         if data.problem == "regression"
         else sklearn.ensemble.HistGradientBoostingClassifier
     )
-    model = kind(categorical_features=list(range(len(categories))), random_state=0)
-    return _fit_and_predict(data, parts, model, features, of_rows, train[data.label])
+    parts, num_categories = _tree_parts(data, train)
+    model = kind(categorical_features=list(range(num_categories)), random_state=seed)
+    return _fit_and_predict(data, parts, model, train, rows)
 
 
-def linear(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame) -> Array:
-    """Returns the predictions of a logistic or ridge regression, trained on `train`, for `rows`."""
-    features, of_rows = _prepare(data, train, as_words=True), _prepare(data, rows, as_words=True)
+def _catboost(
+    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
+) -> tuple[Array, list[str]]:
+    try:
+        import catboost
+    except ImportError as error:
+        raise MissingPackageError(
+            "catboost is not installed; benchmarks/tabular_sets.py says how to"
+        ) from error
+    is_regression = data.problem == "regression"
+    kind = catboost.CatBoostRegressor if is_regression else catboost.CatBoostClassifier
+    features, of_rows = _prepare(data, train), _prepare(data, rows)
+    categories = _categories(data, features)
+    for table in (features, of_rows):
+        table[categories] = table[categories].astype(object).where(table[categories].notna(), "")
+        table[categories] = table[categories].astype(str)
+    for name in data.texts:
+        reduced = _reduced_text().fit(features[name])
+        for table in (features, of_rows):
+            numbers = reduced.transform(table.pop(name))
+            table[[f"{name} {at}" for at in range(numbers.shape[1])]] = numbers
+    model = kind(random_seed=seed, verbose=False, allow_writing_files=False)
+    model.fit(features, train[data.label], cat_features=categories)
+    if is_regression:
+        return model.predict(of_rows), []
+    return model.predict_proba(of_rows), [str(name) for name in model.classes_]
+
+
+def _linear(
+    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
+) -> tuple[Array, list[str]]:
+    del seed  # nothing is drawn
+    features = _prepare(data, train, as_words=True)
     categories = _categories(data, features)
     numbers = [name for name in features if name not in (*categories, *data.texts)]
     parts: list[tuple[str, Any, Any]] = [
@@ -97,33 +156,59 @@ def linear(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame) -> Array:
         if data.problem == "regression"
         else sklearn.linear_model.LogisticRegression(max_iter=2_000)
     )
-    return _fit_and_predict(data, parts, model, features, of_rows, train[data.label])
+    return _fit_and_predict(data, parts, model, train, rows, as_words=True)
+
+
+PEERS: dict[str, Callable[..., tuple[Array, list[str]]]] = {
+    "LightGBM": _lightgbm,
+    "CatBoost": _catboost,
+    "HGB": _hist_gradient_boosting,
+    "linear": _linear,
+}
+"""Functions of (data set, rows to learn from, rows to predict, seed) to (predictions, class names)."""
+
+
+def _tree_parts(data: DataSet, train: pd.DataFrame) -> tuple[list[tuple[str, Any, Any]], int]:
+    """Returns the parts of a ColumnTransformer, categories as numbers first, and how many these are."""
+    features = _prepare(data, train)
+    categories = _categories(data, features)
+    numbers = [name for name in features if name not in (*categories, *data.texts)]
+    encoder = sklearn.preprocessing.OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=MAX_CATEGORIES
+    )
+    parts: list[tuple[str, Any, Any]] = [
+        ("categories", encoder, categories),
+        ("numbers", "passthrough", numbers),
+    ]
+    return [*parts, *((name, _reduced_text(), name) for name in data.texts)], len(categories)
 
 
 def _fit_and_predict(
     data: DataSet,
     parts: list[tuple[str, Any, Any]],
     model: Any,
-    features: pd.DataFrame,
-    of_rows: pd.DataFrame,
-    labels: pd.Series,
-) -> Array:
+    train: pd.DataFrame,
+    rows: pd.DataFrame,
+    options: dict[str, Any] | None = None,
+    as_words: bool = False,
+) -> tuple[Array, list[str]]:
     used = [part for part in parts if len(part[2])]
-    pipeline = sklearn.pipeline.make_pipeline(
-        sklearn.compose.ColumnTransformer(used, sparse_threshold=0.3), model
-    )
-    with warnings.catch_warnings():
-        # Some categories are only in the evaluated rows.
-        warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-        warnings.filterwarnings("ignore", category=FutureWarning)
-        pipeline.fit(features, labels)
-        if data.problem == "binary":
-            return pipeline.predict_proba(of_rows)[:, 1]
-        return pipeline.predict(of_rows)
+    columns = sklearn.compose.ColumnTransformer(used, sparse_threshold=0.3)
+    matrix = columns.fit_transform(_prepare(data, train, as_words))
+    model.fit(matrix, train[data.label], **(options or {}))
+    of_rows = columns.transform(_prepare(data, rows, as_words))
+    if data.problem == "regression":
+        return model.predict(of_rows), []
+    return model.predict_proba(of_rows), [str(name) for name in model.classes_]
 
 
 def _tfidf() -> Any:
     return sklearn.feature_extraction.text.TfidfVectorizer(min_df=2, sublinear_tf=True)
+
+
+def _reduced_text() -> Any:
+    reduction = sklearn.decomposition.TruncatedSVD(_TEXT_DIMENSIONS, random_state=0)
+    return sklearn.pipeline.make_pipeline(_tfidf(), reduction)
 
 
 def _categories(data: DataSet, features: pd.DataFrame) -> list[str]:
@@ -149,6 +234,8 @@ def _prepare(data: DataSet, table: pd.DataFrame, as_words: bool = False) -> pd.D
         features[name] = features[name].astype(object).where(features[name].notna(), "").astype(str)
     for name in data.dates:
         times = pd.to_datetime(features.pop(name))
+        if times.dt.tz is not None:
+            times = times.dt.tz_localize(None)
         features[f"{name} days"] = (times - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
         for part in ("month", "weekday", "hour"):
             numbers = getattr(times.dt, part)

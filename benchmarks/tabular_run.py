@@ -15,11 +15,6 @@ import pandas as pd
 from benchmarks.tabular_sets import Array, DataSet
 
 TIMEOUT_SECS = 1_200
-RECORD_METRICS = {
-    "binary": "auc",
-    "multi-class": "sparse_categorical_accuracy",
-    "regression": "root_mean_squared_error",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,14 +54,10 @@ class Run:
         secs = {item["name"]: item["elapsed_secs"] for item in self.record.get("components", ())}
         return {**secs, "rest": self.secs - sum(secs.values())}
 
-    def recorded(self, problem: str) -> float | None:
-        """Returns the metric in the record of the run."""
-        return self.record.get("metrics", {}).get(RECORD_METRICS[problem])
-
 
 def run(
     data: DataSet,
-    csv: pathlib.Path,
+    path: pathlib.Path,
     root: pathlib.Path,
     project: pathlib.Path,
     settings: tuple[str, ...] = (),
@@ -75,7 +66,7 @@ def run(
 
     Args:
         data: Data set, with the label and the settings.
-        csv: The table.
+        path: The table, or the folder of its splits.
         root: Root of the run.
         project: Folder whose `pipelines` is run.
         settings: Further settings, for `--set`.
@@ -83,7 +74,7 @@ def run(
     timing = root / "benchmark.json"
     if not timing.is_file():
         root.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pipelines", "run", "--data", str(csv)]
+        command = [sys.executable, "-m", "pipelines", "run", "--data", str(path)]
         command += ["--label", data.label, "--root", str(root)]
         for setting in (*data.settings, *settings):
             command += ["--set", setting]
@@ -146,10 +137,12 @@ def read_rows(serialized: list[bytes]) -> pd.DataFrame:
     return table
 
 
-def predict(data: DataSet, root: pathlib.Path, serialized: list[bytes]) -> Array | None:
+def predict(
+    data: DataSet, root: pathlib.Path, serialized: list[bytes]
+) -> tuple[Array, list[str]] | None:
     """Returns the predictions of the run's serving model for raw tf.Examples; None without a model.
 
-    Probabilities of the second class, class names, or numbers.
+    They are probabilities `[rows, classes]` with the names of the classes, or numbers `[rows]` without.
     """
     import tensorflow as tf
 
@@ -159,14 +152,12 @@ def predict(data: DataSet, root: pathlib.Path, serialized: list[bytes]) -> Array
     model = tf.saved_model.load(str(found[-1].parent))
     signature = model.signatures["predict"]
     (name,) = signature.structured_input_signature[1]
-    answers = []
-    for start in range(0, len(serialized), 1_000):
-        batch = tf.constant(serialized[start : start + 1_000])
-        outputs = {key: value.numpy() for key, value in signature(**{name: batch}).items()}
-        if data.problem == "binary":
-            answers.append(outputs["probabilities"][:, 1])
-        elif data.problem == "multi-class":
-            answers.append(np.char.decode(outputs["classes"][:, 0].astype(bytes)))
-        else:
-            answers.append(outputs["predictions"][:, 0])
-    return np.concatenate(answers)
+    key = "predictions" if data.problem == "regression" else "probabilities"
+    answers, classes = [], []
+    for start in range(0, len(serialized), 10_000):
+        outputs = signature(**{name: tf.constant(serialized[start : start + 10_000])})
+        answers.append(outputs[key].numpy())
+        if key == "probabilities":
+            classes = [word.decode() for word in outputs["all_classes"][0].numpy()]
+    predicted = np.concatenate(answers).astype(float)
+    return (predicted, classes) if classes else (predicted[:, 0], [])

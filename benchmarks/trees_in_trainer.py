@@ -169,6 +169,7 @@ def train_library(root: pathlib.Path, threads: int | None) -> dict[str, Any]:
         trees.learning_rate,
         l2_regularization=trees.l2_regularization,
         min_node_weight=trees.min_node_weight,
+        min_node_examples=trees.min_node_examples,
     )
     learned = np.ascontiguousarray(matrix[~marks])
     objective, metric, scale = {

@@ -193,9 +193,8 @@ def best_checkpoint(session: Session) -> None:
         for split in ("train", "eval"):
             rows = tabular_run.serialized_split(session.folder / name, split)
             labels = tabular_run.read_rows(rows)[data.label]
-            probabilities = np.clip(
-                tabular_run.predict(data, session.folder / name, rows), 1e-7, 1 - 1e-7
-            )
+            predicted, _ = tabular_run.predict(data, session.folder / name, rows)
+            probabilities = np.clip(predicted[:, 1], 1e-7, 1 - 1e-7)
             truth = (labels == sorted(labels.unique())[1]).to_numpy()
             scores.append(-np.mean(np.log(np.where(truth, probabilities, 1 - probabilities))))
         prior = truth.mean()

@@ -236,9 +236,10 @@ class Boosting:
         data, parameters = self._data, self._parameters
         library = lightgbm()
         max_weight = 1.0 if data.weights is None else float(np.nanmax(data.weights))
-        min_rows = parameters["min_sum_hessian_in_leaf"] / (
+        by_weight = parameters["min_sum_hessian_in_leaf"] / (
             self._objective.max_hessian * max(max_weight, _SMALLEST)
         )
+        min_rows = max(by_weight, parameters["min_data_in_leaf"])
         dataset = library.Dataset(
             without_rare_values(data.matrix, min_rows),
             label=np.zeros(data.num_rows, np.float32) if self._labels is None else self._labels,

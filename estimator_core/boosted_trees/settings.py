@@ -30,6 +30,7 @@ class BoostingSettings:
         center_bias: Starts from the mean of the labels if true.
         pruning_mode: One of "none", "pre".
         quantile_sketch_epsilon: 1 / the number of buckets of a numeric column.
+        min_node_examples: Minimum number of examples in a leaf.
     """
 
     n_batches_per_layer: int
@@ -43,6 +44,7 @@ class BoostingSettings:
     center_bias: bool = False
     pruning_mode: str = "none"
     quantile_sketch_epsilon: float = 0.01
+    min_node_examples: int = 1
 
     def __post_init__(self) -> None:
         """Checks the values.
@@ -50,7 +52,7 @@ class BoostingSettings:
         Raises:
             ValueError: A value is invalid.
         """
-        for name in ("n_batches_per_layer", "n_trees", "max_depth"):
+        for name in ("n_batches_per_layer", "n_trees", "max_depth", "min_node_examples"):
             value = getattr(self, name)
             is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
             if not is_number or value % 1 or value < 1:
@@ -123,7 +125,7 @@ class BoostingSettings:
             "lambda_l2": self.l2_regularization * unit,
             "min_gain_to_split": self.tree_complexity * unit if self.pruning_mode == "pre" else 0.0,
             "min_sum_hessian_in_leaf": max(self.min_node_weight * unit, _MIN_HESSIAN),
-            "min_data_in_leaf": 1,
+            "min_data_in_leaf": self.min_node_examples,
             "max_bin": max(2, round(1 / self.quantile_sketch_epsilon)),
             "min_data_in_bin": 1,
             "boost_from_average": False,

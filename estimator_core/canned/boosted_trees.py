@@ -68,6 +68,7 @@ class BoostedTreesEstimator(Estimator):
             grown on top of theirs.
         early_stopping: `TreesEarlyStopping` ends the training when the loss on held-out rows stops falling;
             None grows all trees.
+        min_node_examples: Minimum number of examples in a leaf.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -97,6 +98,7 @@ class BoostedTreesEstimator(Estimator):
         train_in_memory: bool = False,
         warm_start_from: Any = None,
         early_stopping: TreesEarlyStopping | None = None,
+        min_node_examples: int = 1,
     ):
         _check_weight_column(weight_column, head)
         if train_in_memory and n_batches_per_layer != 1:
@@ -117,6 +119,7 @@ class BoostedTreesEstimator(Estimator):
             center_bias,
             pruning_mode,
             quantile_sketch_epsilon,
+            min_node_examples,
         )
         self._head = head
         self._columns = checked_columns(feature_columns)
@@ -259,6 +262,7 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         train_in_memory: See `BoostedTreesEstimator`.
         warm_start_from: See `BoostedTreesEstimator`.
         early_stopping: See `BoostedTreesEstimator`.
+        min_node_examples: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -288,6 +292,7 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         train_in_memory: bool = False,
         warm_start_from: Any = None,
         early_stopping: TreesEarlyStopping | None = None,
+        min_node_examples: int = 1,
     ):
         super().__init__(
             feature_columns,
@@ -308,6 +313,7 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
             train_in_memory=train_in_memory,
             warm_start_from=warm_start_from,
             early_stopping=early_stopping,
+            min_node_examples=min_node_examples,
         )
 
 
@@ -339,6 +345,7 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         train_in_memory: See `BoostedTreesEstimator`.
         warm_start_from: See `BoostedTreesEstimator`.
         early_stopping: See `BoostedTreesEstimator`.
+        min_node_examples: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -367,6 +374,7 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         train_in_memory: bool = False,
         warm_start_from: Any = None,
         early_stopping: TreesEarlyStopping | None = None,
+        min_node_examples: int = 1,
     ):
         super().__init__(
             feature_columns,
@@ -387,4 +395,5 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
             train_in_memory=train_in_memory,
             warm_start_from=warm_start_from,
             early_stopping=early_stopping,
+            min_node_examples=min_node_examples,
         )

@@ -23,8 +23,8 @@ class TrainerConfig(Section):
       batch_size: Examples per step. Default: chosen by the number of rows.
       hidden_units: Layer sizes of the DNN. Default: chosen by the number of rows.
       learning_rate: Learning rate of the DNN's optimizer. Default: 0.003.
-      n_trees: Largest number of boosted trees, for each class if there are more than two. Default: 800
-        (400 with more than 100,000 rows), and fewer with many classes.
+      n_trees: Largest number of boosted trees, for each class if there are more than two. Default: 2,000
+        (1,000 with more than 100,000 rows), 800 or 400 without early stopping, and fewer with many classes.
       max_depth: Depth of a boosted tree.
       seed: `tf_random_seed` of the Estimator.
       early_stopping: Holds out one sixth of the training rows, without a `[module]`. Training stops when the

@@ -19,6 +19,7 @@ from pipelines.tabular.preprocessing import (
     category_key,
     list_key,
     text_key,
+    text_mean_key,
 )
 
 MAX_ABS_Z_SCORE = 10.0  # larger outliers carry no further information
@@ -60,8 +61,9 @@ def tree_columns(
     plan: FeaturePlan,
     transform: tft.TFTransformOutput,
     means: npt.NDArray[np.float32] | None = None,
+    num_text_means: int = 0,
 ) -> list[Any]:
-    """Returns the columns of trees: numbers, which may be missing, and categories; no words.
+    """Returns the columns of trees: numbers, which may be missing, categories, and means of texts.
 
     A part of a date, such as the hour, is a number. For other categories, the most frequent values are
     indicators, and the means of the label are numbers. Without means, a category with more values than
@@ -71,11 +73,15 @@ def tree_columns(
       plan: Plan of the features.
       transform: Output of Transform, with the words of the categories.
       means: Means of the label by id of a word, from `label_means`; None without means.
+      num_text_means: Numbers of each text, from `TextMeans`; 0 leaves texts out.
     """
     columns = tf.feature_column
     found: list[Any] = []
     if plan.numeric:
         found.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
+    if num_text_means:
+        texts = range(len(plan.text))
+        found += [columns.numeric_column(text_mean_key(at), (num_text_means,)) for at in texts]
     found += _lists(plan)
     words = _vocabulary(plan, transform)
     ids_by_prefix: dict[bytes, list[int]] = {}

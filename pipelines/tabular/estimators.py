@@ -15,6 +15,7 @@ from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.rescaled import rescaled
 
 _PATIENCE = 3  # times the trees between two summaries
+_CHANGE_BETWEEN = 2.5  # sum of the learning rates of these trees, at most
 _SECS_BETWEEN_CHECKPOINTS_OF_TREES = 120
 _COMBINER = "sqrtn"  # so that long texts do not outweigh short ones
 
@@ -25,6 +26,7 @@ def build_estimator(
     transform: tft.TFTransformOutput,
     model_dir: str,
     means: npt.NDArray[np.float32] | None = None,
+    num_text_means: int = 0,
     report: Callable[[int, float], None] | None = None,
 ) -> Any:
     """Returns an untrained Estimator.
@@ -35,6 +37,7 @@ def build_estimator(
       transform: Output of Transform, with its features.
       model_dir: Directory of the Estimator.
       means: See `tree_columns`.
+      num_text_means: See `tree_columns`.
       report: See `TreesEarlyStopping`, if trees learn from rows of `read_marked`; None without held-out rows.
     """
     config = estimator_core.RunConfig(
@@ -49,7 +52,7 @@ def build_estimator(
             settings["early_stopping"] = estimator_core.experimental.TreesEarlyStopping(
                 HELD_OUT_KEY, _PATIENCE * _trees_between_summaries(plan), report
             )
-        return _boosted_trees(plan, tree_columns(plan, transform, means), settings)
+        return _boosted_trees(plan, tree_columns(plan, transform, means, num_text_means), settings)
     is_deep = model == "wide_deep"
     settings |= _wide_deep(plan, transform) if is_deep else _linear(plan, transform)
     if plan.label.problem_type == "regression":
@@ -79,7 +82,8 @@ def _intervals(model: ModelName, plan: TabularPlan) -> dict[str, Any]:
 
 
 def _trees_between_summaries(plan: TabularPlan) -> int:
-    return max(10, plan.training.trees.n_trees // 16)
+    trees = plan.training.trees
+    return min(max(10, trees.n_trees // 16), max(10, round(_CHANGE_BETWEEN / trees.learning_rate)))
 
 
 def _classes(plan: TabularPlan) -> dict[str, Any]:
@@ -117,6 +121,7 @@ def _boosted_trees(plan: TabularPlan, columns: list[Any], settings: dict[str, An
         "learning_rate": trees.learning_rate,
         "l2_regularization": trees.l2_regularization,
         "min_node_weight": trees.min_node_weight,
+        "min_node_examples": trees.min_node_examples,
         "center_bias": True,
     }
     if plan.label.problem_type == "regression":

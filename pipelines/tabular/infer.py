@@ -36,11 +36,13 @@ MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is no feature
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # a sixth of fewer rows is too few for early stopping
 MAX_HELD_OUT_ROWS = 20_000  # more take time without a benefit
-MAX_TREES = 800
+MAX_TREES = 800  # that are all grown
+MAX_STOPPED_TREES = 2_000  # with early stopping, which the limit should not forestall
 MAX_ROWS_OF_SLOW_TREES = 100_000  # with more, half the trees at twice the learning rate
 MIN_TREES = 50
 MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
 MIN_LEAF_ROWS = 20
+MIN_LEAF_HESSIAN = 1e-3  # p * (1 - p) falls to 0 where classes are told apart
 
 
 def infer_kinds(
@@ -141,7 +143,7 @@ def infer_plan(
         )
     if not (numeric or categorical or lists) and config.trainer.model == "boosted_trees":
         raise BadInputError(
-            f"trainer.model = 'boosted_trees': trees see numbers and categories, and {profile.files[0]} "
+            f"trainer.model = 'boosted_trees': trees need numbers or categories, and {profile.files[0]} "
             'has only free text besides the label. Set another model, such as "linear".'
         )
     kept_as_text = text_columns(kinds)
@@ -294,7 +296,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     return TrainingPlan(
         model=model,
         reason=reason,
-        trees=_plan_trees(num_rows, label, config),
+        trees=_plan_trees(num_rows, label, config, early_stopping),
         batch_size=batch_size,
         train_steps=trainer.train_steps or _train_steps(steps_per_epoch, early_stopping),
         eval_steps=trainer.eval_steps,
@@ -315,18 +317,20 @@ def _train_steps(steps_per_epoch: float, early_stopping: bool) -> int:
     return min(4 * steps, 40_000) if early_stopping else min(steps, 20_000)
 
 
-def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TreesPlan:
+def _plan_trees(
+    num_rows: int, label: LabelPlan, config: PipelineConfig, early_stopping: bool
+) -> TreesPlan:
     trees_of_iteration = len(label.classes) if len(label.classes) > 2 else 1
     is_large = num_rows > MAX_ROWS_OF_SLOW_TREES
-    at_most = MAX_TREES // 2 if is_large else MAX_TREES
+    at_most = MAX_STOPPED_TREES if early_stopping else MAX_TREES
+    at_most = at_most // 2 if is_large else at_most
     n_trees = max(MIN_TREES, min(at_most, MAX_TREES_OF_CLASSES // trees_of_iteration))
-    # The weight of a leaf sums 1 over its rows for numbers, p * (1 - p) for classes.
-    min_leaf = MIN_LEAF_ROWS if label.problem_type == "regression" else MIN_LEAF_ROWS / 8
     return TreesPlan(
         n_trees=config.trainer.n_trees or n_trees,
         max_depth=config.trainer.max_depth,
         learning_rate=0.1 if is_large else 0.05,
-        min_node_weight=min_leaf / num_rows,
+        min_node_examples=MIN_LEAF_ROWS,
+        min_node_weight=MIN_LEAF_HESSIAN / num_rows,
         l2_regularization=1 / num_rows,
         num_batches=num_rows // TreesPlan().batch_size + 1,
     )

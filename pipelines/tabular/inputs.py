@@ -1,6 +1,6 @@
 """Inputs of the generic models: transformed examples for training, raw ones for serving."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, FeaturePlan
 
 HELD_OUT_KEY = "is_held_out"
 """Name of the feature that marks held-out rows."""
+
+Derive = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Adds a model's own features to transformed ones."""
 
 _SHUFFLE_BUFFER = 20_000
 _CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
@@ -105,12 +108,15 @@ def read_marked(
     return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def in_memory(batches: Sequence[Any], batch_size: int) -> Callable[..., Any]:
+def in_memory(
+    batches: Sequence[Any], batch_size: int, more: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
     """Returns an input_fn of batches that have been read already, without sparse features such as text.
 
     Args:
       batches: Pairs of (features, label), eager tensors.
       batch_size: Examples per batch.
+      more: Further features of all rows, `[rows, ...]`, by name.
     """
     features, _ = batches[0]
     dense = [name for name, value in features.items() if isinstance(value, tf.Tensor)]
@@ -119,7 +125,8 @@ def in_memory(batches: Sequence[Any], batch_size: int) -> Callable[..., Any]:
         return np.concatenate([part.numpy() for part in parts])
 
     return estimator_core.inputs.numpy_input_fn(
-        {name: joined(features[name] for features, _ in batches) for name in dense},
+        {name: joined(features[name] for features, _ in batches) for name in dense}
+        | dict(more or {}),
         joined(labels for _, labels in batches),
         batch_size,
         shuffle=False,
@@ -131,11 +138,20 @@ def _rows(paths: list[str]) -> Any:
 
 
 def serving_input_receiver_fn(
-    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any
+    plan: FeaturePlan,
+    transform: tft.TFTransformOutput,
+    schema: Any,
+    derive: Derive | None = None,
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a receiver function: raw rows, the columns that the model uses, -> transformed features.
 
     The rows are serialized tf.Examples or, in the signature `serving_rows`, tensors by column.
+
+    Args:
+      plan: Plan of the features.
+      transform: Output of Transform.
+      schema: Schema of the raw data.
+      derive: Function that adds a model's own features to the transformed ones; None adds none.
     """
 
     def receive() -> ServingInputReceiver:
@@ -145,21 +161,29 @@ def serving_input_receiver_fn(
         features = _transformed(transform, raw.features)
         for name in (LABEL_KEY, GROUP_KEY):
             features.pop(name, None)
-        return raw.with_features(features)
+        return raw.with_features(derive(features) if derive else features)
 
     return receive
 
 
 def eval_input_receiver_fn(
-    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any
+    plan: FeaturePlan,
+    transform: tft.TFTransformOutput,
+    schema: Any,
+    derive: Derive | None = None,
 ) -> Callable[[], EvalInputReceiver]:
-    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label."""
+    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label.
+
+    See `serving_input_receiver_fn` for the arguments.
+    """
 
     def receive() -> EvalInputReceiver:
         spec = _raw_feature_spec(schema)
         raw = build_parsing_serving_input_receiver_fn(spec, packs=plan.packs)()
         features = _transformed(transform, raw.features)
-        return EvalInputReceiver(features, raw.receiver_tensors, features.pop(LABEL_KEY))
+        label = features.pop(LABEL_KEY)
+        derived = derive(features) if derive else features
+        return EvalInputReceiver(derived, raw.receiver_tensors, label)
 
     return receive
 

@@ -41,6 +41,8 @@ class Training:
         the end at once.
       losses: Function that returns the losses on the held-out rows by step, after the training; None takes
         those of the evaluations.
+      eval_input_receiver_fn: Receiver function of the SavedModel for the Evaluator; None for a model that is
+        not exported.
     """
 
     estimator: Any
@@ -49,6 +51,7 @@ class Training:
     best_step: Callable[[], int] | None = None
     first_rung: int | None = None
     losses: Callable[[], Mapping[int, float]] | None = None
+    eval_input_receiver_fn: Callable[[], Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +162,7 @@ def select_model(
 
     for model in models:
         if model not in found:
-            train(model, to_first_rung=True)
+            train(model, to_first_rung=len(models) > 1)
     for one in sorted(found.values(), key=lambda candidate: _rank(candidate.loss)):
         if one.is_paused:
             train(one.model, to_first_rung=False)

@@ -147,6 +147,7 @@ class TreesPlan(_Part):
       n_trees: Maximal number of iterations.
       max_depth: Layers of a tree.
       learning_rate: Share of each tree that is added.
+      min_node_examples: See `BoostedTreesClassifier`.
       min_node_weight: See `BoostedTreesClassifier`.
       l2_regularization: See `BoostedTreesClassifier`.
       batch_size: Examples that are read at a time.
@@ -156,6 +157,7 @@ class TreesPlan(_Part):
     n_trees: int = 400
     max_depth: int = 6
     learning_rate: float = 0.1
+    min_node_examples: int = 1
     min_node_weight: float = 0.0
     l2_regularization: float = 0.0
     batch_size: int = 8_192
@@ -339,7 +341,7 @@ class TabularPlan(FeaturePlan):
 
 
 def models_for(plan: FeaturePlan) -> tuple[ModelName, ...]:
-    """Returns the models that can learn from the plan's features: trees cannot use text."""
+    """Returns the models that can learn from the plan's features: trees need more than text."""
     models: tuple[ModelName, ...] = get_args(ModelName)
     if plan.numeric or plan.categorical or plan.lists:
         return models

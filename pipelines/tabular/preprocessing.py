@@ -400,3 +400,8 @@ def list_key(index: int) -> str:
 def text_key(index: int) -> str:
     """Returns the name of the transformed feature of the plan's text column `index`."""
     return f"text_{index}"
+
+
+def text_mean_key(index: int) -> str:
+    """Returns the name of the feature with the means of the plan's text column `index`, see `TextMeans`."""
+    return f"text_mean_{index}"

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +15,7 @@ from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
+    Derive,
     eval_input_receiver_fn,
     in_memory,
     read,
@@ -24,12 +26,14 @@ from pipelines.tabular.label_means import has_label_means, label_means
 from pipelines.tabular.model_selection import Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan, models_for
 from pipelines.tabular.preprocessing import VOCABULARY
+from pipelines.tabular.text_means import TextMeans, has_text_means, num_means
 from pipelines.tabular.tuning import with_values
 
 EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
 _SHARE = 8  # the first rung has one in so many of the steps
 _SOON_GROWN = 20_000_000  # rows times trees
+_EXPECTED_TREES = 800  # early stopping leaves hardly ever more
 _EVALUATIONS_OF_RUNG = 4
 
 # In a search. The four before a trial can be pruned are half of the trees: with fewer, a low learning
@@ -42,6 +46,8 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     With the model "auto", each model is trained here, and the model with the lowest loss on held-out training
     rows is returned, see `select_model`. With the values of a Tuner, it is only the model that they name.
+    Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best on
+    held-out rows is that of the trees that are returned, which learn from all rows.
 
     Args:
       trainer_fn_args: TFX's `TrainerFnArgs`.
@@ -60,14 +66,11 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    if given.training.model == "auto" and trainer_fn_args.trial is None:
-        training = select_model(
-            prepare,
-            model_dir,
-            trainer_fn_args.model_run_dir,
-            models_for(given) if settings.model == "auto" else (settings.model,),
-            settings.held_out_rows,
-        )
+    models = models_for(given) if settings.model == "auto" else (settings.model,)
+    grows_again = models == ("boosted_trees",) and settings.early_stopping
+    if trainer_fn_args.trial is None and (given.training.model == "auto" or grows_again):
+        run_dir = trainer_fn_args.model_run_dir
+        training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows)
     elif settings.model == "auto":
         raise ValueError(
             "A trial of the generic models names its model. Received: no hyperparameters"
@@ -78,7 +81,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         "estimator": training.estimator,
         "train_spec": training.train_spec,
         "eval_spec": training.eval_spec,
-        "eval_input_receiver_fn": eval_input_receiver_fn(plan, transform, schema),
+        "eval_input_receiver_fn": training.eval_input_receiver_fn,
     }
 
 
@@ -108,13 +111,19 @@ def _training(
         return read(transform, args.train_files, part, one_in, settings.batch_size, seed, fold)
 
     train_input_fn: Any = read_train
-    means = None
-    if is_trees and _has_label_means(plan, transform):
+    means = texts = derive = None
+    counts_words, reads_text = _has_label_means(plan, transform), has_text_means(plan)
+    if is_trees and (counts_words or reads_text):
         batches = list(read_train())
-        means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
-        train_input_fn = in_memory(batches, settings.trees.batch_size)  # they are read only once
+        if counts_words:
+            means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
+        if reads_text:
+            texts = TextMeans(batches, plan)
+            derive = texts.added_to
+        more = texts.of_rows if texts else None
+        train_input_fn = in_memory(batches, settings.trees.batch_size, more)  # read only once
     losses: dict[int, float] = {}
-    between = max(1, settings.trees.n_trees // _REPORTS_OF_TREES)
+    between = max(1, min(settings.trees.n_trees, _EXPECTED_TREES) // _REPORTS_OF_TREES)
 
     def note(iterations: int, loss: float) -> None:
         step = settings.trees.steps_per_tree * iterations
@@ -123,8 +132,10 @@ def _training(
             args.trial.report({LOSS: loss}, step)
 
     report = note if holds_out else None
-    estimator = build_estimator(model, plan, transform, model_dir, means, report)
-    receive_serving = serving_input_receiver_fn(plan, transform, schema)
+    estimator = build_estimator(
+        model, plan, transform, model_dir, means, num_means(plan.label) if texts else 0, report
+    )
+    receive_serving = serving_input_receiver_fn(plan, transform, schema, derive)
     hooks: list[Any] = []
     assets_extra = _write_formats(plan, args.model_run_dir)
     exporter: estimator_core.Exporter = estimator_core.FinalExporter(
@@ -146,6 +157,11 @@ def _training(
                 run_every_steps=every,
             )
         )
+
+    def read_eval() -> Any:
+        batches = read(transform, eval_files, eval_part, one_in, settings.batch_size, fold=fold)
+        return batches.map(_with_features(derive)) if derive else batches
+
     return Training(
         estimator=estimator,
         train_spec=estimator_core.TrainSpec(
@@ -156,9 +172,7 @@ def _training(
             hooks=hooks,
         ),
         eval_spec=estimator_core.EvalSpec(
-            input_fn=lambda: read(
-                transform, eval_files, eval_part, one_in, settings.batch_size, fold=fold
-            ),
+            input_fn=read_eval,
             steps=settings.eval_steps,
             exporters=[exporter],
             name=EXPORTER_NAME,
@@ -171,7 +185,18 @@ def _training(
         else None,
         first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
+        eval_input_receiver_fn=eval_input_receiver_fn(plan, transform, schema, derive),
     )
+
+
+def _with_features(derive: Derive) -> Callable[[Any, Any], Any]:
+    """Returns a function that adds features to those of a batch."""
+
+    @tf.autograph.experimental.do_not_convert
+    def added(features: Any, label: Any) -> Any:
+        return derive(features), label
+
+    return added
 
 
 def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
@@ -199,11 +224,12 @@ def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
     settings = plan.training
     num_rows = settings.held_out_rows * settings.one_held_out_in
     trees_of_iteration = len(plan.label.classes) if len(plan.label.classes) > 2 else 1
-    if num_rows * settings.trees.n_trees * trees_of_iteration < _SOON_GROWN:
+    n_trees = min(settings.trees.n_trees, _EXPECTED_TREES)
+    if num_rows * n_trees * trees_of_iteration < _SOON_GROWN:
         return None
     every = estimator.config.save_checkpoints_steps
     if not every:
-        return settings.trees.steps_per_tree * max(1, settings.trees.n_trees // _SHARE)
+        return settings.trees.steps_per_tree * max(1, n_trees // _SHARE)
     return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _SHARE / every))
 
 

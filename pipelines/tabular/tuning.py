@@ -52,7 +52,7 @@ SETTINGS: dict[ModelName, dict[str, Setting]] = {
         "max_depth": Setting("max_depth", 1, 16, is_whole=True),
         "n_trees": Setting("n_trees", 1, 100_000, is_whole=True),
         "l2_regularization": Setting("l2_regularization", 0),
-        "min_node_weight": Setting("min_node_weight", 0),
+        "min_node_examples": Setting("min_node_examples", 1, is_whole=True),
     },
     "wide_deep": {
         "hidden_units": Setting("hidden_units", None),
@@ -178,13 +178,13 @@ _HIGHER_IS_BETTER = {"accuracy": True, "average_loss": False, "loss": False}
 
 def default_space(plan: TabularPlan, model: ModelName) -> list[Parameter]:
     """Returns the parameters of a model that are searched if the configuration names none."""
-    trees = plan.training.trees
     if model == "boosted_trees":
+        l2 = plan.training.trees.l2_regularization
         return [
             Range("learning_rate", 0.01, 0.3, log=True),
             Range("max_depth", 2, 10),
-            Range("l2_regularization", *_around(trees.l2_regularization, 100), log=True),
-            Range("min_node_weight", *_around(trees.min_node_weight, 20), log=True),
+            Range("l2_regularization", l2 / 100, l2 * 100, log=True),
+            Range("min_node_examples", 3, 100, log=True),
         ]
     if model == "wide_deep":
         return [
@@ -194,10 +194,6 @@ def default_space(plan: TabularPlan, model: ModelName) -> list[Parameter]:
             Range("dropout", 0.0, 0.5),
         ]
     return [Range("learning_rate", 5e-4, 1e-1, log=True)]
-
-
-def _around(value: float, factor: float) -> tuple[float, float]:
-    return value / factor, value * factor
 
 
 def _models(plan: TabularPlan) -> tuple[ModelName, ...]:

@@ -151,7 +151,8 @@ def test_classes_that_are_told_apart_leave_no_leaf_without_a_row():
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 3, 400, dtype=np.float32)])
 @pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
-def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, monkeypatch):
+@pytest.mark.parametrize("leaf", ["min_sum_hessian_in_leaf", "min_data_in_leaf"])
+def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, leaf, monkeypatch):
     """LightGBM alone has all columns."""
     table = Table()
     words = np.random.default_rng(1).zipf(1.4, 400) % 300
@@ -167,7 +168,10 @@ def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, monke
         "multiclass": (est.MultiClassHead(3), table.three_classes, 1.0),
     }[kind]
     labels = labels.astype(np.float32)
-    settings = BoostingSettings(1, n_trees=5, max_depth=3, min_node_weight=2 * scale / 400)
+    smallest = {"min_node_weight": 2 * scale / 400}
+    if leaf == "min_data_in_leaf":
+        smallest = {"min_node_examples": 8}
+    settings = BoostingSettings(1, n_trees=5, max_depth=3, **smallest)
     data = TrainingData(sparse.csr_matrix(matrix), weights, None)
     dimension = head.logits_dimension
     objective = objective_of(head, labels)
@@ -180,7 +184,7 @@ def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, monke
         5,
         weights,
         **objective.parameters,
-        min_sum_hessian_in_leaf=2,
+        **{leaf: 2 if leaf == "min_sum_hessian_in_leaf" else 8},
     )
     found, expected = grown.state().forest, forest_from_text(expected.model_to_string())
     np.testing.assert_array_equal(found.feature, expected.feature)

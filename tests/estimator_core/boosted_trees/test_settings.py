@@ -15,12 +15,14 @@ def test_the_parameters_of_the_library():
         min_node_weight=0.04,
         pruning_mode="pre",
         quantile_sketch_epsilon=0.05,
+        min_node_examples=6,
     )
     found = settings.parameters(num_rows=1000, num_columns=7, loss_scale=1.0)
     assert found["max_depth"] == 4
     assert found["num_leaves"] == 16
     assert found["learning_rate"] == 0.3
     assert found["max_bin"] == 20
+    assert found["min_data_in_leaf"] == 6
     # For each of 1,000 examples.
     assert found["lambda_l1"] == pytest.approx(10)
     assert found["lambda_l2"] == pytest.approx(20)
@@ -58,6 +60,7 @@ def test_little_data_has_one_thread():
         ({"max_depth": 2.5}, "Received: max_depth=2.5"),
         ({"n_batches_per_layer": None}, "Received: n_batches_per_layer=None"),
         ({"n_trees": True}, "Received: n_trees=True"),
+        ({"min_node_examples": 0}, "min_node_examples must be a whole number above 0"),
         ({"l2_regularization": -1.0}, "Received: l2_regularization=-1.0"),
         ({"min_node_weight": float("nan")}, "Received: min_node_weight=nan"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),

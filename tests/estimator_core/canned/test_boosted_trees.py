@@ -40,7 +40,8 @@ def test_the_arguments_are_those_of_tf_estimator(kind, own):
         for name in found
     ]
     wanted = ["feature_columns", "n_batches_per_layer", "model_dir=None", *own, *TREES]
-    assert found == [*wanted, "warm_start_from=None", "early_stopping=None"]  # the last one is ours
+    ours = ["early_stopping=None", "min_node_examples=1"]
+    assert found == [*wanted, "warm_start_from=None", *ours]
 
 
 def test_boosted_trees_are_the_same_classes_in_v1():

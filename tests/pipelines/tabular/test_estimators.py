@@ -36,6 +36,11 @@ def test_summaries_of_trees_are_a_sixteenth_of_the_trees_apart(tmp_path):
     assert config.save_summary_steps == config.log_step_count_steps == 25 * 5 * 2  # of 400 trees
     assert config.save_checkpoints_steps is None
     assert build("boosted_trees", tmp_path, trees={"n_trees": 30}).config.save_summary_steps == 60
+    # A larger limit changes nothing: slower trees need more of them.
+    for learning_rate, trees in ((0.1, 25), (0.05, 50)):
+        many = {"n_trees": 2_000, "learning_rate": learning_rate}
+        config = build("boosted_trees", tmp_path, trees=many).config
+        assert config.save_summary_steps == trees * 6
 
 
 def test_the_seed_and_the_settings_are_the_plans(tmp_path):
@@ -49,6 +54,7 @@ def test_the_seed_and_the_settings_are_the_plans(tmp_path):
             "max_depth": 3,
             "learning_rate": 0.2,
             "min_node_weight": 0.25,
+            "min_node_examples": 5,
             "l2_regularization": 0.5,
             "num_batches": 4,
         },
@@ -57,6 +63,7 @@ def test_the_seed_and_the_settings_are_the_plans(tmp_path):
     settings = trees._settings
     assert (settings.n_trees, settings.max_depth, settings.n_batches_per_layer) == (7, 3, 4)
     assert (settings.learning_rate, settings.min_node_weight) == (0.2, 0.25)
+    assert settings.min_node_examples == 5
     assert (settings.l2_regularization, settings.center_bias) == (0.5, True)
 
 

@@ -1,5 +1,8 @@
+import lightgbm
+import numpy as np
 import pytest
 
+from estimator_core.boosted_trees.settings import BoostingSettings
 from pipelines.config.load import load_config
 from pipelines.data.dialect import Dialect
 from pipelines.data.formats.number_format import NumberFormat
@@ -273,22 +276,51 @@ def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, sett
 
 
 @pytest.mark.parametrize(
-    ("label", "n_trees", "min_leaf"),
+    ("label", "n_trees"),
     [
-        (["a", "b"], 800, 2.5),
-        ([f"class {number:02}" for number in range(16)], 250, 2.5),  # 4,000 trees in all
-        ([number * 0.5 for number in range(80)], 800, 20),
+        (["a", "b"], 2_000),
+        ([f"class {number:02}" for number in range(16)], 250),  # 4,000 trees in all
+        ([number * 0.5 for number in range(80)], 2_000),
     ],
 )
-def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees, min_leaf):
+def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees):
     columns = {"x": [number * 0.37 for number in range(8_000)], "y": (label * 4_000)[:8_000]}
     trees = plan_for(tmp_path, columns, "y").training.trees
     assert (trees.n_trees, trees.learning_rate, trees.max_depth) == (n_trees, 0.05, 6)
-    assert trees.min_node_weight * 8_000 == pytest.approx(min_leaf)
+    assert trees.min_node_examples == 20
+    assert trees.min_node_weight * 8_000 == pytest.approx(1e-3)
     assert trees.batch_size * trees.num_batches > 8_000
     settings = ("trainer.n_trees=9", "trainer.max_depth=3")
     trees = plan_for(tmp_path, columns, "y", *settings).training.trees
     assert (trees.n_trees, trees.max_depth) == (9, 3)
+    grown_to_the_end = plan_for(tmp_path, columns, "y", "trainer.early_stopping=false")
+    assert grown_to_the_end.training.trees.n_trees == min(n_trees, 800)
+
+
+def test_leaves_are_small_enough_for_classes_that_are_told_apart(tmp_path):
+    """A limit of the Hessians ends the growing where p * (1 - p) falls to 0; with 2.5 the loss was 0.0153."""
+    random = np.random.default_rng(2)
+    classes = random.integers(0, 3, 680)
+    matrix = 8.0 * np.eye(3)[classes] + random.normal(size=(680, 3))
+    columns = {f"x{at}": matrix[:340, at].tolist() for at in range(3)}
+    names = [f"kind {number}" for number in classes[:340]]
+    trees = plan_for(tmp_path, {**columns, "y": names}, "y").training.trees
+    settings = BoostingSettings(
+        trees.num_batches,
+        max_depth=trees.max_depth,
+        learning_rate=trees.learning_rate,
+        l2_regularization=trees.l2_regularization,
+        min_node_weight=trees.min_node_weight,
+        min_node_examples=trees.min_node_examples,
+    )
+    own = {**settings.parameters(340, 3, 1.0), "objective": "multiclass", "num_class": 3}
+    defaults = {"objective": "multiclass", "num_class": 3, "verbosity": -1, "num_threads": 1}
+    losses = []
+    for parameters, num_trees in ((own, 400), (defaults, 100)):
+        data = lightgbm.Dataset(matrix[:340], classes[:340], params=parameters)
+        chances = lightgbm.train(parameters, data, num_trees).predict(matrix[340:])
+        losses.append(-np.log(chances[np.arange(340), classes[340:]]).mean())
+    assert losses[0] < losses[1]
 
 
 @pytest.mark.parametrize(("num_rows", "num_buckets"), [(900, 0), (1_000, 10), (20_000, 20)])
@@ -321,7 +353,7 @@ def test_trees_of_text_alone_are_refused(tmp_path):
     }
     settings = ("columns.note=text", "trainer.model=boosted_trees")
     with pytest.raises(
-        BadInputError, match=r"trees see numbers and categories, and .*data\.csv has"
+        BadInputError, match=r"trees need numbers or categories, and .*data\.csv has"
     ):
         plan_for(tmp_path, columns, "y", *settings)
     plan = plan_for(tmp_path, columns, "y", "columns.note=text")

@@ -203,12 +203,13 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
 def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     plan = make_plan(BINARY, model=model, early_stopping=True, train_steps=60, trees={"n_trees": 8})
     made = call(plan, lambda x, city: b"yes" if x > 0 else b"no")
-    assert made["train_spec"].max_steps == {"boosted_trees": 8 * 6}.get(model, 60)
+    found = read_candidates(str(tmp_path))
+    assert [one.model for one in found] == (["boosted_trees"] if model == "boosted_trees" else [])
+    assert made["train_spec"].max_steps == (found[0].step if found else 60)
     metrics, _ = estimator_core.train_and_evaluate(
         made["estimator"], made["train_spec"], made["eval_spec"]
     )
     assert metrics["auc"] > 0.9
-    assert not (tmp_path / "model_selection.json").exists()
     names = made["estimator"].get_variable_names()
     prefix = {"boosted_trees": "boosted_trees/", "wide_deep": "dnn/", "linear": "linear/"}[model]
     assert any(name.startswith(prefix) for name in names)
@@ -246,6 +247,28 @@ def test_with_the_best_values_the_trainer_grows_trees_from_all_rows(call, tmp_pa
     assert chosen.step % 3 == 0
 
 
+@pytest.mark.parametrize("held_out_rows", [50, 50_000])
+def test_trees_alone_are_grown_again_from_all_rows(call, tmp_path, held_out_rows):
+    """As those that `auto` chooses. They have no other model to wait for, however many rows there are."""
+    noise = np.random.default_rng(7)
+    plan = make_plan(
+        BINARY,
+        model="boosted_trees",
+        early_stopping=True,
+        trees={"n_trees": 400},
+        held_out_rows=held_out_rows,
+    )
+    made = call(plan, lambda x, city: b"yes" if x + noise.normal() > 0 else b"no")
+    (found,) = read_candidates(str(tmp_path))
+    assert found.is_chosen
+    assert not found.is_paused
+    assert 0 < found.step < 400 * 6
+    made["estimator"].train(made["train_spec"].input_fn, max_steps=made["train_spec"].max_steps)
+    read = made["estimator"].get_variable_value
+    assert read("boosted_trees/finished") == found.step / 6
+    assert read("boosted_trees/count")[0] == 300  # rows in the first root, with those held out
+
+
 def test_trees_are_not_compared_where_there_is_text_alone():
     plan = make_plan(BINARY)
     assert training.models_for(plan) == ("boosted_trees", "wide_deep", "linear")
@@ -260,14 +283,17 @@ def test_trees_are_not_compared_where_there_is_text_alone():
         (4_167, {"boosted_trees": 100 * 6, "wide_deep": 4 * 50}),
     ],
 )
-def test_where_growing_trees_takes_long_models_train_an_eighth_first(call, held_out_rows, expected):
+@pytest.mark.parametrize("n_trees", [800, 2_000])
+def test_where_growing_trees_takes_long_models_train_an_eighth_first(
+    call, held_out_rows, n_trees, expected
+):
     for model, steps in expected.items():
         plan = make_plan(
             BINARY,
             model=model,
             early_stopping=True,
             train_steps=160,
-            trees={"n_trees": 800},
+            trees={"n_trees": n_trees},
             held_out_rows=held_out_rows,
         )
         estimator = call(plan, lambda x, city: b"yes" if x > 0 else b"no")["estimator"]
