@@ -62,7 +62,7 @@ class Executor(base_executor.BaseExecutor):
         else:
             parallel.run(search, study)
         result = results.SearchResult(settings, study.results(), study.importance())
-        if result.best is None:
+        if result.chosen is None:
             reasons = dict.fromkeys(one.reason for one in result.trials if one.reason)
             raise RuntimeError(f"None of the trials has finished. {'; '.join(reasons)}")
         results.write_best_hyperparameters(result, Path(best))
@@ -71,7 +71,7 @@ class Executor(base_executor.BaseExecutor):
         shutil.rmtree(folder)
         if folder.parent.name == unfinished.UNFINISHED_DIR and not any(folder.parent.iterdir()):
             folder.parent.rmdir()
-        _LOGGER.info("The best of %d trials is %s", len(result.trials), result.best)
+        _LOGGER.info("Of %d trials, this one is used: %s", len(result.trials), result.chosen)
 
     def _work_dir(
         self, input_dict: dict[str, list[Artifact]], output: str, exec_properties: dict[str, Any]

@@ -76,10 +76,6 @@ class TunerSettings:
         """Values of the first trials; empty ones are a trial without hyperparameters."""
         return self.first_trials or (self.space.defaults or {},)
 
-    def is_better(self, value: float, other: float) -> bool:
-        """Returns whether a value of the metric is better than another one."""
-        return value > other if self.direction == "maximize" else value < other
-
     def to_json(self) -> str:
         """Returns the settings as JSON, for an execution property."""
         return json.dumps({**asdict(self), "space": self.space.as_json()}, sort_keys=True)

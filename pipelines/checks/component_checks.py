@@ -367,6 +367,11 @@ def search_note(search: Mapping[str, Any]) -> str:
         return f"{text}; without a search, there was no result"
     if default is best:
         return f"{text}, with the values that are used without a search: none was better"
+    if search["chosen"] != search["best"]:
+        return (
+            f"{text}, without a search {default['value']:.5g}: that may be chance, so the values stay as "
+            "without a search"
+        )
     values = ", ".join(
         f"{name} = {one:.4g}" if isinstance(one, float) else f"{name} = {one}"
         for name, one in best["values"].items()

@@ -110,11 +110,15 @@ def test_a_search_is_noted_with_its_best_trial():
         "metric": "auc",
         "best": 1,
         "default": 0,
+        "chosen": 1,
         "trials": [trial(0, 0.7), trial(1, 0.8125, rate=0.0123456, units=64)],
     }
     start = "tuner: the best of 2 trials has auc 0.8125"
     assert search_note(search) == f"{start}, without a search 0.7: rate = 0.01235, units = 64"
     assert search_note({**search, "default": 1}).endswith("none was better")
+    assert search_note({**search, "chosen": 0}) == (
+        f"{start}, without a search 0.7: that may be chance, so the values stay as without a search"
+    )
     assert (
         search_note({**search, "default": None})
         == f"{start}; without a search, there was no result"
