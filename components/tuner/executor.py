@@ -56,7 +56,7 @@ class Executor(base_executor.BaseExecutor):
         search = Search(json_utils.dumps(input_dict), exec_properties, str(folder))
         study = Study(folder, settings)
         if not settings.own_validation:
-            search.hold_out_rows()
+            search.hold_out_rows(settings.group)
         if settings.parallel == 1:
             search.run(study)
         else:
@@ -96,10 +96,14 @@ class Search:
     def __init__(self, inputs: str, exec_properties: dict[str, Any], folder: str):
         self.inputs, self.exec_properties, self.folder = inputs, exec_properties, folder
 
-    def hold_out_rows(self) -> None:
-        """Divides the training rows, before the processes of the search begin."""
+    def hold_out_rows(self, group: str | None) -> None:
+        """Divides the training rows, before the processes of the search begin.
+
+        Args:
+            group: See `TunerSettings`.
+        """
         args = self._fn_args(self.folder, os.path.join(self.folder, _MODEL))
-        divide(args.train_files, Path(self.folder) / _ROWS)
+        divide(args.train_files, Path(self.folder) / _ROWS, group)
 
     def run(self, study: Any) -> None:
         """Runs trials until there are enough, or the time is up.

@@ -26,6 +26,8 @@ class TunerConfig(Section):
       pruner: `median` ends a trial whose best value so far is worse than the median of the others at the same
         evaluation; `none` runs all to their end.
       timeout_secs: Seconds after which no trial begins. Default: no limit.
+      group: Output of a module's preprocessing_fn: rows with the same value are held out together. Needed if
+        `split.by` is `column` or `time`. Default: row by row.
       space: Values to search, by the name of the setting: `{low = 1e-4, high = 1e-1, log = true}`, integers
         like `{low = 2, high = 10}`, or a list of values. Default: by the model; needed with a `[module]`.
     """
@@ -37,6 +39,7 @@ class TunerConfig(Section):
     direction: Literal["maximize", "minimize"] | None = None
     pruner: Literal["median", "none"] = "median"
     timeout_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    group: str | None = None
     space: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("space")
