@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from components.tuner.search_space import Choice, Parameter, Range, Value
 from components.tuner.settings import MAX_FOLDS
 from pipelines.config.data import Section
+
+BELOW = "below"
+"""Type of an error whose message begins with a key below that of the field."""
 
 _RANGE_KEYS = ("low", "high", "log", "default")
 _CHOICE_KEYS = ("values", "default")
@@ -45,22 +49,24 @@ class TunerConfig(Section):
     @field_validator("space")
     @classmethod
     def _has_parameters(cls, space: dict[str, Any]) -> dict[str, Any]:
-        for name, entry in space.items():
-            if is_group(entry):
-                for inner, one in entry.items():
-                    parameter_of(f"{name}.{inner}", one)
-            else:
-                parameter_of(name, entry)
+        try:
+            list(_parameters(space))
+        except ValueError as error:  # its message begins with the key below `space`
+            raise PydanticCustomError(BELOW, "{reason}", {"reason": str(error)}) from error
         return space
 
     def parameters(self) -> Iterator[tuple[str | None, Parameter]]:
-        """Yields the group (a model) and the parameter of each entry; the group is None outside of one."""
-        for name, entry in self.space.items():
-            if is_group(entry):
-                for inner, one in entry.items():
-                    yield name, parameter_of(f"{name}.{inner}", one)
-            else:
-                yield None, parameter_of(name, entry)
+        """Returns the group (a model) and the parameter of each entry; the group is None outside of one."""
+        return _parameters(self.space)
+
+
+def _parameters(space: Mapping[str, Any]) -> Iterator[tuple[str | None, Parameter]]:
+    for name, entry in space.items():
+        if is_group(entry):
+            for inner, one in entry.items():
+                yield name, parameter_of(f"{name}.{inner}", one)
+        else:
+            yield None, parameter_of(name, entry)
 
 
 def is_group(entry: Any) -> bool:
