@@ -362,7 +362,15 @@ def search_note(search: Mapping[str, Any]) -> str:
     trials = {one["number"]: one for one in search["trials"]}
     best, metric = trials[search["best"]], search["metric"]
     default = trials.get(search["default"])
-    text = f"tuner: the best of {len(trials)} trials has {metric} {best['value']:.5g}"
+    failed = [one["reason"] for one in search["trials"] if one["state"] == "failed"]
+    remarks = []
+    if len(trials) < search["planned"]:
+        remarks.append(f"of {search['planned']} planned, the time was up")
+    if failed:
+        remarks.append(f"{len(failed)} failed: {failed[0]}")
+    which = "only trial" if len(trials) == 1 else f"best of {len(trials)} trials"
+    remark = f" ({'; '.join(remarks)})" if remarks else ""
+    text = f"tuner: the {which}{remark} has {metric} {best['value']:.5g}"
     if default is None:
         return f"{text}; without a search, there was no result"
     if default is best:
