@@ -73,7 +73,7 @@ def test_an_error_fails_a_trial_but_in_the_first_one_the_search(tune: TunerRun) 
 
 def test_a_parameter_that_the_code_does_not_read_ends_the_search(tune: TunerRun) -> None:
     space = SearchSpace((Range("learning_rat", 0.1, 0.2),))
-    with pytest.raises(SettingError, match="does not read. Did you mean 'learning_rate'"):
+    with pytest.raises(SettingError, match=r"does not read\. Did you mean 'learning_rate'"):
         tune(TunerSettings(space, trials=3, metric="loss"), steps=10)
 
 
