@@ -23,6 +23,9 @@ SEARCH_FILE = "search.json"
 MARGIN_OF_ONE_FOLD = 0.01
 """Share of the default's value by which a trial must be better, if there is only one fold."""
 
+STANDARD_ERRORS = 2.0
+"""Number of standard errors of the mean difference over the folds by which a trial must be better."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -135,8 +138,8 @@ class SearchResult:
     def margin(self) -> float | None:
         """Amount by which a trial must be better than the default to be more than chance.
 
-        With several folds, the standard error of the mean difference between the best trial and the default,
-        over the folds; with one, `MARGIN_OF_ONE_FOLD` of the default's value. None without the two.
+        With several folds, two standard errors of the mean difference between the best trial and the
+        default, over the folds; with one, `MARGIN_OF_ONE_FOLD` of the default's value. None without the two.
         """
         best, default = self.best, self.default
         if best is None or default is None or default.value is None:
@@ -144,7 +147,7 @@ class SearchResult:
         if len(default.folds) < 2:
             return MARGIN_OF_ONE_FOLD * abs(default.value)
         differences = [a - b for a, b in zip(best.folds, default.folds, strict=True)]
-        return statistics.stdev(differences) / math.sqrt(len(differences))
+        return STANDARD_ERRORS * statistics.stdev(differences) / math.sqrt(len(differences))
 
     @property
     def chosen(self) -> TrialResult | None:

@@ -69,7 +69,7 @@ def summary_of(search: Mapping[str, Any]) -> str:
     if search["chosen"] == search["best"]:
         return text
     least = (
-        f"one standard error of the difference over the {search['folds']} folds"
+        f"two standard errors of the difference over the {search['folds']} folds"
         if search["folds"] > 1
         else "1 % of the value without a search"
     )

@@ -23,12 +23,12 @@ def search(*trials: TrialResult, direction="minimize") -> SearchResult:
 @pytest.mark.parametrize(
     ("folds", "chosen"),
     [
-        # The defaults have 5, 7, 9. Differences 3, 0, 0: mean 1, standard deviation sqrt(3), so the
-        # standard error of the mean is sqrt(3) / sqrt(3) = 1. The mean is not above it.
-        ((2.0, 7.0, 9.0), 0),
-        # Differences 3, 0, 0.3: mean 1.1, deviations 1.9, -1.1, -0.8, so the variance is
-        # (3.61 + 1.21 + 0.64) / 2 = 2.73, and the standard error sqrt(2.73 / 3) = 0.954.
-        ((2.0, 7.0, 8.7), 1),
+        # The defaults have 5, 7, 9. Differences 0, 1, 2: mean 1, standard deviation 1, so two standard
+        # errors of the mean are 2 / sqrt(3) = 1.155. The mean is above one, but not above two of them.
+        ((5.0, 6.0, 7.0), 0),
+        # Differences 1, 1, 3: mean 5/3, variance (4/9 + 4/9 + 16/9) / 2 = 4/3, and two standard errors
+        # are 2 * sqrt(4/3 / 3) = 4/3.
+        ((4.0, 6.0, 6.0), 1),
         # The levels of the folds differ by 4, but the trial is better by 0.1 in each.
         ((4.9, 6.9, 8.9), 1),
     ],

@@ -35,7 +35,7 @@ def test_the_summary_compares_with_the_training_without_a_search():
 def test_a_difference_that_may_be_chance_is_said_to_be_and_the_default_is_marked():
     search = {**SEARCH, "chosen": 0, "margin": 0.15, "folds": 3}
     assert summary_of(search).endswith(
-        "(+0.1). That may be chance: a trial has to be better by more than 0.15, one standard error of the "
+        "(+0.1). That may be chance: a trial has to be better by more than 0.15, two standard errors of the "
         "difference over the 3 folds. So the model is trained as without a search."
     )
     assert "0.15, 1 % of the value" in summary_of({**search, "folds": 1})
