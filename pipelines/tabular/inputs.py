@@ -96,7 +96,7 @@ def check_held_out(
             raise SettingError(
                 f"split.column = {column!r} has too few values among the training rows: one value in "
                 f"{one_held_out_in} is to be held out, and fold {fold} would hold out {held_out}. Set "
-                "trainer.early_stopping = false; in a search, tuner.folds = 1 may do."
+                f"{f'tuner.folds = {fold}' if fold else 'trainer.early_stopping = false'}."
             )
 
 

@@ -163,5 +163,7 @@ def test_a_fold_in_which_no_group_or_each_is_held_out_is_refused(tmp_path):
     assert len(held_out) == 2
     for fold in range(6):
         assert ("" if fold in held_out else f"fold {fold} would hold out no rows") in message(fold)
+        fix = f"tuner.folds = {fold}" if fold else "trainer.early_stopping = false"
+        assert ("" if fold in held_out else f"Set {fix}.") in message(fold)
         assert bool(message(fold)) == (fold not in held_out)
     assert "fold 0 would hold out all rows" in message(0, one_in=1)

@@ -124,6 +124,13 @@ def test_the_metric_decides_the_direction(choose):
             "0.0 is not allowed; the setting takes above 0",
         ),
         (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' are no layers"),
+        (
+            [
+                "trainer.model=boosted_trees",
+                "tuner.space.max_depth={low = 2, high = 5, default = 3}",
+            ],
+            "max_depth.default = 3: the first trial of a generic model has the values of .trainer.",
+        ),
         (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
         (["tuner.metric=root_mean_squared_error"], "no such metric for a binary problem"),
     ],
