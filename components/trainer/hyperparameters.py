@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from components.errors import SettingError
 from components.nearest import nearest_first
 
 _KERAS_TUNERS_OWN = "tuner/"  # such as `tuner/epochs`, of Hyperband
@@ -19,7 +20,7 @@ def hyperparameters(fn_args: Any, defaults: Mapping[str, Any]) -> dict[str, Any]
         defaults: Value of each hyperparameter that the code reads, by name.
 
     Raises:
-        ValueError: The Tuner has values that the code does not read.
+        SettingError: The Tuner has values that the code does not read. It is a ValueError, and ends a search.
 
     Example:
         def trainer_fn(fn_args, schema):
@@ -38,7 +39,7 @@ def hyperparameters(fn_args: Any, defaults: Mapping[str, Any]) -> dict[str, Any]
             meant = (
                 f" Did you mean {nearest[0]!r}? It reads {', '.join(nearest)}." if nearest else ""
             )
-            raise ValueError(
+            raise SettingError(
                 f"The Tuner searches {name!r}, which the training function does not read.{meant}"
             )
     return {**defaults, **given}

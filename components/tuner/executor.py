@@ -56,13 +56,13 @@ class Executor(base_executor.BaseExecutor):
         search = Search(json_utils.dumps(input_dict), exec_properties, str(folder))
         study = Study(folder, settings)
         if not settings.own_validation:
-            search.hold_out_rows()
+            search.hold_out_rows(settings.group)
         if settings.parallel == 1:
             search.run(study)
         else:
             parallel.run(search, study)
         result = results.SearchResult(settings, study.results(), study.importance())
-        if result.best is None:
+        if result.chosen is None:
             reasons = dict.fromkeys(one.reason for one in result.trials if one.reason)
             raise RuntimeError(f"None of the trials has finished. {'; '.join(reasons)}")
         results.write_best_hyperparameters(result, Path(best))
@@ -71,7 +71,7 @@ class Executor(base_executor.BaseExecutor):
         shutil.rmtree(folder)
         if folder.parent.name == unfinished.UNFINISHED_DIR and not any(folder.parent.iterdir()):
             folder.parent.rmdir()
-        _LOGGER.info("The best of %d trials is %s", len(result.trials), result.best)
+        _LOGGER.info("Of %d trials, this one is used: %s", len(result.trials), result.chosen)
 
     def _work_dir(
         self, input_dict: dict[str, list[Artifact]], output: str, exec_properties: dict[str, Any]
@@ -96,10 +96,14 @@ class Search:
     def __init__(self, inputs: str, exec_properties: dict[str, Any], folder: str):
         self.inputs, self.exec_properties, self.folder = inputs, exec_properties, folder
 
-    def hold_out_rows(self) -> None:
-        """Divides the training rows, before the processes of the search begin."""
+    def hold_out_rows(self, group: str | None) -> None:
+        """Divides the training rows, before the processes of the search begin.
+
+        Args:
+            group: See `TunerSettings`.
+        """
         args = self._fn_args(self.folder, os.path.join(self.folder, _MODEL))
-        divide(args.train_files, Path(self.folder) / _ROWS)
+        divide(args.train_files, Path(self.folder) / _ROWS, group)
 
     def run(self, study: Any) -> None:
         """Runs trials until there are enough, or the time is up.

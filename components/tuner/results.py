@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,6 +19,12 @@ RESULTS_FILE = "tuner_results.json"
 
 SEARCH_FILE = "search.json"
 """File of `tuner_results` with all trials."""
+
+MARGIN_OF_ONE_FOLD = 0.01
+"""Share of the default's value by which a trial must be better, if there is only one fold."""
+
+STANDARD_ERRORS = 2.0
+"""Number of standard errors of the mean difference over the folds by which a trial must be better."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,33 @@ class SearchResult:
         """The best of the trials with the values that are used without a search; None if they failed."""
         return next((one for one in self.ranked if one.is_first), None)
 
+    @property
+    def margin(self) -> float | None:
+        """Amount by which a trial must be better than the default to be more than chance.
+
+        With several folds, two standard errors of the mean difference between the best trial and the
+        default, over the folds; with one, `MARGIN_OF_ONE_FOLD` of the default's value. None without the two.
+        """
+        best, default = self.best, self.default
+        if best is None or default is None or default.value is None:
+            return None
+        if len(default.folds) < 2:
+            return MARGIN_OF_ONE_FOLD * abs(default.value)
+        differences = [a - b for a, b in zip(best.folds, default.folds, strict=True)]
+        return STANDARD_ERRORS * statistics.stdev(differences) / math.sqrt(len(differences))
+
+    @property
+    def chosen(self) -> TrialResult | None:
+        """The trial whose values are used: the best one, or the default if its lead may be chance."""
+        best, default, margin = self.best, self.default, self.margin
+        if best is None or default is None or margin is None:
+            return best
+        difference = abs((best.value or 0.0) - (default.value or 0.0))
+        return best if difference > margin * (1 + 1e-9) else default  # rounding is no difference
+
     def as_record(self) -> dict[str, Any]:
         """Returns what a report shows, for JSON."""
-        best, default = self.best, self.default
+        best, default, chosen = self.best, self.default, self.chosen
         return {
             "metric": self.settings.metric,
             "direction": self.settings.direction,
@@ -137,6 +168,8 @@ class SearchResult:
             "folds": self.settings.folds,
             "best": best.number if best else None,
             "default": default.number if default else None,
+            "chosen": chosen.number if chosen else None,
+            "margin": self.margin,
             "parameters": list(self.settings.space.names),
             "importance": dict(self.importance),
             "trials": [one.as_record() for one in self.trials],
@@ -144,15 +177,15 @@ class SearchResult:
 
 
 def write_best_hyperparameters(result: SearchResult, folder: Path) -> None:
-    """Writes the values of the best trial, as TFX's Tuner does, for our Trainer and TFX's.
+    """Writes the values of the chosen trial, as TFX's Tuner does, for our Trainer and TFX's.
 
     Raises:
         ValueError: No trial has finished.
     """
-    if result.best is None:
+    if result.chosen is None:
         raise ValueError("No trial has finished.")
     folder.mkdir(parents=True, exist_ok=True)
-    config = result.settings.space.keras_tuner_config(result.best.values)
+    config = result.settings.space.keras_tuner_config(result.chosen.values)
     (folder / BEST_FILE).write_text(json.dumps(config))
 
 

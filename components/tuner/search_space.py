@@ -53,9 +53,17 @@ class Choice:
                     f"{self.name}: {value!r} is a {type(value).__name__}; a value is a text, a number "
                     "or a boolean"
                 )
-        if len({type(value) for value in self.values}) > 1:
+        types = {type(value) for value in self.values}
+        if len(types) > 1:
+            whole = next((one for one in self.values if type(one) is int), None)
+            is_fixed_by_a_point = types == {int, float}
+            fix = (
+                f": write {whole}.0 in place of {whole}"
+                if is_fixed_by_a_point
+                else ", as in KerasTuner"
+            )
             raise ValueError(
-                f"{self.name} = {list(self.values)}: the values must be of one type, as in KerasTuner"
+                f"{self.name} = {list(self.values)}: the values must be of one type{fix}"
             )
         if len(set(self.values)) < len(self.values):
             raise ValueError(f"{self.name} = {list(self.values)}: a value is listed twice")

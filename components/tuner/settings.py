@@ -38,6 +38,8 @@ class TunerSettings:
         own_validation: True if the training function holds out rows of the training files itself and is
             evaluated on them; it gets no files for evaluation then. Otherwise a fifth of the training rows
             are its files for evaluation.
+        group: Feature of the examples: rows with the same value of it are held out together. None holds out
+            row by row. The function that holds out rows itself does not read it.
 
     Raises:
         ValueError: A number is too small, or a name is unknown.
@@ -54,6 +56,7 @@ class TunerSettings:
     seed: int = 1
     first_trials: tuple[Values, ...] = ()
     own_validation: bool = False
+    group: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("trials", "parallel"):
@@ -75,10 +78,6 @@ class TunerSettings:
     def firsts(self) -> tuple[Values, ...]:
         """Values of the first trials; empty ones are a trial without hyperparameters."""
         return self.first_trials or (self.space.defaults or {},)
-
-    def is_better(self, value: float, other: float) -> bool:
-        """Returns whether a value of the metric is better than another one."""
-        return value > other if self.direction == "maximize" else value < other
 
     def to_json(self) -> str:
         """Returns the settings as JSON, for an execution property."""

@@ -38,7 +38,7 @@ def run_trial(
         settings: Settings of the search.
 
     Raises:
-        SettingError: The evaluations have no such metric.
+        SettingError: The evaluations have no such metric, or the function does not read a parameter.
     """
     is_first = trial.number < len(settings.firsts)
     config = settings.space.keras_tuner_config(trial.values) if trial.values else None

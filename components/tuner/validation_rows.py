@@ -28,8 +28,8 @@ def parts_in(folder: Path, fold: int) -> tuple[list[str], list[str]]:
     return patterns, [judges]
 
 
-def divide(patterns: Iterable[str], folder: Path) -> None:
-    """Copies training examples into as many folders as there are folds at most, row by row.
+def divide(patterns: Iterable[str], folder: Path, group: str | None = None) -> None:
+    """Copies training examples into as many folders as there are folds at most.
 
     The evaluation split stays unseen, so that the Evaluator's verdict is about rows that had no part in the
     choice of the values. The same files give the same division.
@@ -37,28 +37,78 @@ def divide(patterns: Iterable[str], folder: Path) -> None:
     Args:
         patterns: File patterns of TFRecord files, compressed with GZIP where a name ends in `.gz`.
         folder: Folder to write to; a division that is there already is kept.
+        group: Name of a feature: rows with the same value of it are in the same folder. Rows without one, or
+            with -1, are divided row by row, as are all if it is None.
 
     Raises:
-        SettingError: There are too few rows.
+        SettingError: There are too few rows or groups, or no row has the feature.
     """
     if folder.is_dir():
         return
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     paths = sorted(path for pattern in patterns for path in tf.io.gfile.glob(pattern))
-    num_rows = 0
+    part_of = _Parts(group)
     for index, path in enumerate(paths):
-        num_rows = _divide_file(path, partial, index, num_rows)
-    if num_rows < ONE_IN:
-        raise SettingError(
-            f"{num_rows} training rows are too few to hold out one in {ONE_IN} for the Tuner; more rows "
-            "are needed, or no search."
-        )
+        _divide_file(path, partial, index, part_of)
+    part_of.check()
     partial.rename(folder)
 
 
-def _divide_file(path: str, folder: Path, index: int, num_rows: int) -> int:
-    """Divides a file, and returns the number of rows so far."""
+class _Parts:
+    """Deals rows, or groups of them, to the parts in turn."""
+
+    def __init__(self, group: str | None):
+        self._group = group
+        self._num_parts_dealt = 0
+        self._part_of_group: dict[bytes, int] = {}
+
+    def __call__(self, record: bytes) -> int:
+        """Returns the part of a serialized row."""
+        value = None if self._group is None else _value_of(record, self._group)
+        if value is None:
+            return self._deal()
+        if value not in self._part_of_group:
+            self._part_of_group[value] = self._deal()
+        return self._part_of_group[value]
+
+    def _deal(self) -> int:
+        self._num_parts_dealt += 1
+        return (self._num_parts_dealt - 1) % ONE_IN
+
+    def check(self) -> None:
+        """Checks that each part has rows, and that the groups exist.
+
+        Raises:
+            SettingError: They do not.
+        """
+        if self._group is not None and not self._part_of_group:
+            raise SettingError(
+                f"tuner.group = {self._group!r}: no transformed training row has such a feature; let "
+                "preprocessing_fn return it."
+            )
+        if self._num_parts_dealt < ONE_IN:
+            what = f"groups of {self._group!r}" if self._group else "training rows"
+            raise SettingError(
+                f"{self._num_parts_dealt} {what} are too few to hold out one in {ONE_IN} for the Tuner; more "
+                "are needed, or no search."
+            )
+
+
+def _value_of(record: bytes, group: str) -> bytes | None:
+    """Returns the group of a serialized row, None without one."""
+    feature = tf.train.Example.FromString(record).features.feature.get(group)
+    if feature is None or not (
+        feature.int64_list.value or feature.bytes_list.value or feature.float_list.value
+    ):
+        return None
+    if list(feature.int64_list.value) == [-1]:
+        return None
+    value: bytes = feature.SerializeToString(deterministic=True)
+    return value
+
+
+def _divide_file(path: str, folder: Path, index: int, part_of: _Parts) -> None:
     compression = "GZIP" if path.endswith(".gz") else ""
     name = f"{index:05d}-{os.path.basename(path)}"
     writers = []
@@ -68,8 +118,6 @@ def _divide_file(path: str, folder: Path, index: int, num_rows: int) -> int:
     records = tf.data.TFRecordDataset(path, compression).batch(_BATCH)
     for batch in records.as_numpy_iterator():
         for record in batch:
-            writers[num_rows % ONE_IN].write(record)
-            num_rows += 1
+            writers[part_of(record)].write(record)
     for writer in writers:
         writer.close()
-    return num_rows

@@ -363,11 +363,24 @@ def search_note(search: Mapping[str, Any]) -> str:
     trials = {one["number"]: one for one in search["trials"]}
     best, metric = trials[search["best"]], search["metric"]
     default = trials.get(search["default"])
-    text = f"tuner: the best of {len(trials)} trials has {metric} {best['value']:.5g}"
+    failed = [one["reason"] for one in search["trials"] if one["state"] == "failed"]
+    remarks = []
+    if len(trials) < search["planned"]:
+        remarks.append(f"of {search['planned']} planned, the time was up")
+    if failed:
+        remarks.append(f"{len(failed)} failed: {failed[0]}")
+    which = "only trial" if len(trials) == 1 else f"best of {len(trials)} trials"
+    remark = f" ({'; '.join(remarks)})" if remarks else ""
+    text = f"tuner: the {which}{remark} has {metric} {best['value']:.5g}"
     if default is None:
         return f"{text}; without a search, there was no result"
     if default is best:
         return f"{text}, with the values that are used without a search: none was better"
+    if search["chosen"] != search["best"]:
+        return (
+            f"{text}, without a search {default['value']:.5g}: that may be chance, so the values stay as "
+            "without a search"
+        )
     values = ", ".join(
         f"{name} = {one:.4g}" if isinstance(one, float) else f"{name} = {one}"
         for name, one in best["values"].items()

@@ -13,6 +13,7 @@ from pydantic import (
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import PipelineConfig, _default_name
 from pipelines.config.toml import read_toml, toml_value
+from pipelines.config.tuner import BELOW
 from pipelines.errors import BadInputError, shown
 
 
@@ -116,6 +117,8 @@ def explain(error: ValidationError, config_file: Path | None) -> str:
             )
         elif problem["type"] == "missing":
             lines.append(f"{key} is missing.")
+        elif problem["type"] == BELOW:
+            lines.append(f"{key}.{problem['msg']}.")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
             lines.append(f"{key}{_assigned(problem)}: {reason[:1].lower() + reason[1:]}.")

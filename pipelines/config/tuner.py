@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from components.tuner.search_space import Choice, Parameter, Range, Value
 from components.tuner.settings import MAX_FOLDS
 from pipelines.config.data import Section
+
+BELOW = "below"
+"""Type of an error whose message begins with a key below that of the field."""
 
 _RANGE_KEYS = ("low", "high", "log", "default")
 _CHOICE_KEYS = ("values", "default")
@@ -26,6 +30,8 @@ class TunerConfig(Section):
       pruner: `median` ends a trial whose best value so far is worse than the median of the others at the same
         evaluation; `none` runs all to their end.
       timeout_secs: Seconds after which no trial begins. Default: no limit.
+      group: Output of a module's preprocessing_fn: rows with the same value are held out together. Needed if
+        `split.by` is `column` or `time`. Default: row by row.
       space: Values to search, by the name of the setting: `{low = 1e-4, high = 1e-1, log = true}`, integers
         like `{low = 2, high = 10}`, or a list of values. Default: by the model; needed with a `[module]`.
     """
@@ -37,27 +43,30 @@ class TunerConfig(Section):
     direction: Literal["maximize", "minimize"] | None = None
     pruner: Literal["median", "none"] = "median"
     timeout_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    group: str | None = None
     space: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("space")
     @classmethod
     def _has_parameters(cls, space: dict[str, Any]) -> dict[str, Any]:
-        for name, entry in space.items():
-            if is_group(entry):
-                for inner, one in entry.items():
-                    parameter_of(f"{name}.{inner}", one)
-            else:
-                parameter_of(name, entry)
+        try:
+            list(_parameters(space))
+        except ValueError as error:  # its message begins with the key below `space`
+            raise PydanticCustomError(BELOW, "{reason}", {"reason": str(error)}) from error
         return space
 
     def parameters(self) -> Iterator[tuple[str | None, Parameter]]:
-        """Yields the group (a model) and the parameter of each entry; the group is None outside of one."""
-        for name, entry in self.space.items():
-            if is_group(entry):
-                for inner, one in entry.items():
-                    yield name, parameter_of(f"{name}.{inner}", one)
-            else:
-                yield None, parameter_of(name, entry)
+        """Returns the group (a model) and the parameter of each entry; the group is None outside of one."""
+        return _parameters(self.space)
+
+
+def _parameters(space: Mapping[str, Any]) -> Iterator[tuple[str | None, Parameter]]:
+    for name, entry in space.items():
+        if is_group(entry):
+            for inner, one in entry.items():
+                yield name, parameter_of(f"{name}.{inner}", one)
+        else:
+            yield None, parameter_of(name, entry)
 
 
 def is_group(entry: Any) -> bool:

@@ -11,6 +11,7 @@ from components.tuner.search_space import SearchSpace
 from components.tuner.settings import DEFAULT_METRIC, TunerSettings
 from components.user import code as user_code
 from components.user import source as user_source
+from pipelines.config.data import SplitConfig
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.config.pipeline_config import ModuleConfig, PipelineConfig
 from pipelines.config.tuner import TunerConfig
@@ -21,12 +22,14 @@ from pipelines.errors import BadInputError
 from pipelines.tabular import tuning
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import plan_label
-from pipelines.tabular.plan import LABEL_KEY, TabularPlan
+from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, TabularPlan
 from pipelines.terminal.signals import signal_has_come
 
 _ROWS_FOR_ONE_FOLD, _FOLDS = 2_000, 3  # the best value on a few dozen held-out rows is chance
 
 _TRAINERS = ("trainer_fn", "run_fn")
+
+_GROUPS = {"column": "the column {column!r}", "time": "the day or the week of {column!r}"}
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,11 @@ def _tuning_of_plan(
 ) -> TunerSettings | None:
     if config.tuner is None:
         return None
+    if config.tuner.group is not None:
+        raise BadInputError(
+            f"tuner.group = {config.tuner.group!r}: only a module has one; the generic models hold out whole "
+            "groups of split.column. Leave it out."
+        )
     tuning.check_metric(config.tuner, plan.label.problem_type)
     space = tuning.search_space(plan, config.tuner)
     return _settings_of(
@@ -176,6 +184,7 @@ def _tuning_of_plan(
         space,
         first_trials=tuning.first_trials(plan, space),
         own_validation=plan.training.early_stopping,
+        group=GROUP_KEY if plan.group else None,
     )
 
 
@@ -195,7 +204,20 @@ def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | 
                 f"tuner.space.{group}: a module has no groups of settings, which are those of the generic "
                 "models. Write its settings directly into [tuner.space]."
             )
-    return _settings_of(config, num_rows, SearchSpace(tuple(one for _, one in parameters)))
+    _check_group(config.tuner.group, config.split)
+    space = SearchSpace(tuple(one for _, one in parameters))
+    return _settings_of(config, num_rows, space, group=config.tuner.group)
+
+
+def _check_group(group: str | None, split: SplitConfig) -> None:
+    if group is not None or split.by not in _GROUPS:
+        return
+    raise BadInputError(
+        f"tuner.group is missing: with split.by = {split.by!r}, the Tuner must not hold out single rows "
+        "either, whose neighbours are learned from. Let preprocessing_fn return "
+        f"{_GROUPS[split.by].format(column=split.column)}, and name that output in tuner.group: rows with "
+        "the same value are held out together."
+    )
 
 
 def _settings_of(

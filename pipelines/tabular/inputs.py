@@ -9,6 +9,7 @@ import tensorflow_transform as tft
 from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
+from components.errors import SettingError
 from estimator_core.export import (
     EvalInputReceiver,
     ServingInputReceiver,
@@ -74,6 +75,32 @@ def read(
 
     batches = dataset.batch(batch_size).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def check_held_out(
+    transform: tft.TFTransformOutput, files: Any, one_held_out_in: int, column: str, fold: int = 0
+) -> None:
+    """Checks that rows are held out and others are not, which a few groups do not ensure.
+
+    Args:
+      transform: Output of the Transform component.
+      files: File patterns.
+      one_held_out_in: See `read`.
+      column: Raw column of the groups, for the error.
+      fold: See `read`.
+
+    Raises:
+      SettingError: All rows are in one part.
+    """
+    for part in (Part.VALIDATION, Part.TRAIN):
+        rows = read(transform, files, part, one_held_out_in, batch_size=1, fold=fold).take(1)
+        if not list(rows):
+            held_out = "no rows" if part is Part.VALIDATION else "all rows"
+            raise SettingError(
+                f"split.column = {column!r} has too few values among the training rows: one value in "
+                f"{one_held_out_in} is to be held out, and fold {fold} would hold out {held_out}. Set "
+                f"{f'tuner.folds = {fold}' if fold else 'trainer.early_stopping = false'}."
+            )
 
 
 def read_marked(

@@ -16,6 +16,7 @@ from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     Derive,
+    check_held_out,
     eval_input_receiver_fn,
     in_memory,
     read,
@@ -60,6 +61,15 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     values = (trainer_fn_args.hyperparameters or {}).get("values", {})
     plan = with_values(given, values)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
+
+    if plan.group and plan.training.early_stopping:
+        check_held_out(
+            transform,
+            trainer_fn_args.train_files,
+            plan.training.one_held_out_in,
+            plan.group,
+            trainer_fn_args.trial.fold if trainer_fn_args.trial else 0,
+        )
 
     def prepare(model: ModelName, model_dir: str, steps: int | None = None) -> Training:
         return _training(model, model_dir, plan, transform, trainer_fn_args, schema, steps)

@@ -228,6 +228,11 @@ def _check(model: ModelName, name: str, parameter: Parameter) -> None:
             f"{where}: {model} has no setting {name!r} to search. Did you mean {nearest[0]!r}? "
             f"Settings: {', '.join(nearest)}."
         )
+    if parameter.default is not None:
+        raise BadInputError(
+            f"{where}.default = {parameter.default!r}: the first trial of a generic model has the values of "
+            "[trainer], or those that it chooses by itself. Leave the default out."
+        )
     setting = settings[name]
     values = parameter.values if isinstance(parameter, Choice) else (parameter.low, parameter.high)
     for value in values:

@@ -62,9 +62,20 @@ def summary_of(search: Mapping[str, Any]) -> str:
             f"{text} The best {metric}, {value}, is that of the training without a search: no other trial "
             "was better."
         )
-    return (
+    text = (
         f"{text} The best {metric} is {value}, and {words.number(default['value'])} without a search "
         f"({words.signed(best['value'] - default['value'])})."
+    )
+    if search["chosen"] == search["best"]:
+        return text
+    least = (
+        f"two standard errors of the difference over the {search['folds']} folds"
+        if search["folds"] > 1
+        else "1 % of the value without a search"
+    )
+    return (
+        f"{text} That may be chance: a trial has to be better by more than {words.number(search['margin'])}, "
+        f"{least}. So the model is trained as without a search."
     )
 
 
@@ -114,8 +125,11 @@ def values_in_words(values: Mapping[str, Any]) -> str:
 def _row(trial: Mapping[str, Any], search: Mapping[str, Any]) -> dict[str, Any]:
     evaluations: Sequence[Any] = trial["evaluations"]
     marks = []
+    is_chosen = trial["number"] == search["chosen"]
     if trial["number"] == search["best"]:
-        marks.append("✓ best")
+        marks.append("✓ best" if is_chosen else "best")
+    elif is_chosen:
+        marks.append("✓ used")
     if trial["is_first"]:
         marks.append("without a search")
     if trial["state"] != "finished":
@@ -124,7 +138,7 @@ def _row(trial: Mapping[str, Any], search: Mapping[str, Any]) -> dict[str, Any]:
         marks.append("resumed")
     return {
         "number": trial["number"],
-        "is_best": trial["number"] == search["best"],
+        "is_chosen": is_chosen,
         "marks": ", ".join(marks),
         "value": words.number(trial["value"]),
         "step": words.number(trial["step"]),

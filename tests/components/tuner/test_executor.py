@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from components.errors import SettingError
 from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
 from tests.components.tuner.conftest import TunerRun, search_of
@@ -68,6 +69,12 @@ def test_an_error_fails_a_trial_but_in_the_first_one_the_search(tune: TunerRun) 
     assert {one["reason"] for one in failed} == {"ArithmeticError: too fast"}
     with pytest.raises(ArithmeticError, match="too fast"):
         tune(SETTINGS, custom_config={"broken_above": 0.0001}, run_id="run-2")
+
+
+def test_a_parameter_that_the_code_does_not_read_ends_the_search(tune: TunerRun) -> None:
+    space = SearchSpace((Range("learning_rat", 0.1, 0.2),))
+    with pytest.raises(SettingError, match=r"does not read\. Did you mean 'learning_rate'"):
+        tune(TunerSettings(space, trials=3, metric="loss"), steps=10)
 
 
 def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(

@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -31,6 +33,50 @@ def test_each_fifth_row_over_all_files_judges_a_fold(
             learn, judge = (read(part, compression) for part in parts_in(tmp_path / "rows", fold))
             assert judge == expected
             assert sorted(learn) == sorted(row for row in rows if row not in judge)
+
+
+def example(**features: list) -> bytes:
+    def feature(values: list) -> tf.train.Feature:
+        if isinstance(values[0], bytes):
+            return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    named = {name: feature(values) for name, values in features.items() if values}
+    result: bytes = tf.train.Example(features=tf.train.Features(feature=named)).SerializeToString()
+    return result
+
+
+@pytest.mark.parametrize("kind", [lambda n: n, lambda n: b"%d" % n])
+def test_the_rows_of_a_group_judge_together(tmp_path: Path, kind: Callable[[int], Any]) -> None:
+    # Groups 1, 2, 3 and 4 come first, then a row without a group and one with -1, then 5.
+    keys = [1, 2, 2, 3, 1, 4, None, -1, 5, 2]
+    rows = [
+        example(n=[n], g=[] if k is None else [k if k == -1 else kind(k)])
+        for n, k in enumerate(keys)
+    ]
+    write(tmp_path / "data-0", rows[:4], "")
+    write(tmp_path / "data-1", rows[4:], "")
+    divide([str(tmp_path / "data-*")], tmp_path / "rows", "g")
+    # In turn: 1, 2, 3, 4, the row without, the row with -1, 5.
+    for fold, expected in enumerate([[0, 4, 7], [1, 2, 8, 9], [3], [5], [6]]):
+        learn, judge = (read(part, "") for part in parts_in(tmp_path / "rows", fold))
+        assert judge == [rows[number] for number in expected]
+        assert len(learn) + len(judge) == 10
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ("g", "3 groups of 'g' are too few"),
+        ("h", "'h': no transformed training row has such a feature"),
+    ],
+)
+def test_groups_that_cannot_be_divided_are_refused(
+    tmp_path: Path, group: str, message: str
+) -> None:
+    write(tmp_path / "data", [example(g=[number % 3]) for number in range(30)], "")
+    with pytest.raises(SettingError, match=message):
+        divide([str(tmp_path / "data")], tmp_path / "rows", group)
 
 
 def test_four_rows_are_too_few(tmp_path: Path) -> None:

@@ -103,19 +103,38 @@ def test_details_that_cannot_be_read_end_no_run(tmp_path):
 def test_a_search_is_noted_with_its_best_trial():
     from pipelines.checks.component_checks import search_note
 
-    def trial(number, value, **values):
-        return {"number": number, "value": value, "values": values}
+    def trial(number, value, reason="", **values):
+        state = "finished" if value else "failed"
+        return {
+            "number": number,
+            "value": value,
+            "values": values,
+            "state": state,
+            "reason": reason,
+        }
 
     search = {
+        "planned": 2,
         "metric": "auc",
         "best": 1,
         "default": 0,
+        "chosen": 1,
         "trials": [trial(0, 0.7), trial(1, 0.8125, rate=0.0123456, units=64)],
     }
     start = "tuner: the best of 2 trials has auc 0.8125"
     assert search_note(search) == f"{start}, without a search 0.7: rate = 0.01235, units = 64"
     assert search_note({**search, "default": 1}).endswith("none was better")
+    assert search_note({**search, "chosen": 0}) == (
+        f"{start}, without a search 0.7: that may be chance, so the values stay as without a search"
+    )
     assert (
         search_note({**search, "default": None})
         == f"{start}; without a search, there was no result"
     )
+    failed = [trial(0, 0.7), *(trial(n, None, reason=f"{n} is full") for n in (1, 2))]
+    found = search_note({**search, "planned": 9, "best": 0, "chosen": 0, "trials": failed})
+    assert found.startswith(
+        "tuner: the best of 3 trials (of 9 planned, the time was up; 2 failed: 1 is full)"
+    )
+    one = search_note({**search, "planned": 1, "best": 0, "chosen": 0, "trials": failed[:1]})
+    assert one.startswith("tuner: the only trial has auc 0.7, ")

@@ -160,6 +160,8 @@ SEARCH = {
     "folds": 1,
     "best": 2,
     "default": 0,
+    "chosen": 2,
+    "margin": 0.007,
     "parameters": [HOSTILE, "units"],
     "importance": {"units": 0.25, HOSTILE: 0.75},
     "trials": [

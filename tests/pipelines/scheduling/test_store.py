@@ -48,7 +48,7 @@ def test_which_one_is_meant(store, make_schedule):
     [
         ("{", "cannot be read"),
         ('{"format": 2}', "newer version"),
-        ('{"name": "trips"}', "config is missing"),
+        ('{"name": "trips"}', "working_dir is missing"),
         ('{"name": "trips", "crom": "0 3 * * *"}', "there is no such key"),
     ],
 )

@@ -1,15 +1,18 @@
 import pytest
 import tensorflow as tf
 
+from components.errors import SettingError
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     HELD_OUT_KEY,
+    check_held_out,
     eval_input_receiver_fn,
     in_memory,
     read,
     read_marked,
     serving_input_receiver_fn,
 )
+from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY
 from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan, serialize
 
 ROWS = 60
@@ -123,3 +126,44 @@ def test_groups_are_held_out_whole_and_no_feature_of_a_model(tmp_path):
     assert seen[1]
     assert sum(len(label) for part in parts for _, label in part) == 400
     assert set(parts[0][0][0]) == {"numeric", "numeric_bucket", "category_0"}
+
+
+class GroupTransform:
+    """Transform's output for a group."""
+
+    def transformed_feature_spec(self):
+        return {name: tf.io.FixedLenFeature([], tf.int64) for name in (GROUP_KEY, LABEL_KEY)}
+
+
+def test_a_fold_in_which_no_group_or_each_is_held_out_is_refused(tmp_path):
+    path = str(tmp_path / "data.gz")
+    with tf.io.TFRecordWriter(path, "GZIP") as writer:
+        for number in range(60):
+            features = {GROUP_KEY: number % 2, LABEL_KEY: 1}
+            writer.write(
+                tf.train.Example(
+                    features=tf.train.Features(
+                        feature={
+                            name: tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+                            for name, value in features.items()
+                        }
+                    )
+                ).SerializeToString()
+            )
+
+    def message(fold, one_in=6):
+        try:
+            check_held_out(GroupTransform(), [path], one_in, "city", fold)
+        except SettingError as error:
+            return str(error)
+        return ""
+
+    names = [f"group {number}" for number in range(2)]
+    held_out = set(tf.strings.to_hash_bucket_fast(names, 6).numpy().tolist())
+    assert len(held_out) == 2
+    for fold in range(6):
+        assert ("" if fold in held_out else f"fold {fold} would hold out no rows") in message(fold)
+        fix = f"tuner.folds = {fold}" if fold else "trainer.early_stopping = false"
+        assert ("" if fold in held_out else f"Set {fix}.") in message(fold)
+        assert bool(message(fold)) == (fold not in held_out)
+    assert "fold 0 would hold out all rows" in message(0, one_in=1)

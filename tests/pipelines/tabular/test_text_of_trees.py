@@ -70,6 +70,8 @@ def test_what_is_served_is_what_was_judged(tmp_path, monkeypatch, label):
         serving_model_dir=str(tmp_path / "model"),
         model_run_dir=str(tmp_path),
         train_steps=None,
+        hyperparameters=None,
+        trial=None,
         train_files=[path],
         eval_files=[path],
     )

@@ -17,7 +17,8 @@ def choose(tmp_path):
     def make(*settings, rows=ROWS):
         file = tmp_path / f"data-{rows}.csv"
         file.write_text(
-            "x,y\n" + "".join(f"{n}.5,{'yes' if n % 3 else 'no'}\n" for n in range(rows))
+            "g,x,y\n"
+            + "".join(f"g{n // 30},{n}.5,{'yes' if n % 3 else 'no'}\n" for n in range(rows))
         )
         config = load_config(data=str(file), label="y", settings=("tuner.trials=9", *settings))
         return choose_model_code(config, profile_csv([file]))
@@ -123,6 +124,13 @@ def test_the_metric_decides_the_direction(choose):
             "0.0 is not allowed; the setting takes above 0",
         ),
         (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' are no layers"),
+        (
+            [
+                "trainer.model=boosted_trees",
+                "tuner.space.max_depth={low = 2, high = 5, default = 3}",
+            ],
+            "max_depth.default = 3: the first trial of a generic model has the values of .trainer.",
+        ),
         (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
         (["tuner.metric=root_mean_squared_error"], "no such metric for a binary problem"),
     ],
@@ -151,3 +159,30 @@ def test_a_module_names_its_settings(choose, tmp_path):
         with pytest.raises(BadInputError, match=message):
             choose(module, *settings)
     assert choose(module, "tuner.space.a=[1]", "tuner.metric=gini", "tuner.direction=maximize")
+
+
+@pytest.mark.parametrize(
+    ("by", "what"), [("column", "the column 'x'"), ("time", "the day or the week of 'x'")]
+)
+def test_a_module_names_what_is_held_out_together(choose, tmp_path, by, what):
+    file = tmp_path / f"grouped_by_{by}.py"
+    file.write_text(CODE)
+    settings = [
+        f"module.file={json.dumps(str(file))}",
+        "tuner.space.units=[32, 64]",
+        f"split.by={by}",
+        "split.column=x",
+    ]
+    with pytest.raises(
+        BadInputError, match=f"tuner.group is missing: .*preprocessing_fn return {what}"
+    ):
+        choose(*settings)
+    assert choose(*settings, "tuner.group=customer").tuning.group == "customer"
+
+
+def test_generic_models_hold_out_whole_groups_of_the_split(choose):
+    by_column = ("split.by=column", "split.column=g", "trainer.early_stopping=false")
+    assert choose(*by_column).tuning.group == "held_out_group"
+    assert choose().tuning.group is None
+    with pytest.raises(BadInputError, match=r"tuner\.group = 'x': only a module has one"):
+        choose("tuner.group=x")

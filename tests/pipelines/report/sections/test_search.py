@@ -32,6 +32,18 @@ def test_the_summary_compares_with_the_training_without_a_search():
     assert "without a search had no result" in summary_of({**SEARCH, "default": None})
 
 
+def test_a_difference_that_may_be_chance_is_said_to_be_and_the_default_is_marked():
+    search = {**SEARCH, "chosen": 0, "margin": 0.15, "folds": 3}
+    assert summary_of(search).endswith(
+        "(+0.1). That may be chance: a trial has to be better by more than 0.15, two standard errors of the "
+        "difference over the 3 folds. So the model is trained as without a search."
+    )
+    assert "0.15, 1 % of the value" in summary_of({**search, "folds": 1})
+    rows = describe_of(search)["rows"]
+    assert [row["marks"] for row in rows[:2]] == ["best, resumed", "✓ used, without a search"]
+    assert [row["is_chosen"] for row in rows[:2]] == [False, True]
+
+
 def test_a_lower_value_is_better_if_it_is_minimized():
     search = {**SEARCH, "direction": "minimize", "best": 1}
     assert "from 0.7 in trial 0 to 0.6 in trial 1" in history_of(search).description
