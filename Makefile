@@ -51,7 +51,7 @@ demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in d
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 example: $(STAMP)  ## one of docs/examples.md, NAME=recommender: its project and its model in example_NAME/
-	@test -e example_$(NAME) || $(BIN)/python -m pipelines init example_$(NAME) --example "$(NAME)" >&2
+	@test -e example_$(NAME)/pipeline.toml || $(BIN)/python -m pipelines init example_$(NAME) --example "$(NAME)" >&2
 	@$(BIN)/python -m pipelines run --config example_$(NAME)/pipeline.toml --root example_$(NAME)/pipeline_root
 
 test: $(STAMP)  ## every test but the slow ones
