@@ -55,7 +55,7 @@ def test_an_example_is_pushed_and_predicts(example, warm_command, tmp_path):
 
 
 def test_the_recommender_knows_the_tastes_of_users(warm_command, tmp_path):
-    """A new user gets the film's average, and known users differ from it."""
+    """A new user gets about the average, and known users differ from it."""
     outcome = run(warm_command, "recommender", tmp_path / "films")
     assert (outcome["status"], outcome["not_checked"]) == ("pushed", [])
     assert outcome["metrics"]["root_mean_squared_error"] < 0.75

@@ -1,7 +1,7 @@
 """The stars that a user would give a film: a factorization with embeddings.
 
-Rating = mean + kindness of the user + quality of the film + user's taste * film's kind, where taste and kind
-are vectors that the training finds. Source: Koren et al., "Matrix Factorization Techniques", 2009.
+Rating = middle + kindness of the user + quality of the film + taste of the user * kind of the film, where the last
+two are vectors that the training finds. Source: Koren et al., "Matrix Factorization Techniques", 2009.
 """
 
 import tensorflow as tf
@@ -14,14 +14,15 @@ from estimator_core import experimental
 IDS = ["user", "film"]
 LABEL = "rating"
 DIMENSION = 4  # of the vectors
+MIDDLE = 3.0  # of 1 to 5 stars; otherwise the averages of users would hold a part of it
 BATCH_SIZE = 128
 
 
 def preprocessing_fn(inputs):
     """Returns the id of each user and film, int64, and the rating, float32: all `[batch_size, 1]`."""
     outputs = {
-        # The last id is for those that are not in the data. It is never trained: a new user gets the
-        # film's average rating.
+        # The last id is for those that are not in the data. It is never trained: a new user gets about
+        # the film's average rating.
         name: tft.compute_and_apply_vocabulary(inputs[name], num_oov_buckets=1, vocab_filename=name)
         for name in IDS
     }
@@ -38,7 +39,7 @@ def build_estimator(sizes, config):
 
     def taste(features, mode):
         user, film = (experimental.input_layer(features, [vector]) for vector in vectors)
-        return tf.reduce_sum(user * film, axis=1, keepdims=True)
+        return MIDDLE + tf.reduce_sum(user * film, axis=1, keepdims=True)
 
     averages = experimental.linear_logit_fn_builder(1, ids)
     parts = [(averages, "Adam", 0.01), (taste, "Adam", 0.01)]

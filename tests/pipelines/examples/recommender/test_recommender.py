@@ -24,8 +24,17 @@ def test_the_vectors_know_more_than_averages(tmp_path):
     built.train(input_fn, steps=800)
     loss = built.evaluate(lambda: tf.data.Dataset.from_tensors(held_out))["average_loss"]
 
+    films = np.arange(generate.FILMS)[:, None]
+    asked = {"user": np.full_like(films, generate.USERS), "film": films}  # a new user
+    stars = [row["predictions"][0] for row in built.predict(lambda: batch(asked))]
+    assert abs(np.mean(stars) - held_out[1].mean()) < 0.3
+
     averages = error_of_averages(train, held_out)
     assert np.sqrt(loss) < averages - 0.05 < held_out[1].std() - 0.1
+
+
+def batch(features):
+    return tf.data.Dataset.from_tensors(features)
 
 
 def error_of_averages(train, held_out):
