@@ -1,6 +1,6 @@
 """The stars that a user would give a film: a factorization with embeddings.
 
-Rating = middle + kindness of the user + quality of the film + taste of the user * kind of the film, where the last
+Rating = middle + kindness of the user + quality of the film + taste of the user * kind of the film. The last
 two are vectors that the training finds. Source: Koren et al., "Matrix Factorization Techniques", 2009.
 """
 
