@@ -38,7 +38,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
+.PHONY: help setup demo example test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -49,6 +49,10 @@ setup: $(STAMP)  ## install uv and every dependency into this folder
 demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in demo_root/
 	@$(BIN)/python -m pipelines run --config pipelines/examples/taxi/taxi.toml \
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
+
+example: $(STAMP)  ## one of docs/examples.md, NAME=recommender: its project and its model in example_NAME/
+	@test -e example_$(NAME)/pipeline.toml || $(BIN)/python -m pipelines init example_$(NAME) --example "$(NAME)" >&2
+	@$(BIN)/python -m pipelines run --config example_$(NAME)/pipeline.toml --root example_$(NAME)/pipeline_root
 
 test: $(STAMP)  ## every test but the slow ones
 	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not mysql and not kubernetes and not kubeflow_cluster" $(TESTS)
@@ -139,7 +143,7 @@ browser-packages:
 	@npm install --silent --no-fund --no-audit --prefix .report-check axe-core@4 puppeteer-core@24
 
 clean:  ## remove what the targets above made, but not the environment
-	rm -rf build demo_data dist demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf build demo_data dist demo_root example_* site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # The second call costs nothing; a change of the lock file syncs again.
 $(STAMP): uv.lock pyproject.toml | $(filter .uv/bin/uv,$(UV))

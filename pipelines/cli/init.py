@@ -1,5 +1,6 @@
 """`init`: makes a project of the user's own."""
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ _NAME = "project_name"
 """Placeholder in the files of `examples`, in their names and their text."""
 
 _TRIPS, _ROWS, _SEED = "data/trips.csv", 6_000, 1
+_EXAMPLES = ("keras_model", "recommender", "run_fn", "tpu")
+_EXAMPLE_DATA = "data.csv"
 
 
 def init_command(
@@ -36,31 +39,51 @@ def init_command(
         ),
     ] = None,
     label: Label = None,
+    example: Annotated[
+        str | None,
+        typer.Option(
+            "--example",
+            metavar="NAME",
+            help=f"Another project than the taxi trips: {', '.join(_EXAMPLES)}.",
+        ),
+    ] = None,
 ) -> None:
     """Make a project: a configuration, a module with a test, and generated data to try them with.
 
-    With --data and --label, the configuration is for your data and has no module. No file is overwritten.
+    With --data and --label, the configuration is for your data and has no module. With --example, it is one
+    of the examples. No file is overwritten.
     """
     from pipelines.errors import BadInputError
 
     if label is not None and data is None:
         raise BadInputError(f"--label {label} is a column of --data, which is missing. Give both.")
+    if example is not None and data is not None:
+        raise BadInputError("--example brings data of its own. Leave out --data or --example.")
     if folder.is_file():
         raise BadInputError(f"{folder} is a file. Give a folder.")
     name = _checked_name(name, folder)
-    texts = _texts("project" if data is None else "own_data", name)
-    _refuse_existing(folder, [*texts, *([_TRIPS] if data is None else [_CONFIG])])
-    if data is None:
+    if example is not None:
+        texts, made = _example_texts(example, name), _EXAMPLE_DATA
+    elif data is None:
+        texts, made = _texts("project", name), _TRIPS
+    else:
+        texts, made = _texts("own_data", name), _CONFIG
+    _refuse_existing(folder, [*texts, made])
+    if data is not None:
+        _write_plan(folder, name, data, label)
+    elif example is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        generate = importlib.import_module(f"pipelines.examples.{example}.generate")
+        generate.write_csv(folder / made)
+    else:
         from pipelines.examples.taxi.generate import write_csv
 
         folder.mkdir(parents=True, exist_ok=True)
-        write_csv(folder / _TRIPS, _ROWS, _SEED)
-    else:
-        _write_plan(folder, name, data, label)
+        write_csv(folder / made, _ROWS, _SEED)
     for file, text in texts.items():
         with (folder / file).open("x", encoding="utf-8") as stream:
             stream.write(text)
-    print(f"written: {', '.join(sorted([*texts, _TRIPS if data is None else _CONFIG]))}")
+    print(f"written: {', '.join(sorted([*texts, made]))}")
     go = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     print(f"next: {go}estimator-pipelines run --config {_CONFIG}")
 
@@ -87,6 +110,26 @@ def _texts(example: str, name: str) -> dict[str, str]:
         ).replace(_NAME, name)
         for file in files
     }
+
+
+def _example_texts(example: str, name: str) -> dict[str, str]:
+    """Returns the text of each file of an example, by its name in a project."""
+    from components.nearest import nearest_first
+    from pipelines.errors import BadInputError
+
+    if example not in _EXAMPLES:
+        nearest = ", ".join(nearest_first(example, _EXAMPLES))
+        raise BadInputError(f"--example {example}: there is no such example. Examples: {nearest}.")
+    examples = Path(__file__).parents[1] / "examples"
+    files = {
+        ".gitignore": examples / "project" / "gitignore",
+        "generate.py": examples / example / "generate.py",
+        "model.py": examples / example / "model.py",
+        _CONFIG: examples / example / f"{example}.toml",
+    }
+    texts = {file: path.read_text(encoding="utf-8") for file, path in files.items()}
+    texts[_CONFIG] = texts[_CONFIG].replace(f'name = "{example}"', f'name = "{name}"')
+    return texts
 
 
 def _refuse_existing(folder: Path, files: list[str]) -> None:

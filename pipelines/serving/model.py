@@ -39,7 +39,8 @@ class Model:
         self.folder = folder
         self.signatures = read_signatures(folder)
         try:
-            self._loaded = tf.saved_model.load(str(folder))
+            # A TPUEstimator exports a second graph, for TPUs.
+            self._loaded = tf.saved_model.load(str(folder), tags=["serve"])
         except (OSError, ValueError, tf.errors.OpError) as error:
             raise BadInputError(f"The model in {folder} cannot be loaded: {error}") from error
 

@@ -23,6 +23,7 @@ MUST = (
     "estimator_pipelines.py",
     "pipelines/examples/own_data/README.md",
     "pipelines/examples/project/pipeline.toml",
+    "pipelines/examples/recommender/recommender.toml",
     "pipelines/examples/taxi/taxi.toml",
     "pipelines/py.typed",
     "pipelines/report/templates/page.html.j2",

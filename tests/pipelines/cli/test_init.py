@@ -115,9 +115,31 @@ def test_own_data_get_the_configuration_that_plan_writes(here):
     assert load_config(Path("orders/pipeline.toml")).module is None
 
 
+@pytest.mark.parametrize("example", ["keras_model", "recommender", "run_fn", "tpu"])
+def test_an_example_is_a_project_with_data(here, example):
+    ran = init("mine", "--example", example)
+    assert ran.exit_code == 0, ran.output
+    files = [".gitignore", "data.csv", "generate.py", "model.py", "pipeline.toml"]
+    assert sorted(os.listdir("mine")) == files
+    config = load_config(Path("mine/pipeline.toml"))
+    assert (config.name, config.module.file) == ("mine", "mine/model.py")
+    header, *rows = Path(config.data.path).read_text().splitlines()
+    assert config.data.label in header.split(",")
+    assert len(rows) >= 3_000
+
+
+def test_nothing_is_overwritten_by_an_example(here):
+    (here / "data.csv").write_text("mine")
+    ran = init("--example", "tpu", "--name", "pumps")
+    assert (ran.exit_code, "has data.csv, and nothing is overwritten" in ran.stderr) == (2, True)
+    assert os.listdir(here) == ["data.csv"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--example", "recomender"), "there is no such example. Examples: recommender, "),
+        (("--example", "tpu", "--data", "x.csv"), "--example brings data of its own."),
         (("--data", "none.csv", "--label", "y"), "There is no file or folder none.csv"),
         (("--data", "none.csv"), "data.label is missing: give --label COLUMN"),
         (("--label", "y"), "--label y is a column of --data, which is missing. Give both."),

@@ -1,0 +1,1 @@
+"""A recommender of films: users and films as vectors."""

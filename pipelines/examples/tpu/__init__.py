@@ -1,0 +1,1 @@
+"""Will a pump fail within a week? A TPUEstimator."""
