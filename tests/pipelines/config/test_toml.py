@@ -1,6 +1,5 @@
-import tomllib
-
 import pytest
+import tomllib
 
 from pipelines.config.toml import columns_entry, read_toml, toml_value
 from pipelines.errors import BadInputError

@@ -74,7 +74,7 @@ def test_the_question_quotes_a_name_with_a_space(tmp_path):
 def test_labels_that_are_no_numbers_are_counted(tmp_path):
     amounts = [f"€{number}" for number in range(1, 201)]
     with pytest.raises(
-        BadInputError, match="'free' is not a number, nor are 2 others, while 200 are. Correct them"
+        BadInputError, match="'free' is not a number, nor are 2 others, while 200 are"
     ):
         label_of(tmp_path, [*amounts, "free", "gone", "free"])
     with pytest.raises(
