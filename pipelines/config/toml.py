@@ -1,5 +1,6 @@
 """Reads TOML, with errors for the user."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,17 @@ def toml_value(text: str, key: str) -> Any:
         return text
     except ValueError as error:
         raise BadInputError(f"--set {key}={shown(text)}: {error}.") from error
+
+
+def columns_entry(name: str, use: str) -> str:
+    """Returns the entry of `[columns]` that a message advises, such as `[columns] "Lease term" = "number"`.
+
+    A name that is no bare key of TOML is quoted, so that the entry can be copied into a configuration.
+    """
+    bare = re.fullmatch("[A-Za-z0-9_-]+", name)
+    return f'[columns] {name if bare else toml_text(name)} = "{use}"'
+
+
+def toml_text(text: str) -> str:
+    """Returns a string as TOML, on one line."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pipelines.config.data import ColumnUse
+from pipelines.config.toml import columns_entry
 from pipelines.data import date_kinds, number_kinds, word_kinds
 from pipelines.data.cells import Cell
 from pipelines.data.column_cells import ColumnCells
@@ -215,7 +216,7 @@ class _Recogniser:
             lists = find_list(ColumnCells(self._profile, name), is_given=True)
             if lists is None:
                 raise BadInputError(
-                    f'[columns] {name} = "list": no cell has a ";", "|" or "," between parts, such as '
+                    f'{columns_entry(name, "list")}: no cell has a ";", "|" or "," between parts, such as '
                     f"{self._profile.find_cell(name, lambda text: not is_missing(text))}."
                 )
             kind = ColumnKind("list", lists.describe(), list_parts=lists)
@@ -237,7 +238,7 @@ class _Recogniser:
             kind = self._dates_of(name, is_given=True)
         except date_kinds.AmbiguousDatesError as error:
             raise BadInputError(
-                f'[columns] {name} = "date": no row tells whether the day or the month is first. Set '
+                f"{columns_entry(name, 'date')}: no row tells whether the day or the month is first. Set "
                 'data.dates = "day-first" or "month-first".'
             ) from error
         if kind is None:
@@ -354,7 +355,7 @@ class _Recogniser:
             name, lambda text: text == cell or not (cell or is_missing(text))
         )
         return (
-            f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
+            f"{columns_entry(name, 'date')}: no format fits all {column.num_values} cells, such as "
             f"{first}{alike}. Correct such cells in the file, or leave them empty. "
             "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
             "1 Mar 2014), each with a time of day behind it, months (2014-03, Mar 2014), quarters "
@@ -373,7 +374,7 @@ class _Recogniser:
             text = number_kinds.describe_format(ColumnCells(self._profile, name), best)
             alike = f" Most cells are {text}."
         return (
-            f'[columns] {name} = "number": {self._first_unreadable(name, best)} is no number{others}.'
+            f"{columns_entry(name, 'number')}: {self._first_unreadable(name, best)} is no number{others}."
             f'{alike} Correct such cells in the file, or leave them empty; or say "category" or "text".'
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.config.data import SplitConfig
+from pipelines.config.toml import columns_entry
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
@@ -153,7 +154,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     if date_format_of(kind) is None and not is_number:
         raise BadInputError(
             f"split.column = {column!r}: the column is read as {kind.name}, and rows cannot be put "
-            f'in order by it. If it holds dates, say so: [columns] {column} = "date"'
+            f"in order by it. If it holds dates, say so: {columns_entry(column, 'date')}"
             f"{'; ' + kind.doubt if kind.doubt else ''}."
         )
     chunks = [

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.toml import toml_text
 from pipelines.plan.data_plan import DataPlan
 
 _USES = {"boolean": "category"}
@@ -120,5 +121,5 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return toml_text(value)
     return json.dumps(value)

@@ -8,6 +8,7 @@ from components.nearest import nearest_first
 from pipelines.config.data import DataConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
+from pipelines.config.toml import columns_entry
 from pipelines.data.bad_rows import BadRows, set_aside
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
@@ -242,14 +243,14 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         leak = copies[0]
         raise BadInputError(
             f"{leak.evidence}: it is the label in other words, and a model that reads it learns "
-            f'nothing else. Leave it out with [columns] {leak.column} = "ignore"; if it is known when '
-            f'a prediction is made, keep it with [columns] {leak.column} = "category" (or "number").'
+            f"nothing else. Leave it out with {columns_entry(leak.column, 'ignore')}; if it is known when "
+            f'a prediction is made, keep it with {columns_entry(leak.column, "category")} (or "number").'
         )
     warnings = {leak.column: "may be the label in other words" for leak in leaks}
     rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
     leak_notes = tuple(
         f"{LEAK_PREFIX}{leak.evidence}. If it is not known when a prediction is made, leave it out: "
-        f'[columns] {leak.column} = "ignore"'
+        f"{columns_entry(leak.column, 'ignore')}"
         for leak in leaks
     )
     if code.plan is not None:

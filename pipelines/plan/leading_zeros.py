@@ -7,6 +7,7 @@ otherwise a note reports the loss.
 from collections.abc import Collection
 
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.toml import columns_entry
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.profile import CsvProfile
 
@@ -46,5 +47,5 @@ def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[
     names = ", ".join(map(repr, lost))
     return (
         f"the module gets {names} as int64, without the leading zeros of the cells. Keep them as text: "
-        f'[columns] {lost[0]} = "category"',
+        f"{columns_entry(lost[0], 'category')}",
     )

@@ -6,6 +6,7 @@ from pipelines.beam.options import engine_name
 from pipelines.cache.fingerprints import model_fingerprint
 from pipelines.config.flat import flat_settings
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.toml import columns_entry
 from pipelines.data.profile import CsvProfile
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
@@ -91,7 +92,7 @@ def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
         if not inputs.data.kinds[leak.column].is_given and not was_there:
             yield (
                 f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
-                f'is made, leave it out: [columns] {leak.column} = "ignore"'
+                f"is made, leave it out: {columns_entry(leak.column, 'ignore')}"
             )
 
 

@@ -81,6 +81,22 @@ def moment(text: str | None) -> str:
     return found.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if found.tzinfo else "")
 
 
+_SHARES = ("accuracy", "auc", "precision", "recall")
+
+
+def within_range(
+    metric: str, low: float | None, high: float | None
+) -> tuple[float | None, float | None]:
+    """Returns the part of an interval that the metric can take: a share lies between 0 and 1.
+
+    The intervals of a few examples, from Student's t distribution, reach further.
+    """
+    if any(word in metric for word in _SHARES):
+        low = None if low is None else max(low, 0.0)
+        high = None if high is None else min(high, 1.0)
+    return low, high
+
+
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
     """Returns an interval, such as `0.1 to 0.14`; a dash if it is unknown."""
     if low is None and high is None:

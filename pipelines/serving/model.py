@@ -12,6 +12,7 @@ from pipelines.serving.cells import Cells, cells_of
 from pipelines.serving.inputs import inputs_of
 from pipelines.serving.predictions import plain_columns
 from pipelines.serving.saved_model import Column, Signature, read_signatures
+from pipelines.terminal.quiet_tensorflow import without_parameter_names
 
 _ROWS_AT_A_TIME = 4_096
 
@@ -39,8 +40,9 @@ class Model:
         self.folder = folder
         self.signatures = read_signatures(folder)
         try:
-            # A TPUEstimator exports a second graph, for TPUs.
-            self._loaded = tf.saved_model.load(str(folder), tags=["serve"])
+            with without_parameter_names():
+                # A TPUEstimator exports a second graph, for TPUs.
+                self._loaded = tf.saved_model.load(str(folder), tags=["serve"])
         except (OSError, ValueError, tf.errors.OpError) as error:
             raise BadInputError(f"The model in {folder} cannot be loaded: {error}") from error
 

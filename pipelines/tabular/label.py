@@ -4,6 +4,7 @@ import math
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import DataConfig, ProblemType
+from pipelines.config.toml import columns_entry
 from pipelines.data.cells import Cell
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import ColumnProfile, is_number
@@ -182,7 +183,7 @@ def _ask(where: str, column: ColumnProfile, looks: str) -> str:
     such = f", such as {shown(example)!r}," if example else ""
     return (
         f"{where}: the label has {distinct} different values{such} that {looks}. Say which they are: "
-        f'[columns] {column.name} = "number" predicts a number, "category" one of {distinct} classes.'
+        f'{columns_entry(column.name, "number")} predicts a number, "category" one of {distinct} classes.'
     )
 
 
@@ -200,13 +201,18 @@ def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataCon
         raise BadInputError(_describe_odd_label(cell, column, column.num_non_numbers or 0))
 
 
-def _describe_odd_label(cell: Cell, column: ColumnProfile, num_others: int) -> str:
-    num_numbers = column.num_values - num_others
-    others = "another one is" if num_numbers == 1 else f"{num_numbers} others are"
+def _describe_odd_label(cell: Cell, column: ColumnProfile, num_odd: int) -> str:
+    num_numbers = column.num_values - num_odd
+    others = {1: "", 2: ", nor is another one"}.get(num_odd, f", nor are {num_odd - 1} others")
+    if num_odd == 1:
+        numbers = "another one is" if num_numbers == 1 else f"{num_numbers} others are"
+    else:
+        numbers = f"{num_numbers} {'is' if num_numbers == 1 else 'are'}"
+    correct = "Correct it or leave the cell" if num_odd == 1 else "Correct them or leave the cells"
     return (
         f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
-        f"is not a number, while {others}. "
-        "Correct it or leave the cell empty; if it is a class, set data.problem_type to "
+        f"is not a number{others}, while {numbers}. {correct} empty; if "
+        f"{'it is a class' if num_odd == 1 else 'they are classes'}, set data.problem_type to "
         '"binary" or "multi-class".'
     )
 

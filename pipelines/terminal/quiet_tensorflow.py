@@ -29,6 +29,20 @@ def hide_parameter_names() -> None:
         logging.getLogger("absl").addFilter(_is_no_parameter_name)
 
 
+@contextmanager
+def without_parameter_names() -> Iterator[None]:
+    """Drops the warnings of `hide_parameter_names` in the block, for programs that predict in Python."""
+    logger = logging.getLogger("absl")
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD or _is_no_parameter_name in logger.filters:
+        yield
+        return
+    logger.addFilter(_is_no_parameter_name)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_is_no_parameter_name)
+
+
 def _is_no_parameter_name(record: logging.LogRecord) -> bool:
     return _PARAMETER_NAME not in record.getMessage()
 

@@ -7,9 +7,10 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.root.records import ComponentRecord
 
-_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 112, 46, 20, 18, 4
+_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 116, 46, 15, 18, 4
 _MARKS = {"finished": "✓", "cached": "=", "failed": "✗", "": "·"}
 _WORDS = {"finished": "ran", "cached": "from the cache", "failed": "failed", "": "did not run"}
+_SHORT = _WORDS | {"cached": "cached"}  # has room in a box
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -75,7 +76,7 @@ def layout(
             "height": _BOX_HEIGHT,
             "status": status or "waiting",
             "text": f"{_MARKS[status]} "
-            + (words.seconds(one.elapsed_secs) if one and status != "cached" else _WORDS[status]),
+            + (words.seconds(one.elapsed_secs) if one and status != "cached" else _SHORT[status]),
         }
     edges = []
     for name, upstream in graph.items():

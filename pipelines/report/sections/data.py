@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.data.missing import is_missing
 from pipelines.report import words
 from pipelines.report.context import Context
 
@@ -58,17 +59,29 @@ def column_rows(
             "plot": None,
         }
         if measured and statistics:
-            row |= _measured(measured, statistics["splits"])
+            row |= _measured(measured, statistics["splits"], row["missing"])
         rows.append(row)
     return rows
 
 
-def _measured(column: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+def _measured(
+    column: Mapping[str, Any], sizes: Mapping[str, int], share: float | None
+) -> dict[str, Any]:
+    """Returns what the statistics add to a row.
+
+    Args:
+      column: Statistics of a column, by split.
+      sizes: Numbers of rows, by split.
+      share: The plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
+          The statistics see an empty cell only.
+    """
     splits: Mapping[str, Mapping[str, Any]] = column["splits"]
     first = splits.get("train") or next(iter(splits.values()), {})
     total = sum(sizes.values()) or 1
     known = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]
-    row: dict[str, Any] = {"missing": sum(missing for _, missing in known) / total}
+    row: dict[str, Any] = {}
+    if share is None:
+        row["missing"] = sum(missing for _, missing in known) / total
     if "histogram" in first:
         row["summary"] = (
             f"mean {words.number(first['mean'], 4)}, from {words.number(first['min'], 4)} to "
@@ -91,7 +104,7 @@ def _measured(column: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
         ]
         row["plot"] = number_plot({name: one.get("histogram", []) for name, one in splits.items()})
     elif "top" in first:
-        frequent = first["top"][0][0] if first["top"] else ""
+        frequent = next((label for label, _ in first["top"] if not is_missing(label)), "")
         row["summary"] = words.counted(first["unique"], "value") + (
             f", most often {frequent}" if frequent else ""
         )
@@ -101,7 +114,7 @@ def _measured(column: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
                 "values": [
                     *((label, words.number(count)) for label, count in one.get("top", ())),
                     ("different values", words.number(one.get("unique"))),
-                    ("missing", words.number(one.get("missing"))),
+                    ("empty", words.number(one.get("missing"))),
                 ],
             }
             for name, one in splits.items()

@@ -1,5 +1,6 @@
 """Section of the model's quality: its metrics, and the plots for its problem type."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def metric_rows(context: Context) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "value": words.number(value),
-                "interval": words.interval(low, high),
+                "interval": words.interval(*words.within_range(name, low, high)),
                 "baseline": words.number(before) if record.baseline_metrics else "",
                 "change": "" if change is None else words.signed(change),
             }
@@ -285,7 +286,10 @@ def _calibration_in_words(rows: Sequence[Mapping[str, float]]) -> str:
     usual = sum(row["weight"] for row in rows) / len(rows)
     many = [row for row in rows if row["weight"] >= usual / 2]  # small groups deviate by chance
     worst = max(many, key=lambda row: abs(row["happened"] - row["predicted"]))
+    among = ""
+    if len(many) < len(rows):
+        among = f" of a group of at least {words.number(math.ceil(usual / 2))} examples"
     return (
-        f"Largest deviation: {words.percent(worst['predicted'])} predicted, "
+        f"Largest deviation{among}: {words.percent(worst['predicted'])} predicted, "
         f"{words.percent(worst['happened'])} observed."
     )

@@ -23,7 +23,9 @@ def describe(context: Context) -> dict[str, Any] | None:
     names = [metric, *(name for name in record.metrics if name != metric)]
     entries = {_OVERALL: record.metrics, **record.slices}
     spans = {
-        name: measured.get(name, {}).get("intervals", {}).get(metric) or (None, None)
+        name: words.within_range(
+            metric, *(measured.get(name, {}).get("intervals", {}).get(metric) or (None, None))
+        )
         for name in entries
     }
     values = [one.get(metric) for one in entries.values()]

@@ -114,7 +114,9 @@ def _cards(record: RunRecord) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "value": words.number(value, 4),
-                "interval": "" if low is None and high is None else words.interval(low, high),
+                "interval": ""
+                if low is None and high is None
+                else words.interval(*words.within_range(name, low, high)),
                 "baseline": None if before is None else words.number(before, 4),
                 "change": None
                 if before is None or value is None

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipelines.config.data import ColumnUse
+from pipelines.config.toml import columns_entry
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import ColumnType
 from pipelines.data.formats.number_format import NumberFormat
@@ -93,7 +94,7 @@ def _check_format(profile: CsvProfile, name: str, written: NumberFormat) -> None
         f"{profile.find_cell(name, lambda text: text == odd)}: {num_misfits} of {num_values} cells "
         f"{'is' if num_misfits == 1 else 'are'} not "
         f"written as those of the root's schema ({describe_format(cells, written)}). Write them so; or set "
-        f'[columns] {name} = "number" to read them as they are now.'
+        f"{columns_entry(name, 'number')} to read them as they are now."
     )
 
 

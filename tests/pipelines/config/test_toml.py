@@ -1,6 +1,7 @@
 import pytest
+import tomllib
 
-from pipelines.config.toml import read_toml, toml_value
+from pipelines.config.toml import columns_entry, read_toml, toml_value
 from pipelines.errors import BadInputError
 
 
@@ -40,3 +41,15 @@ def test_a_setting_is_toml_or_text():
     assert toml_value("plain text", "x") == "plain text"
     with pytest.raises(BadInputError, match="--set x=999"):
         toml_value("9" * 5000, "x")
+
+
+@pytest.mark.parametrize(
+    "name", ["zip", "Lease term", "a.b", 'a "quoted" one', "Straße", "1\\2\x7f", ""]
+)
+def test_an_advised_entry_of_columns_can_be_copied(name):
+    section, entry = columns_entry(name, "number").split(" ", 1)
+    assert tomllib.loads(f"{section}\n{entry}\n") == {"columns": {name: "number"}}
+
+
+def test_a_plain_name_is_not_quoted():
+    assert columns_entry("zip-code_2", "category") == '[columns] zip-code_2 = "category"'

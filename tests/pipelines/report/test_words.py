@@ -51,3 +51,9 @@ def test_times_and_sizes():
 def test_states_have_a_mark_a_word_and_a_tone():
     assert words.state("not_blessed") == {"mark": "✗", "word": "not blessed", "tone": "warn"}
     assert words.state("new one")["word"] == "new one"
+
+
+def test_an_interval_of_a_share_ends_at_0_and_1():
+    assert words.within_range("sparse_categorical_accuracy", -0.71, 1.51) == (0, 1)
+    assert words.within_range("auc", 0.6, None) == (0.6, None)
+    assert words.within_range("mean_squared_error", -0.1, 1.51) == (-0.1, 1.51)

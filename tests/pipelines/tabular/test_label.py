@@ -8,13 +8,13 @@ from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column, plan_label
 
 
-def label_of(folder, cells, *settings):
+def label_of(folder, cells, *settings, name="y"):
     file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in ("y", *cells)))
+    file.write_text("".join(f'"{cell}"\n' for cell in (name, *cells)))
     profile = profile_csv([file])
-    config = load_config(data=str(file), label="y", settings=settings)
-    column = check_label_column(profile, "y")
-    return plan_label(profile, column, config.data, infer_kinds(profile, config)["y"])
+    config = load_config(data=str(file), label=name, settings=settings)
+    column = check_label_column(profile, name)
+    return plan_label(profile, column, config.data, infer_kinds(profile, config)[name])
 
 
 def test_amounts_of_money_are_numbers_to_predict(tmp_path):
@@ -63,6 +63,24 @@ def test_few_values_with_a_unit_are_asked_about(tmp_path):
     assert (label.problem_type, label.mean) == ("regression", 48)
     assert label_of(tmp_path, terms, "columns.y=category").classes == ("36 months", "60 months")
     assert label_of(tmp_path, [f"{age}-{age + 9}" for age in range(0, 90, 10)] * 5).classes
+
+
+def test_the_question_quotes_a_name_with_a_space(tmp_path):
+    terms = ["36 months", "60 months"] * 20
+    with pytest.raises(BadInputError, match=r'\[columns\] "Lease term" = "number" predicts'):
+        label_of(tmp_path, terms, name="Lease term")
+
+
+def test_labels_that_are_no_numbers_are_counted(tmp_path):
+    amounts = [f"€{number}" for number in range(1, 201)]
+    with pytest.raises(
+        BadInputError, match="'free' is not a number, nor are 2 others, while 200 are"
+    ):
+        label_of(tmp_path, [*amounts, "free", "gone", "free"])
+    with pytest.raises(
+        BadInputError, match="'free' is not a number, nor is another one, while 200 are"
+    ):
+        label_of(tmp_path, [*range(200), "free", "gone"])
 
 
 def test_amounts_that_fit_are_predicted_as_numbers(tmp_path):

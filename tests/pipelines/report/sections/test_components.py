@@ -1,4 +1,9 @@
+import pytest
+from matplotlib import get_data_path
+from PIL import ImageFont
+
 from pipelines.report.sections.components import describe, layout
+from pipelines.root.records import ComponentRecord
 
 
 def test_times_shares_and_what_was_cached(full):
@@ -44,3 +49,14 @@ def test_a_run_without_components_has_no_section(bare):
 
     record = dataclasses.replace(bare.record, components=(), graph={})
     assert describe(Context(record, bare.root)) is None
+
+
+@pytest.mark.parametrize("status", ["cached", "finished", ""])
+def test_texts_fit_into_their_boxes(status):
+    """Drawn in DejaVu Sans, which is wider than most fonts that a browser takes."""
+    name = "ExampleValidator"
+    record = {name: ComponentRecord(name, status, 5999)} if status else {}
+    box = layout({name: ()}, record)["boxes"][0]
+    for text, size in ((box["name"], 12), (box["text"], 11.5)):
+        font = ImageFont.truetype(get_data_path() + "/fonts/ttf/DejaVuSans.ttf", size)
+        assert font.getlength(text) + 2 * 5 <= box["width"], text

@@ -2,7 +2,13 @@ import re
 
 import pytest
 
-from pipelines.report.sections.data import category_plot, describe, label_table, number_plot
+from pipelines.report.sections.data import (
+    category_plot,
+    column_rows,
+    describe,
+    label_table,
+    number_plot,
+)
 
 from ..conftest import HOSTILE, RTL  # noqa: TID252
 
@@ -10,7 +16,9 @@ from ..conftest import HOSTILE, RTL  # noqa: TID252
 def test_a_row_for_each_column(full, bare):
     rows = {row["name"]: row for row in describe(full)["rows"]}
     assert list(rows) == [HOSTILE, RTL, "paid"]
-    assert rows[HOSTILE]["missing"] == pytest.approx(30 / 300)  # 20 of 200 and 10 of 100
+    assert (
+        rows[HOSTILE]["missing"] == 0.125
+    )  # of the plan; the statistics count 30 of 300 empty cells
     assert rows[HOSTILE]["summary"] == "mean 2.5, from 0 to 10"
     assert rows[RTL]["summary"] == f"3 values, most often {HOSTILE}"
     assert rows["paid"]["plot"] is None  # an empty histogram
@@ -57,3 +65,18 @@ def test_the_label_is_described_by_shares_or_quantiles(full):
                "shares": {"train": {"0 %": 1.0, "50 %": 20.0},
                           "eval": {"0 %": 2.0, "50 %": 21.5}}}  # fmt: skip
     assert label_table(numbers)["rows"] == [("0 %", ["1", "2"]), ("50 %", ["20", "21.5"])]
+
+
+def test_the_plan_counts_missing_cells_of_all_spellings():
+    """The statistics see `N/A` as a value: 1 of 20 cells is empty, and 4 say `N/A`."""
+    split = {"unique": 3, "top": [["N/A", 4], ["$5", 3], ["$7", 2]], "missing": 1}
+    statistics = {
+        "columns": [{"name": "rent", "splits": {"train": split}}],
+        "splits": {"train": 20},
+    }
+    planned = {"name": "rent", "kind": "number", "use": "number", "missing_share": 0.25}
+    (row,) = column_rows([planned], statistics)
+    assert row["missing"] == 0.25
+    assert row["summary"] == "3 values, most often $5"
+    (row,) = column_rows([], statistics)  # a module of one's own has no plan
+    assert row["missing"] == 0.05

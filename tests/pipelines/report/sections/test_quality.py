@@ -3,7 +3,7 @@ import dataclasses
 from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.page import render_report
-from pipelines.report.sections.quality import confusion_table, describe
+from pipelines.report.sections.quality import _calibration_in_words, confusion_table, describe
 
 from ..conftest import DETAILS, HOSTILE  # noqa: TID252
 from ..html_checks import check_page  # noqa: TID252
@@ -122,3 +122,15 @@ def test_what_is_not_known_is_said(full, bare, failed):
     assert describe(failed) is None
     nothing = dataclasses.replace(bare.record, metrics={})
     assert describe(Context(nothing, bare.root)) is None
+
+
+def test_the_largest_deviation_leaves_out_small_groups_and_says_so():
+    """Groups of 90, 90 and 6 examples have 62 on average; one of fewer than 31 deviates by chance."""
+    rows = [
+        {"weight": 90, "predicted": 0.9, "happened": 0.8},
+        {"weight": 90, "predicted": 0.5, "happened": 0.5},
+        {"weight": 6, "predicted": 0.3, "happened": 1.0},
+    ]
+    assert _calibration_in_words(rows) == (
+        "Largest deviation of a group of at least 31 examples: 90.0 % predicted, 80.0 % observed."
+    )

@@ -30,3 +30,11 @@ def test_values_alone_where_there_are_no_intervals(bare, failed):
     assert found["missing"]
     assert found["rows"][1]["whisker"]["has_interval"] == 0
     assert describe(failed) is None
+
+
+def test_a_slice_of_a_few_examples_has_an_interval_of_possible_values(full):
+    """Student's t reaches beyond 1; the scale then ends at 1."""
+    full.details["evaluation"]["slices"]["slices"][f"city:{RTL}"]["intervals"]["auc"] = [-0.7, 1.5]
+    row = describe(full)["rows"][1]
+    assert row["interval"] == "0 to 1"
+    assert (row["whisker"]["low"], row["whisker"]["high"]) == (2, 98)
