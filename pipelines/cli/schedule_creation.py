@@ -1,6 +1,5 @@
 """The work of `schedule create`, `enable` and `disable`."""
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 
 from pipelines.config.load import explain, load_config
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.toml import toml_text
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import check_root
 from pipelines.root import Root
@@ -59,9 +59,9 @@ class CreateRequest:
         """Returns the settings of the runs, with `--data` and `--label` before those that override them."""
         data = None if self.data is None else os.path.abspath(self.data)
         given = {"data.path": data, "data.label": self.label}
-        # A JSON string is one of TOML, too: a label 1 stays text.
+        # As text of TOML: a label 1 is no number.
         return (
-            *(f"{key}={json.dumps(value)}" for key, value in given.items() if value is not None),
+            *(f"{key}={toml_text(value)}" for key, value in given.items() if value is not None),
             *self.settings,
         )
 

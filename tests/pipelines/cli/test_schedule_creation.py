@@ -75,6 +75,14 @@ def test_data_and_label_make_a_schedule_without_a_configuration(
         create_local(request_of(every="6h", **{**given, "label": None}))
 
 
+@pytest.mark.parametrize("label", ["😀", "a\x7fb", 'a "b"'])
+def test_a_label_of_any_characters_is_read_again(request_of, store, spans, label):
+    create_local(request_of(config=None, data=str(spans), label=label, every="6h", name="trips"))
+    schedule = store.read("trips")
+    config = load_config(schedule.config_file, settings=schedule.settings)
+    assert config.data.label == label
+
+
 def test_data_and_label_override_the_configuration_and_stay_text(request_of, store, config_file):
     create_local(request_of(every="6h", label="1"))
     schedule = store.read("trips")
