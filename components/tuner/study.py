@@ -173,6 +173,7 @@ class StudyTrial:
     Attributes:
         number: Number of the trial, from 0.
         values: Values of its parameters, by name; empty for a trial without hyperparameters.
+        is_first: True for a trial of the values that are used without a search.
         evaluations: Its evaluations with the metric that decides, by fold and step.
         reported: Names of all metrics that this process has reported.
     """
@@ -186,7 +187,7 @@ class StudyTrial:
     ):
         self._study, self._trial, self._settings = study, trial, settings
         self.number, self.values = trial.number, values
-        self._is_first = "first" in trial.user_attrs
+        self.is_first = "first" in trial.user_attrs
         self._begin = time.monotonic()
         self._secs_before = float(trial.user_attrs.get("secs", 0.0))
         found = _evaluations(trial.user_attrs)
@@ -225,7 +226,7 @@ class StudyTrial:
         if not is_new or self.fold > 0:  # the others have had other rows
             return
         self._trial.report(value, number)
-        if not (is_last or self._is_first) and self._trial.should_prune():
+        if not (is_last or self.is_first) and self._trial.should_prune():
             raise optuna.TrialPruned(
                 f"after {number + 1} evaluations, it was worse than the median of the others"
             )

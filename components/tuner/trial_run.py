@@ -40,7 +40,6 @@ def run_trial(
     Raises:
         SettingError: The evaluations have no such metric, or the function does not read a parameter.
     """
-    is_first = trial.number < len(settings.firsts)
     config = settings.space.keras_tuner_config(trial.values) if trial.values else None
     try:
         while trial.fold < settings.folds:
@@ -56,7 +55,7 @@ def run_trial(
     except (estimator_core.NanLossDuringTrainingError, _NotFiniteError) as error:
         trial.fail(str(error))
     except Exception as error:  # whatever the user's function raises
-        if is_first:
+        if trial.is_first:
             raise
         _LOGGER.exception("trial %d failed", trial.number)
         trial.fail(f"{type(error).__name__}: {error}")

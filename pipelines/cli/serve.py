@@ -120,9 +120,8 @@ def serve_command(
     token = _token(token_file)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("pipelines.serving").setLevel(logging.INFO)
-    from pipelines.terminal.quiet_tensorflow import hide_parameter_names, quiet_tensorflow
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    hide_parameter_names()
     with quiet_tensorflow():
         from pipelines.serving.request_files import SampleLimits
         from pipelines.serving.server.app import ServerSettings

@@ -19,23 +19,17 @@ _GREETING = re.compile(
 _PARAMETER_NAME = "is not a valid tf.function parameter name. Sanitizing to"
 
 
-def hide_parameter_names() -> None:
-    """Drops TensorFlow's warnings about columns whose names are no names of Python, until the process ends.
-
-    They come when a model is loaded, also later than the block of `quiet_tensorflow`, and mean nothing here:
-    requests name the columns as the CSV does. If `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.
-    """
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") != _LOUD:
-        logging.getLogger("absl").addFilter(_is_no_parameter_name)
-
-
 @contextmanager
 def without_parameter_names() -> Iterator[None]:
-    """Drops the warnings of `hide_parameter_names` in the block, for programs that predict in Python."""
-    logger = logging.getLogger("absl")
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD or _is_no_parameter_name in logger.filters:
+    """Drops TensorFlow's warnings about columns whose names are no names of Python, in the block.
+
+    They come when a model is loaded, and mean nothing here: requests name the columns as the CSV does. If
+    `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.
+    """
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD:
         yield
         return
+    logger = logging.getLogger("absl")
     logger.addFilter(_is_no_parameter_name)
     try:
         yield
