@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmarks.tabular_sets import Array, DataSet
 
-TIMEOUT_SECS = 1_200
+TIMEOUT_SECS = 7_200
 
 
 @dataclasses.dataclass(frozen=True)
