@@ -204,9 +204,20 @@ def _values_of_a_row(spec: Any) -> int:
     return int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1
 
 
+def call_signature(signature: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+    """Returns the outputs of a signature of a loaded SavedModel, by name, for inputs by name.
+
+    `signature(**tensors)` does that for all names but `self`, which is a parameter of its own: a column may
+    have that name (in the table of mortgages `hdma`, whether an applicant is self-employed).
+    """
+    if "self" not in tensors:
+        return signature(**tensors)
+    return signature._call_impl((), tensors)  # noqa: SLF001
+
+
 def _call(signature: Any, tensors: dict[str, Any]) -> dict[str, Any]:
     constants = {name: tf.constant(value) for name, value in tensors.items()}
-    return {name: value.numpy() for name, value in signature(**constants).items()}
+    return {name: value.numpy() for name, value in call_signature(signature, constants).items()}
 
 
 def _can_answer(name: str, signature: Any, rows: dict[str, Any]) -> bool:

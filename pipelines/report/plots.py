@@ -1,8 +1,6 @@
 """Plots of a report, drawn with matplotlib, which is imported when a plot is drawn."""
 
-import importlib
 import io
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,16 +37,6 @@ _SETTINGS = {
     "axes.formatter.useoffset": False,
     "axes.unicode_minus": True,
 }
-
-
-def import_ahead() -> None:
-    """Starts the import of matplotlib in a thread, which takes a second while other work goes on."""
-
-    def import_all() -> None:
-        for module in ("matplotlib.figure", "matplotlib.backends.backend_svg"):
-            importlib.import_module(module)
-
-    threading.Thread(target=import_all, name="matplotlib").start()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from pipelines.data.staging import StagedData, stage
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
-from pipelines.report import plots
 from pipelines.root.held_models import held_ids
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run.push_outcome import push_outcome
@@ -197,8 +196,6 @@ class _Observer:
 
     def component_started(self, component: "BaseNode") -> None:
         trains = component is self._pipeline.trainer
-        if trains:
-            plots.import_ahead()  # for the report; while the model trains, a core is free
         self._progress.component_started(component.id, trains=trains)
 
     def component_finished(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from components.serving_check.clean_process import call_signature
 from pipelines.errors import BadInputError, shown
 from pipelines.serving.cells import Cells, cells_of
 from pipelines.serving.inputs import inputs_of
@@ -111,7 +112,8 @@ class Model:
             name: tf.constant(value, known.inputs[name].dtype) for name, value in inputs.items()
         }
         try:
-            outputs = self._loaded.signatures[signature](**tensors)
+            with without_parameter_names():
+                outputs = call_signature(self._loaded.signatures[signature], tensors)
         except (tf.errors.InvalidArgumentError, ValueError, TypeError) as error:
             raise BadInputError(f"The model refuses the input: {_reason_of(error)}") from error
         return {name: value.numpy() for name, value in outputs.items()}

@@ -23,8 +23,8 @@ _PARAMETER_NAME = "is not a valid tf.function parameter name. Sanitizing to"
 def without_parameter_names() -> Iterator[None]:
     """Drops TensorFlow's warnings about columns whose names are no names of Python, in the block.
 
-    They come when a model is loaded, and mean nothing here: requests name the columns as the CSV does. If
-    `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.
+    They come when a model is loaded or called, and mean nothing here: requests name the columns as the CSV
+    does. If `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.
     """
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD:
         yield

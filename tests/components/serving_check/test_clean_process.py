@@ -44,6 +44,19 @@ def test_a_single_text_that_is_a_column_is_that_column(ask):
     assert ask(word=(tf.string, [None]))["outputs"]["word"].tolist() == [b"a", b"b", b"c"]
 
 
+def test_a_column_may_be_called_self(tmp_path):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        own = tf.compat.v1.placeholder(tf.string, [None], "own")
+        tf.compat.v1.saved_model.simple_save(
+            session, str(tmp_path / "1"), {"self": own}, {"length": tf.strings.length(own)}
+        )
+    signature = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    rows = {**ROWS, "columns": {"self": [[b"yes"], [b"no"], [b""]]}}
+    found = ask_signature("serving_default", signature, rows, num_calls=2)
+    assert found["outputs"]["length"].tolist() == [3, 2, 0]
+    assert found["outputs_of_calls"]["length"].tolist() == [3, 0]
+
+
 def test_rows_that_lack_a_value_are_left_out(ask):
     found = ask(x=(tf.float32, [None, 1]), n=(tf.float32, [None]))
     assert found["index"].tolist() == [0]

@@ -150,11 +150,15 @@ def test_a_list_is_refused_where_a_model_without_rows_reads_numbers_of_text(push
 def test_names_of_columns_that_python_does_not_take_are_loaded_without_a_warning(tmp_path, caplog):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         cell = tf.compat.v1.placeholder(tf.string, [None], "cell")
+        own = tf.compat.v1.placeholder(tf.string, [None], "own")
+        total = tf.strings.length(cell) - tf.strings.length(own)
         tf.compat.v1.saved_model.simple_save(
-            session, str(tmp_path / "7"), {"Heating type": cell}, {"value": tf.strings.length(cell)}
+            session, str(tmp_path / "7"), {"Heating type": cell, "self": own}, {"value": total}
         )
     caplog.clear()
-    Model(tmp_path / "7")
+    model = Model(tmp_path / "7")
+    inputs = {"Heating type": np.array([b"gas", b"oil"]), "self": np.array([b"", b"yes"])}
+    assert model.run("serving_default", inputs)["value"].tolist() == [3, 0]
     assert "Heating type" not in caplog.text
     tf.saved_model.load(str(tmp_path / "7"))  # the program's own models still warn
     assert "Heating type" in caplog.text
