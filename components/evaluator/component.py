@@ -92,7 +92,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             example_splits: Splits to evaluate on. Default: `eval`.
             default_checks: Checks the model against the trivial one and the baseline as well.
                 Default: only the thresholds of the eval_config apply, as in TFX.
-            same_values: For columns of text, values that the model takes as one, and so do the slices: the
+            same_values: Values of text columns that the model takes as one, and so do the slices: the
                 common name by value, without white space around it; "" is no value. Default: none.
 
         Raises:
