@@ -106,7 +106,8 @@ class RawFeatures:
         projected = schema_pb2.Schema(
             feature=[features[name] for name in sorted({*names, *known[0], *known[1]})]
         )
-        return cls(tuple(sorted(names)), weight, projected.SerializeToString(), *known)
+        serialized = projected.SerializeToString()
+        return cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
 
 
 @dataclass(frozen=True)
