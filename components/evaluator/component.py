@@ -1,5 +1,7 @@
 """The Evaluator component."""
 
+from collections.abc import Mapping
+
 from tensorflow_model_analysis.proto import config_pb2
 from tfx.dsl.components.base import base_beam_component, executor_spec
 from tfx.types import standard_artifacts, standard_component_specs
@@ -17,6 +19,7 @@ class EvaluatorSpec(standard_component_specs.EvaluatorSpec):
     PARAMETERS = {
         **standard_component_specs.EvaluatorSpec.PARAMETERS,
         executor.DEFAULT_CHECKS_KEY: ExecutionParameter(type=str, optional=True),
+        executor.SAME_VALUES_KEY: ExecutionParameter(type=str, optional=True),
     }
 
 
@@ -75,6 +78,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
         schema: BaseChannel | None = None,
         example_splits: list[str] | None = None,
         default_checks: DefaultChecks | None = None,
+        same_values: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Declares the component.
 
@@ -88,6 +92,8 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             example_splits: Splits to evaluate on. Default: `eval`.
             default_checks: Checks the model against the trivial one and the baseline as well.
                 Default: only the thresholds of the eval_config apply, as in TFX.
+            same_values: Values of text columns that the model takes as one, and so do the slices: the
+                common name by value, without white space around it; "" is no value. Default: none.
 
         Raises:
             ValueError: There is no eval_config, or it has no metrics.
@@ -107,6 +113,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             example_splits=json_utils.dumps(example_splits),
             fairness_indicator_thresholds=json_utils.dumps(None),
             **({executor.DEFAULT_CHECKS_KEY: default_checks.to_json()} if default_checks else {}),
+            **({executor.SAME_VALUES_KEY: json_utils.dumps(same_values)} if same_values else {}),
             evaluation=Channel(type=standard_artifacts.ModelEvaluation),
             blessing=Channel(type=standard_artifacts.ModelBlessing),
         )

@@ -3,7 +3,8 @@
 import logging
 import os
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apache_beam as beam
@@ -43,6 +44,7 @@ _logger = logging.getLogger(__name__)
 _TELEMETRY_DESCRIPTORS = ["Evaluator"]
 
 DEFAULT_CHECKS_KEY = "default_checks"
+SAME_VALUES_KEY = "same_values"
 _TRAIN_SPLIT = "train"
 
 
@@ -59,6 +61,7 @@ class EvaluationRequest:
         schema: Schema of the examples, None if there is none.
         evaluation_uri: Directory for the results.
         default_checks: Settings of the default checks; None makes none.
+        same_values: Values that count as one in slices, see `Evaluator`.
     """
 
     model: Artifact
@@ -69,6 +72,7 @@ class EvaluationRequest:
     schema: schema_pb2.Schema | None
     evaluation_uri: str
     default_checks: DefaultChecks | None = None
+    same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def effective_config(self) -> config_pb2.EvalConfig:
@@ -184,6 +188,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             checks.categories if checks else (),
             checks.numbers if checks else (),
         )
+        raw_features = replace(raw_features, same_values=request.same_values)
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
         # TFMA reads only the names and paths from these; it does not load them.
         named = [
@@ -330,6 +335,7 @@ def _parse(
             output_dict[standard_component_specs.EVALUATION_KEY]
         ),
         default_checks=DefaultChecks.from_json(exec_properties.get(DEFAULT_CHECKS_KEY)),
+        same_values=json_utils.loads(exec_properties.get(SAME_VALUES_KEY) or "{}"),
     )
 
 

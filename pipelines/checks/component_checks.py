@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
 from pipelines.artifacts.curves import read_curves
+from pipelines.artifacts.search import search_in_words
 from pipelines.artifacts.signatures import describe_model
 from pipelines.artifacts.split_sizes import count_examples
 from pipelines.artifacts.statistics import describe_statistics
@@ -229,7 +230,7 @@ class SearchCheck:
 
         found = components.load_search(outputs["tuner_results"][0].uri)
         _add_details(findings, "search", lambda: found)
-        findings.note(search_note(found))
+        findings.note(f"tuner: {search_in_words(found)}")
 
 
 @dataclass(frozen=True)
@@ -352,40 +353,6 @@ def component_checks(
     if pipeline.tuner is not None:
         checks[pipeline.tuner] = SearchCheck()
     return checks
-
-
-def search_note(search: Mapping[str, Any]) -> str:
-    """Returns a sentence about the best trial of a search.
-
-    Args:
-      search: See `components.load_search`.
-    """
-    trials = {one["number"]: one for one in search["trials"]}
-    best, metric = trials[search["best"]], search["metric"]
-    default = trials.get(search["default"])
-    failed = [one["reason"] for one in search["trials"] if one["state"] == "failed"]
-    remarks = []
-    if len(trials) < search["planned"]:
-        remarks.append(f"of {search['planned']} planned, the time was up")
-    if failed:
-        remarks.append(f"{len(failed)} failed: {failed[0]}")
-    which = "only trial" if len(trials) == 1 else f"best of {len(trials)} trials"
-    remark = f" ({'; '.join(remarks)})" if remarks else ""
-    text = f"tuner: the {which}{remark} has {metric} {best['value']:.5g}"
-    if default is None:
-        return f"{text}; without a search, there was no result"
-    if default is best:
-        return f"{text}, with the values that are used without a search: none was better"
-    if search["chosen"] != search["best"]:
-        return (
-            f"{text}, without a search {default['value']:.5g}: that may be chance, so the values stay as "
-            "without a search"
-        )
-    values = ", ".join(
-        f"{name} = {one:.4g}" if isinstance(one, float) else f"{name} = {one}"
-        for name, one in best["values"].items()
-    )
-    return f"{text}, without a search {default['value']:.5g}: {values}"
 
 
 def check_as_json(check: ComponentCheck) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`schedule`: runs that start by themselves. Heavy imports happen inside the commands."""
 
 import json
+import shlex
 import sys
 from enum import Enum
 from typing import Annotated
@@ -154,6 +155,7 @@ def create(
     )
     if host is None:
         print(json.dumps(create_local(request)))
+        _note_missing_scheduler(root)
     else:
         server = HostOptions(host, namespace, token_file).server()
         made = create_on_kubeflow(request, server, lambda text: print(f"! {text}", file=sys.stderr))
@@ -180,7 +182,6 @@ def list_command(
         return
     from rich.console import Console
 
-    from pipelines.scheduling.locks import is_scheduled
     from pipelines.scheduling.monitoring.overview import notification_problems, problems, table
 
     about_notifications = notification_problems(found, outbox)
@@ -192,9 +193,18 @@ def list_command(
     Console(width=None if sys.stdout.isatty() else 140).print(table(found, now))
     for line in (*problems(found, now), *about_notifications):
         print(f"! {line}")
+    _note_missing_scheduler(root)
+
+
+def _note_missing_scheduler(root: Root) -> None:
+    from pipelines.scheduling.locks import is_scheduled
+
     if not is_scheduled(root.schedules):
         print(
-            f"No scheduler works in {root}: `schedule run --root {root}` is one.", file=sys.stderr
+            f"! No run will start, as no scheduler is working in {root}. Start one, and leave it running: "
+            f"`schedule run --root {shlex.quote(str(root))}`; or let cron start it every few minutes, with "
+            "--once.",
+            file=sys.stderr,
         )
 
 

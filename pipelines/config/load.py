@@ -12,7 +12,7 @@ from pydantic import (
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import PipelineConfig, _default_name
-from pipelines.config.toml import read_toml, toml_value
+from pipelines.config.toml import read_toml, split_setting, toml_text, toml_value
 from pipelines.config.tuner import BELOW
 from pipelines.errors import BadInputError, shown
 
@@ -82,10 +82,13 @@ def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> Pipelin
 
 def _assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
     for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not all(key.split(".")):
-            raise BadInputError(f"--set takes section.key=value, received {setting!r}.")
-        _assign(tree, key.split("."), toml_value(value, key), f"--set {setting}")
+        keys, key, value = split_setting(setting)
+        if keys[0] == "columns" and len(keys) > 2:
+            name = toml_text(".".join(keys[1:]))
+            raise BadInputError(
+                f"--set {setting}: a column's name with a dot is quoted: --set 'columns.{name}={value}'."
+            )
+        _assign(tree, keys, toml_value(value, key), f"--set {setting}")
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:

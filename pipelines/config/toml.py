@@ -61,6 +61,31 @@ class _UnreadableError(ValueError):
     """TOML that Python cannot read."""
 
 
+def split_setting(setting: str) -> tuple[list[str], str, str]:
+    """Returns the names in the key of `--set KEY=VALUE`, the key, and the value, all as text.
+
+    A name with a dot or an equals sign is quoted as in TOML: `columns."a.b"`.
+
+    Raises:
+      BadInputError: It is not of that form.
+    """
+    name = r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^.="\'][^.=]*'
+    match = re.match(f"((?:{name})(?:[.](?:{name}))*)=", setting, re.DOTALL)
+    try:
+        keys = [
+            tomllib.loads(f"key = {one}")["key"] if one[0] in "\"'" else one
+            for one in re.findall(name, match[1] if match else "")
+        ]
+    except tomllib.TOMLDecodeError:
+        keys = []
+    if match is None or not keys:
+        raise BadInputError(
+            f"--set takes section.key=value, received {setting!r}. Quote a name that has a dot or an equals "
+            "sign: --set 'columns.\"a.b\"=number'."
+        )
+    return keys, match[1], setting[match.end() :]
+
+
 def toml_value(text: str, key: str) -> Any:
     """Returns the value of `--set key=text`: the text itself if it is not TOML.
 

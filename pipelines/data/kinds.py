@@ -32,6 +32,9 @@ _MOST_UNREADABLE = 100
 _SERIAL_NUMBER = "^[0-9]{4,}[A-Z]+$"
 _GROUPS_OF_DIGITS = "^[0-9]+(?:[ .\u00a0\u202f][0-9]+)*$"  # 601 234 567
 _MIN_ROWS_OF_RANGE = 20
+_ADVICE = (
+    "If such a cell stands for a missing value, leave it empty; if it is a mistake, correct it"
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
         doubt = (
             f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
             f"{'is no plain number' if column.num_non_numbers == 1 else 'are no plain numbers'}, the "
-            f"first: {profile.find_non_number(name)}. Correct it in the file, or leave the cell empty"
+            f"first: {profile.find_non_number(name)}. {_ADVICE}"
         )
         kind = replace(kind, doubt=doubt)
     return replace(kind, keeps_text=True) if column.is_stored_unlike_text else kind
@@ -254,17 +257,12 @@ class _Recogniser:
         if invalid := found.days.num_unreadable:
             cell = date_kinds.first_unreadable(cells, found.date_format)
             first = self._profile.find_cell(name, lambda text: text == cell)
-            is_date = re.match(found.date_format.pattern, cell)
-            one, several = ("no such date", "no such dates")
-            if is_date:
-                one = several = "not in the calendar"
-            reason = (
-                f"is {one} and counts as missing"
-                if invalid == 1
-                else f"are {several} and count as missing"
-            )
-            note += f"; {invalid} of {column.num_values} cells {reason}, the first: {first}"
-            doubt = None if is_date else self._doubt(name, note)
+            if re.match(found.date_format.pattern, cell):
+                are = "is" if invalid == 1 else "are"
+                note += f"; {invalid} of {column.num_values} cells {are} not in the calendar and "
+                note += f"{'counts' if invalid == 1 else 'count'} as missing, the first: {first}"
+            else:
+                note, doubt = self._with_misfits(name, note, invalid, "date", first)
         return ColumnKind(
             "date",
             note,
@@ -305,8 +303,11 @@ class _Recogniser:
         if kind is None or self._of_file is not None or not cells.count("[0-9][.,][0-9]"):
             return kind
         first = self._profile.find_cell(name, lambda text: "," in text or "." in text)
-        note = f"{kind.note}; {first} may also have a decimal mark: set data.decimal if it has"
-        return replace(kind, note=note, doubt=f"column {name!r}: {note}")
+        doubt = (
+            f"{kind.doubt or f'column {name!r}: {kind.note}'}. The file does not tell whether the mark in "
+            f'{first} is a decimal mark: set data.decimal = "." or ","'
+        )
+        return replace(kind, note=f"{kind.note}; decimal mark not certain", doubt=doubt)
 
     def _in_format(self, name: str, number_format: NumberFormat) -> ColumnKind | None:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
@@ -316,14 +317,7 @@ class _Recogniser:
         note, doubt = number_kinds.describe_format(cells, number_format), None
         if moments.num_unreadable:
             first = self._first_unreadable(name, number_format)
-            reason = "are no such numbers and count"
-            if moments.num_unreadable == 1:
-                reason = "is no such number and counts"
-            note += (
-                f"; {moments.num_unreadable} of {column.num_values} cells {reason} as missing, the "
-                f"first: {first}"
-            )
-            doubt = self._doubt(name, note)
+            note, doubt = self._with_misfits(name, note, moments.num_unreadable, "number", first)
         return ColumnKind(
             "number",
             note,
@@ -336,9 +330,18 @@ class _Recogniser:
             doubt=doubt,
         )
 
-    def _doubt(self, name: str, note: str) -> str:
-        """Returns a note as a sentence for the user, with what to do about cells that cannot be read."""
-        return f"column {name!r}: {note}. Correct them in the file, or leave the cells empty"
+    def _with_misfits(
+        self, name: str, note: str, num_misfits: int, what: str, first: Cell
+    ) -> tuple[str, str]:
+        """Returns a note with the number of cells that cannot be read, and a doubt with all about them."""
+        cells = f"{note}; {num_misfits} of {self._profile.columns[name].num_values} cells"
+        count, are = "count", f"are no such {what}s"
+        if num_misfits == 1:
+            count, are = "counts", f"is no such {what}"
+        doubt = (
+            f"column {name!r}: {cells} {are} and {count} as missing, the first: {first}. {_ADVICE}"
+        )
+        return f"{cells} {count} as missing", doubt
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
         """Returns the first cell that is no number; there must be one."""

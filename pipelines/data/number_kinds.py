@@ -199,14 +199,20 @@ def mark_of_file(profile: CsvProfile, found: Mapping[str, FoundFormats]) -> Deci
       found: Formats of the columns of text.
     """
     marks: set[DecimalMark] = set()
+    has_points = False  # in columns that are no numbers, such as `1.5` beside many `unknown`
     for name, column in profile.columns.items():
         cells = ColumnCells(profile, name)
         if name in found:
-            formats = found[name].formats
+            formats, best = found[name].formats, found[name].best
+            if not formats and best and best.decimal == ".":
+                with_comma = replace(best, decimal=",").pattern
+                has_points |= cells.count(best.pattern) > cells.count(with_comma)
             if len(formats) == 1 and cells.count(r"[0-9.,][.,][0-9]|^[.,][0-9]"):
                 marks.add(formats[0].decimal)
         elif column.type == "float" and not cells.all_match(AMBIGUOUS):
             marks.add(".")
+    if not marks and has_points:
+        return "."
     return marks.pop() if len(marks) == 1 else None
 
 

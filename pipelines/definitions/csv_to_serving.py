@@ -8,7 +8,7 @@ from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
 from pipelines.definitions.evaluation import build_eval_config
-from pipelines.definitions.gate_settings import gate_settings
+from pipelines.definitions.gate_settings import gate_settings, same_values
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 
@@ -79,6 +79,7 @@ def csv_to_serving(
     )
     transform.add_upstream_node(example_validator)  # so that no model learns from bad data
     served_model = _served_model(plan)
+    gate = gate_settings(plan)
     training: dict[str, Any] = {
         "examples": transform.outputs["transformed_examples"],
         "transform_graph": transform.outputs["transform_graph"],
@@ -102,7 +103,8 @@ def csv_to_serving(
         baseline_model=served_model.outputs["model"],
         eval_config=build_eval_config(code.label, code.metrics, code.thresholds, code.slices),
         schema=schema,
-        default_checks=gate_settings(plan),
+        default_checks=gate,
+        same_values=same_values(plan, (*sum(code.slices, ()), *(gate.categories if gate else ()))),
     )
     serving_check = components.ServingCheck(
         model=trainer.outputs["model"],

@@ -230,7 +230,8 @@ def calibration(
         top = max([row["high"] for row in rows] + [row["predicted"] for row in rows])
         reach = min(1.02, max(0.1, top * 1.08))
         axes.set(xlim=(-0.01, reach), ylim=(-0.01, reach), xlabel=x_label, ylabel=y_label)
-        axes.legend(loc="upper left")
+        # Above the axes, since points may be anywhere within them.
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
 
     data = ("calibration", rows, baseline, x_label, y_label)
     return plot_of(name, title, description, data, paint)

@@ -13,13 +13,14 @@ from pydantic import ValidationError
 
 from pipelines.atomic_files import read_json, write_json
 from pipelines.config.notify import NotifyConfig
+from pipelines.config.toml import split_setting
 from pipelines.errors import BadInputError
 from pipelines.scheduling.schedule import Schedule
 
 
 def is_of_notify(setting: str) -> bool:
     """Returns whether `section.key=value` is a setting of `[notify]`."""
-    return setting.partition("=")[0].partition(".")[0].strip() == "notify"
+    return split_setting(setting)[0][0].strip() == "notify"
 
 
 class Receivers:

@@ -8,12 +8,11 @@ import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipelines.tabular.plan import FeaturePlan
+from pipelines.tabular.plan import MISSING_CATEGORY, FeaturePlan
 from pipelines.tabular.preprocessing import (
     BUCKET_KEY,
     CATEGORY_KEY,
     IS_MISSING_KEY,
-    MISSING_CATEGORY,
     NUMERIC_KEY,
     VOCABULARY,
     category_key,

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import estimator_core
 from components.trainer.interruptible import train_and_evaluate
+from pipelines.errors import counted
 from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
 from pipelines.tabular.plan import ModelName
 
@@ -37,6 +38,7 @@ class Training:
       eval_spec: Its `EvalSpec`.
       best_step: Function that returns the best number of steps after the training; None takes that of the
         checkpoint with the lowest loss.
+      steps_per_tree: Steps in which a tree is grown; 0 for a model without trees.
       first_rung: Steps after which the model is compared with the others for the first time; None trains to
         the end at once.
       losses: Function that returns the losses on the held-out rows by step, after the training; None takes
@@ -49,6 +51,7 @@ class Training:
     train_spec: estimator_core.TrainSpec
     eval_spec: estimator_core.EvalSpec
     best_step: Callable[[], int] | None = None
+    steps_per_tree: int = 0
     first_rung: int | None = None
     losses: Callable[[], Mapping[int, float]] | None = None
     eval_input_receiver_fn: Callable[[], Any] | None = None
@@ -63,6 +66,7 @@ class Candidate:
       loss: Lowest loss on the held-out rows; NaN if the training failed.
       metrics: Metrics of the checkpoint with that loss.
       step: Global step of that checkpoint; of trees, the step at which they were best.
+      steps_per_tree: Steps in which a tree is grown; 0 for a model without trees.
       seconds: Duration of the training since its last interruption.
       failure: Reason why there is no loss.
       is_dropped: True if the training ended early because the loss would not have become the lowest.
@@ -77,6 +81,7 @@ class Candidate:
     loss: float
     metrics: dict[str, float] = dataclasses.field(default_factory=dict)
     step: int = 0
+    steps_per_tree: int = 0
     seconds: float = 0.0
     failure: str = ""
     is_dropped: bool = False
@@ -100,10 +105,17 @@ class Candidate:
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
         dropped = ""
         if self.is_dropped:
-            where = f" at step {self.last_step}" if self.last_step else ""  # not known of old ones
+            where = (
+                f" {self._at(self.last_step)}" if self.last_step else ""
+            )  # not known of old ones
             dropped = f"; dropped{where}, as it was too far behind"
+        return f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{dropped})"
+
+    def _at(self, step: int) -> str:
         return (
-            f"{self.model}: {', '.join(named)} at step {self.step} ({self.seconds:.1f} s{dropped})"
+            f"with {counted(step // self.steps_per_tree, 'tree')}"
+            if self.steps_per_tree
+            else f"at step {step}"
         )
 
 
@@ -316,6 +328,7 @@ def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: 
         best.loss,
         best.metrics,
         step,
+        training.steps_per_tree,
         seconds=time.monotonic() - begin,
         failure=failure,
         is_dropped=is_dropped,

@@ -28,6 +28,9 @@ MAX_SEPARATE = 64
 NUMBERS, CATEGORIES = "numbers", "categories"
 """Names of packs."""
 
+MISSING_CATEGORY = "[missing]"
+"""Value of a category whose cell is missing."""
+
 ModelName = Literal["boosted_trees", "wide_deep", "linear"]
 """Names of the generic models."""
 

@@ -21,6 +21,7 @@ from pipelines.tabular.plan import (
     CATEGORIES,
     GROUP_KEY,
     LABEL_KEY,
+    MISSING_CATEGORY,
     NUMBERS,
     CategoricalFeature,
     FeaturePlan,
@@ -36,7 +37,6 @@ IS_MISSING_KEY = "numeric_is_missing"
 CATEGORY_KEY = "category"
 VOCABULARY = "categories"
 
-MISSING_CATEGORY = "[missing]"
 _NUM_GROUPS = 2**40
 _BETWEEN_WORDS = r"[^\pL\pN]+"
 

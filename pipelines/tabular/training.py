@@ -1,5 +1,6 @@
 """Generic `trainer_fn`: a canned Estimator, or the best of several, driven by a `TabularPlan`."""
 
+import logging
 import math
 import os
 from collections.abc import Callable
@@ -31,6 +32,7 @@ from pipelines.tabular.text_means import TextMeans, has_text_means, num_means
 from pipelines.tabular.tuning import with_values
 
 EXPORTER_NAME = "tabular"
+_LOGGER = logging.getLogger(__name__)
 _PATIENCE = 3  # evaluations without a lower loss
 _SHARE = 8  # the first rung has one in so many of the steps
 _SOON_GROWN = 20_000_000  # rows times trees
@@ -109,6 +111,7 @@ def _training(
     holds_out = settings.early_stopping and steps is None
     is_trees = model == "boosted_trees"
     fold = args.trial.fold if args.trial else 0
+    _LOGGER.info("Steps of a tree: %d", settings.trees.steps_per_tree if is_trees else 0)
 
     def read_train() -> Any:
         if is_trees and holds_out:
@@ -193,6 +196,7 @@ def _training(
         best_step=(lambda: settings.trees.steps_per_tree * _num_trees(estimator))
         if is_trees
         else None,
+        steps_per_tree=settings.trees.steps_per_tree if is_trees else 0,
         first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
         eval_input_receiver_fn=eval_input_receiver_fn(plan, transform, schema, derive),

@@ -16,6 +16,7 @@ _EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metri
 _RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
 _CANDIDATE = re.compile(r"^Training (?P<model>\w+): (?:\d+ of )?(?P<steps>\d+) steps at most")
 _TRIAL = re.compile(r"^Trial (?P<trial>\d+) of (?P<trials>\d+): ")
+_TREES = re.compile(r"^Steps of a tree: (?P<steps>\d+)")
 _TRAINED = re.compile(r"^Trained (?P<outcome>.+)")
 _LOSSES = ("average_loss", "loss")
 _METRICS = ("auc", "accuracy")
@@ -31,6 +32,7 @@ _LOGGERS = (
     "components.tuner.executor",
     "components.tuner.parallel",
     "pipelines.tabular.model_selection",
+    "pipelines.tabular.training",
 )
 
 
@@ -171,6 +173,7 @@ class Progress(logging.Handler):
         self._speed = ""
         self._has_trained = False
         self._candidate = ""
+        self._steps_per_tree = 0  # of a model that has no trees
 
     def __enter__(self) -> "Progress":
         for name in _LOGGERS:
@@ -191,6 +194,7 @@ class Progress(logging.Handler):
         self._component = component
         self._trains = trains
         self._has_trained = False
+        self._steps_per_tree = 0
         self.display.activity(f"{component} ...")
 
     def component_finished(
@@ -217,24 +221,26 @@ class Progress(logging.Handler):
         elif match := _TRIAL.match(message):
             self._candidate, self.max_steps = f"trial {match['trial']} of {match['trials']}", None
             self._has_trained = False
+        elif match := _TREES.match(message):
+            self._steps_per_tree = int(match["steps"])
         elif match := _TRAINED.match(message):
             self.display.line(f"    {match['outcome']}")
             # What follows, such as the best model's training on all rows, has steps of its own.
             self._candidate, self._has_trained, self.max_steps = "", True, None
         elif match := _LOSS.match(message):
             self._has_trained = True
-            total = f"/{self.max_steps}" if self.max_steps else ""
-            speed = f", {self._speed} steps/s" if self._speed else ""
+            speed = f", {self._speed}" if self._speed else ""
             what = f"{self._component}  {self._candidate}".rstrip()
             self.display.activity(
-                f"{what}  step {match['step']}{total}, loss {match['loss']}{speed}"
+                f"{what}  {self._place(match['step'], self.max_steps)}, loss {match['loss']}{speed}"
             )
         elif match := _SPEED.match(message):
-            self._speed = f"{float(match['speed']):.0f}"
+            unit = "trees" if self._steps_per_tree else "steps"
+            self._speed = f"{float(match['speed']) / (self._steps_per_tree or 1):.0f} {unit}/s"
         elif match := _EVALUATION.match(message):
             # One of several models has many evaluations; its last line reports the best of them.
             metrics = evaluation_in_words(match["metrics"], self.thresholds)
-            text = f"evaluation at step {match['step']}: {metrics}"
+            text = f"evaluation at {self._place(match['step'])}: {metrics}"
             if self._candidate:
                 self.display.activity(f"{self._component}  {self._candidate}  {text}")
             else:
@@ -243,4 +249,12 @@ class Progress(logging.Handler):
             # Later restores are for evaluations and exports of the trained model.
             if self._trains and not self._has_trained:
                 self._has_trained = True
-                self.display.line(f"    continues from the checkpoint of step {match['step']}")
+                self.display.line(
+                    f"    continues from the checkpoint of {self._place(match['step'])}"
+                )
+
+    def _place(self, step: str, max_steps: int | None = None) -> str:
+        """Returns a step of a training as text; of trees, which have several steps each, the tree."""
+        unit, divisor = ("tree", self._steps_per_tree) if self._steps_per_tree else ("step", 1)
+        total = f"/{max_steps // divisor}" if max_steps else ""
+        return f"{unit} {int(step) // divisor}{total}"

@@ -30,6 +30,34 @@ class Codes:
 Column: TypeAlias = Numbers | Codes
 
 
+def is_text(values: Any) -> bool:
+    """Returns whether an Arrow array of lists has text."""
+    import pyarrow as pa
+
+    kind = getattr(values.type, "value_type", values.type)
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return bool(is_bytes or pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def merge_values(values: Any, same: Mapping[str, str]) -> Any:
+    """Returns a column of text, in which values that count as one are the same.
+
+    Args:
+        values: Arrow array of lists of text; the first value of each example counts.
+        same: Common name by value, without white space around it; the value of an example without one is "".
+    """
+    import pyarrow as pa
+
+    offsets = values.offsets.to_numpy()
+    texts = values.values.take(pa.array(offsets[:-1], mask=np.diff(offsets) == 0))
+    encoded = texts.fill_null(b"").dictionary_encode()
+    names = [_text(one).strip() for one in encoded.dictionary.to_pylist()]
+    merged = pa.array([same.get(name, name).encode() for name in names], pa.binary())
+    return pa.ListArray.from_arrays(
+        np.arange(len(values) + 1, dtype=np.int32), merged.take(encoded.indices)
+    )
+
+
 def column_of(values: Any, is_category: bool) -> Column:
     """Returns a column of a batch.
 
@@ -47,7 +75,7 @@ def column_of(values: Any, is_category: bool) -> Column:
     has_value = lengths > 0
     firsts = values.offsets.to_numpy()[:-1][has_value]
     known = values.values.take(pa.array(firsts))
-    if not is_category and not (pa.types.is_binary(known.type) or pa.types.is_string(known.type)):
+    if not is_category and not is_text(values):
         numbers: Numbers = np.full(size, np.nan, np.float32)
         numbers[has_value] = known.to_numpy(zero_copy_only=False)
         return numbers

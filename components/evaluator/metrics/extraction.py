@@ -20,7 +20,7 @@ from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
 from components.beam.ahead import ahead
-from components.evaluator.gate.slice_columns import Column, column_of
+from components.evaluator.gate.slice_columns import Column, column_of, is_text, merge_values
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
 
@@ -54,6 +54,7 @@ class RawFeatures:
         serialized_schema: Schema of `names` and of the columns; None infers types from the data.
         categories: Columns that the gate slices by their values.
         numbers: Columns that the gate slices by their quantiles.
+        same_values: Values that count as one in slices, see `Evaluator`.
     """
 
     names: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ class RawFeatures:
     serialized_schema: bytes | None = field(default=None, repr=False)
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def from_config(
@@ -104,7 +106,8 @@ class RawFeatures:
         projected = schema_pb2.Schema(
             feature=[features[name] for name in sorted({*names, *known[0], *known[1]})]
         )
-        return cls(tuple(sorted(names)), weight, projected.SerializeToString(), *known)
+        serialized = projected.SerializeToString()
+        return cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
 
 
 @dataclass(frozen=True)
@@ -246,6 +249,9 @@ class ReadAndEvaluate(beam.DoFn):
             for name in (*given.names, *given.categories, *given.numbers)
             if (index := record_batch.schema.get_field_index(name)) >= 0
         }
+        for name in given.same_values.keys() & arrays:
+            if is_text(arrays[name]):
+                arrays[name] = merge_values(arrays[name], given.same_values[name])
         features = {name: arrays[name].to_pylist() for name in given.names if name in arrays}
         if self._labels_only:
             return features, {}

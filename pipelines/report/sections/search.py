@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.artifacts.search import search_in_words, values_in_words
 from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.plots import Plot, dots_and_best
@@ -18,11 +19,11 @@ def describe(context: Context) -> dict[str, Any] | None:
         if "Tuner" not in {one.name for one in context.record.components}:
             return None
         return {"missing": context.missing("Tuner")}
-    trials = ranked(search)
+    trials, summary = ranked(search), search_in_words(search)
     rows = [_row(one, search) for one in trials]
     return {
         "missing": None,
-        "summary": summary_of(search),
+        "summary": summary[:1].upper() + summary[1:],
         "metric": metric_of(search),
         "plot": history_of(search),
         "importance": importance_of(search["importance"]),
@@ -40,43 +41,6 @@ def ranked(search: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return value is None, sign * (value or 0.0), trial["number"]
 
     return sorted(search["trials"], key=rank)
-
-
-def summary_of(search: Mapping[str, Any]) -> str:
-    """Returns a sentence that compares the best trial with the training without a search."""
-    trials = {one["number"]: one for one in search["trials"]}
-    best, default = trials.get(search["best"]), trials.get(search["default"])
-    counts = [
-        f"{words.counted(number, 'trial')} {state}"
-        for state in ("finished", "pruned", "failed")
-        if (number := sum(one["state"] == state for one in search["trials"]))
-    ]
-    text = f"{', '.join(counts)}, of {search['planned']} planned."
-    if best is None:
-        return text
-    metric, value = search["metric"], words.number(best["value"])
-    if default is None:
-        return f"{text} The best {metric} is {value}; the training without a search had no result."
-    if default is best:
-        return (
-            f"{text} The best {metric}, {value}, is that of the training without a search: no other trial "
-            "was better."
-        )
-    text = (
-        f"{text} The best {metric} is {value}, and {words.number(default['value'])} without a search "
-        f"({words.signed(best['value'] - default['value'])})."
-    )
-    if search["chosen"] == search["best"]:
-        return text
-    least = (
-        f"two standard errors of the difference over the {search['folds']} folds"
-        if search["folds"] > 1
-        else "1 % of the value without a search"
-    )
-    return (
-        f"{text} That may be chance: a trial has to be better by more than {words.number(search['margin'])}, "
-        f"{least}. So the model is trained as without a search."
-    )
 
 
 def metric_of(search: Mapping[str, Any]) -> str:
@@ -111,15 +75,6 @@ def importance_of(shares: Mapping[str, float]) -> list[dict[str, Any]]:
         {"name": name, "share": words.percent(share), "bar": 100 * share / top}
         for name, share in found
     ]
-
-
-def values_in_words(values: Mapping[str, Any]) -> str:
-    """Returns the values of a trial as text."""
-    named = [
-        f"{name} = {words.number(value, 4) if isinstance(value, float) else value}"
-        for name, value in values.items()
-    ]
-    return ", ".join(named) or "without hyperparameters"
 
 
 def _row(trial: Mapping[str, Any], search: Mapping[str, Any]) -> dict[str, Any]:

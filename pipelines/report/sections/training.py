@@ -117,7 +117,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 "dropped": _dropped(one),
                 "loss": words.number(one["loss"]),
                 "metrics": [words.number(one["metrics"].get(name)) for name in metrics],
-                "step": words.number(one["step"]),
+                "step": _step_of(one, one["step"]),
                 "time": words.seconds(one["seconds"]),
                 "failure": one["failure"],
             }
@@ -131,7 +131,14 @@ def _dropped(model: Mapping[str, Any]) -> str:
     if not model.get("is_dropped"):
         return ""
     step = model.get("last_step")  # an earlier version recorded none
-    return f"dropped at step {words.number(step)}" if step else "dropped"
+    return f"dropped at step {_step_of(model, step)}" if step else "dropped"
+
+
+def _step_of(model: Mapping[str, Any], step: int) -> str:
+    """Returns a step of a model, with the number of its trees."""
+    per_tree = model.get("steps_per_tree")  # an earlier version recorded none
+    trees = f" ({words.counted(step // per_tree, 'tree')})" if per_tree else ""
+    return f"{words.number(step)}{trees}"
 
 
 def _without_twins(curves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli.app import app
+from pipelines.scheduling.locks import scheduler_lock
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 
 KUBEFLOW = """\
@@ -44,7 +45,8 @@ def here(data, tmp_path, monkeypatch):
 
 
 def test_a_schedule_from_its_beginning_to_its_end(here):
-    made = json.loads(invoke("create", "--config", "trips.toml", "--cron", "0 3 * * *").stdout)
+    created = invoke("create", "--config", "trips.toml", "--cron", "0 3 * * *")
+    made = json.loads(created.stdout)
     assert made["name"] == "trips"
     assert made["next"].endswith("T03:00:00+00:00")
     assert (here / "pipeline_root" / "schedules" / "trips.json").is_file()
@@ -53,7 +55,11 @@ def test_a_schedule_from_its_beginning_to_its_end(here):
     assert listed["next"] == made["next"]
     table = invoke("list")
     assert "0 3 * * * (UTC)" in table.stdout
-    assert "No scheduler works in" in table.stderr
+    hint = "No run will start, as no scheduler is working in"
+    assert hint in created.stderr
+    assert hint in table.stderr
+    with scheduler_lock(here / "pipeline_root" / "schedules", "schedule run"):
+        assert hint not in invoke("list").stderr
     invoke("disable", "trips")
     assert json.loads(invoke("list", "--json").stdout)[0]["next"] is None
     invoke("enable", "trips")

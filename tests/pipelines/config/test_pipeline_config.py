@@ -89,6 +89,10 @@ def test_missing_file_and_bad_setting(tmp_path):
         load_config(tmp_path / "none.toml")
     with pytest.raises(BadInputError, match=r"section\.key=value, received 'trainer'"):
         load_config(data="a", label="b", settings=["trainer"])
+    with pytest.raises(BadInputError, match=r"is quoted: --set 'columns\.\"a\.b\"=number'"):
+        load_config(data="a", label="b", settings=["columns.a.b=number"])
+    given = load_config(data="a", label="b", settings=['columns."a.b"="number"'])
+    assert given.columns == {"a.b": "number"}
     with pytest.raises(BadInputError, match=r"data\.path is not a section"):
         load_config(data="a", label="b", settings=["data.path.x=1"])
 

@@ -1,7 +1,7 @@
 import pytest
 import tomllib
 
-from pipelines.config.toml import columns_entry, read_toml, toml_value
+from pipelines.config.toml import columns_entry, read_toml, split_setting, toml_value
 from pipelines.errors import BadInputError
 
 
@@ -41,6 +41,33 @@ def test_a_setting_is_toml_or_text():
     assert toml_value("plain text", "x") == "plain text"
     with pytest.raises(BadInputError, match="--set x=999"):
         toml_value("9" * 5000, "x")
+
+
+@pytest.mark.parametrize(
+    ("setting", "names", "value"),
+    [
+        ("data.path=a=b.csv", ["data", "path"], "a=b.csv"),
+        ('columns."a.b"="number"', ["columns", "a.b"], '"number"'),
+        ("columns.'a=\\b'.c=", ["columns", "a=\\b", "c"], ""),
+        (r'columns."say \"x\"=1"=text', ["columns", 'say "x"=1'], "text"),
+        ("columns.Miller's height=number", ["columns", "Miller's height"], "number"),
+    ],
+)
+def test_a_setting_is_split_at_the_dots_outside_of_quotes(setting, names, value):
+    found, key, text = split_setting(setting)
+    assert (found, text) == (names, value)
+    assert f"{key}={text}" == setting
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["trainer", "=1", "a..b=1", ".a=1", "a.=1", 'columns."a.b=1', r'a."\q"=1', 'a."b"c=1'],
+)
+def test_a_setting_without_a_key_is_refused(setting):
+    with pytest.raises(
+        BadInputError, match=r"--set takes section\.key=value, .*columns\.\"a\.b\"=number"
+    ):
+        split_setting(setting)
 
 
 @pytest.mark.parametrize(

@@ -78,12 +78,30 @@ def test_one_comma_before_three_digits_is_decided_by_the_other_columns(tmp_path)
     column = {"a": ["1,234", "5,678"] * 10}
     alone = kinds_of(tmp_path, column)["a"]
     assert (alone.number_format, alone.moments.mean) == (POINT, 3456)
-    assert "line 2: '1,234' may also have a decimal mark: set data.decimal" in alone.doubt
+    assert alone.note == "thousands separated by commas; decimal mark not certain"
+    assert "line 2: '1,234' is a decimal mark: set data.decimal" in alone.doubt
     beside = kinds_of(tmp_path, {**column, "b": ["1,5", "2,5"] * 10})["a"]
     assert (beside.number_format, beside.doubt) == (COMMA, None)
     assert beside.moments.mean == pytest.approx(3.456)
     told = kinds_of(tmp_path, column, decimal=",")["a"]
     assert (told.number_format, told.doubt) == (COMMA, None)
+
+
+@pytest.mark.parametrize(
+    ("others", "is_told"),
+    [
+        (["1.5", "2.25", "unknown"], True),
+        (["1.5 kg", "2.5 kg", "3.5 cm"], True),
+        (["1.234", "5.678", "unknown"], False),
+        (["1,5", "2,25", "unknown"], False),  # no number: too little to read $4,427 as 4.427
+        (["v1.5", "v2.5", "v3.5"], False),
+    ],
+)
+def test_a_decimal_point_decides_also_in_a_column_that_is_no_number(tmp_path, others, is_told):
+    kinds = kinds_of(tmp_path, {"a": ["$4,427", "$1,234", "$5,678"] * 10, "b": others * 10})
+    assert kinds["b"].name == "category"
+    assert kinds["a"].moments.mean == pytest.approx((4427 + 1234 + 5678) / 3)
+    assert (kinds["a"].doubt is None) == is_told
 
 
 def test_thousands_that_look_like_fractions_stay_text(tmp_path):
@@ -120,7 +138,10 @@ def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
     codes = [f"{number:05d}" for number in range(11, 51)]
     kind = kinds_of(tmp_path, {"zip": [*codes, "K1A"]})["zip"]
     assert (kind.name, kind.moments) == ("category", None)
-    assert "line 42: 'K1A'. Correct it in the file, or leave the cell empty" in kind.doubt
+    assert kind.doubt.endswith(
+        "line 42: 'K1A'. If such a cell stands for a missing value, leave it empty; if it is a mistake, "
+        "correct it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,10 +163,9 @@ def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path
     kind = kinds_of(tmp_path, {"a": [*cells, odd]})["a"]
     assert kind.name == ("date" if "date" in said else "number")
     assert kind.moments.num_unreadable == 1
-    assert f"; 1 of 100 cells {said} and counts as missing, the first: " in kind.note
-    assert kind.doubt.endswith(
-        f"line 101: {odd!r}. Correct them in the file, or leave the cells empty"
-    )
+    assert kind.note.endswith("; 1 of 100 cells counts as missing")
+    assert f"; 1 of 100 cells {said} and counts as missing, the first: " in kind.doubt
+    assert f"line 101: {odd!r}. If such a cell stands for a missing value, leave it" in kind.doubt
     many = [*cells, *cells, *[odd] * 10]
     text = kinds_of(tmp_path, {"a": many})["a"]
     assert (text.name, text.doubt) == ("category", None)

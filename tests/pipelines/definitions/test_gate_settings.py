@@ -7,7 +7,7 @@ from components.evaluator.gate.default_checks import ValueThen
 from components.evaluator.gate.slice_doubts import ALL, Slice, SliceExcess
 from components.pusher.provenance import Provenance
 from pipelines.definitions import gate_settings as settings_of
-from pipelines.definitions.gate_settings import gate_settings
+from pipelines.definitions.gate_settings import gate_settings, same_values
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from tests.pushed_versions import write_version
@@ -90,3 +90,19 @@ def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(
         tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' right in 98 % of 90 rows",)
     )
     assert gate_settings(plan(table, tmp_path, display)).known_doubts == ()
+
+
+def test_slices_take_as_one_what_the_model_takes_as_one(tmp_path, display):
+    woods, yes = ["oak", "n/a", "-", "ash"], ["Yes", "no", "NO", "yes"]
+    rows = (f"{i * 0.5},{woods[i % 4]},{yes[i // 3 % 4]},{i % 2}" for i in range(200))
+    file = tmp_path / "woods.csv"
+    file.write_text("\n".join(["n,wood,dry,y", *rows]) + "\n")
+    found = same_values(plan(file, tmp_path, display), ["n", "wood", "dry", "other"])
+    assert list(found) == ["wood", "dry"]
+    assert {found["wood"][word] for word in ("", "n/a", "N/A", "-")} == {"[missing]"}
+    assert "oak" not in found["wood"]
+    assert (found["dry"]["Yes"], found["dry"]["NO"], found["dry"]["?"]) == (
+        "yes",
+        "no",
+        "[missing]",
+    )

@@ -58,5 +58,24 @@ def test_the_points_lie_where_the_numbers_say():
     assert x2 > x0
 
 
+def test_no_point_of_a_calibration_lies_under_its_legend():
+    everywhere = [
+        {"predicted": x / 10, "happened": y / 10, "low": 0.0, "high": 1.0}
+        for x in range(11)
+        for y in range(11)
+    ]
+    root = ET.fromstring(plots.calibration("one", "t", "d", everywhere, everywhere).svg)
+    legend = [
+        float(text.get("y"))
+        for text in root.iter("text")
+        if text.text in ("calibrated", "baseline", "model")
+    ]
+    points = [float(one.get("y")) for one in root.iter("use")]
+    assert len(legend) == 3
+    # All but the points in the legend itself: of the baseline one, of the model one with two ends of a bar.
+    assert sum(y > max(legend) + 5 for y in points) == len(points) - 4
+    assert len(points) > 4 * len(everywhere)
+
+
 def test_the_same_plot_is_the_same_text():
     assert PLOTS["lines"]("one").svg == PLOTS["lines"]("one").svg

@@ -10,7 +10,13 @@ import tensorflow as tf
 import estimator_core
 from estimator_core import tf1
 from pipelines.tabular.best_checkpoint import BestCheckpointExporter
-from pipelines.tabular.model_selection import Training, can_win, read_candidates, select_model
+from pipelines.tabular.model_selection import (
+    Candidate,
+    Training,
+    can_win,
+    read_candidates,
+    select_model,
+)
 
 MODELS = ("boosted_trees", "wide_deep", "linear")
 
@@ -94,6 +100,14 @@ def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
     assert [one.loss for one in found] == pytest.approx([0.4, 0.2, 0.3])
     assert found[1].describe().startswith("wide_deep: average_loss 0.2, auc 0.75 at step 3 (")
     assert found[1].as_record()["metrics"]["auc"] == 0.75
+
+
+def test_the_result_of_trees_is_told_in_trees():
+    trees = Candidate("boosted_trees", 0.5, {"auc": 0.9}, 582, 6, is_dropped=True, last_step=1202)
+    assert trees.describe() == (
+        "boosted_trees: auc 0.9 with 97 trees (0.0 s; dropped with 200 trees, as it was too far behind)"
+    )
+    assert "with 1 tree (" in Candidate("boosted_trees", 0.5, {"auc": 0.9}, 6, 6).describe()
 
 
 def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):

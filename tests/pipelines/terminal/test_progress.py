@@ -102,6 +102,31 @@ def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
     ]
 
 
+def test_a_training_of_trees_is_shown_in_trees(shown):
+    progress, stream = shown
+    estimator, training = (
+        logging.getLogger(name) for name in ("tensorflow", "pipelines.tabular.training")
+    )
+    estimator.setLevel(logging.INFO)
+    training.setLevel(logging.INFO)
+    progress.component_started("Trainer", trains=True)
+    training.info("Steps of a tree: %d", 4)
+    estimator.info("%s", "Restoring parameters from /root/model.ckpt-40")
+    estimator.info("global_step/sec: %s", "812.4")
+    estimator.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    estimator.info("Saving dict for global step %d: %s", 102, "loss = 0.2")
+    progress.component_started("Trainer")
+    estimator.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    continues from the checkpoint of tree 10",
+        "    Trainer  tree 25/50, loss 0.25, 203 trees/s",
+        "    evaluation at tree 25: loss 0.2",
+        "    Trainer ...",
+        "    Trainer  step 100/200, loss 0.25, 203 trees/s",
+    ]
+
+
 BINARY = (
     "accuracy = 0.9597315, accuracy_baseline = 0.5033557, auc = 0.9936937, auc_precision_recall = 0.99, "
     "average_loss = 0.44919893, global_step = 300, label/mean = 0.4966443, loss = 0.44602647, precision = "

@@ -10,6 +10,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
 
+from components.evaluator.gate.slice_columns import Codes
 from components.evaluator.metrics.extraction import (
     Batch,
     ModelToEvaluate,
@@ -117,6 +118,32 @@ def test_a_file_is_read_in_batches_with_labels_predictions_and_features(
         assert batch.labels.tolist() == [0, 0]
         assert {name: batch.features[name] for name in batch.features if name == weight} == expected
         assert bool(batch.features) == bool(weight)
+
+
+def test_values_that_count_as_one_are_one_slice(
+    make_model: Callable[..., Any], make_examples: Callable[..., Any]
+) -> None:
+    model = make_model(
+        {"x": tf.io.FixedLenFeature([], tf.float32)},
+        predict=lambda f: {"predictions": f["x"]},
+        label=lambda f: f["x"],
+    )
+    woods = ["oak", "n/a", " oak ", "-", None, "ash"]
+    rows = [{"x": 1.0, **({"wood": wood} if wood else {})} for wood in woods]
+    (file,) = Path(make_examples(rows).uri).glob("Split-eval/*")
+    same = {"wood": {"n/a": "[missing]", "-": "[missing]", "": "[missing]"}, "x": {"1.0": "one"}}
+    reader = ReadAndEvaluate(
+        [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))],
+        RawFeatures(("wood", "x"), categories=("wood",), same_values=same),
+    )
+    reader.setup()
+    (batch,) = reader.process(str(file))
+    expected = ["oak", "[missing]", "oak", "[missing]", "[missing]", "ash"]
+    assert batch.features["wood"] == [[name.encode()] for name in expected]
+    assert batch.features["x"] == [[1.0]] * 6  # numbers stay as they are
+    column = batch.columns["wood"]
+    assert isinstance(column, Codes)
+    assert [(column.names or ())[code] for code in column.codes] == expected
 
 
 def test_examples_that_the_model_cannot_take_name_the_file(

@@ -1,8 +1,11 @@
+import dataclasses
+
 from pipelines.report.context import Context
-from pipelines.report.sections.search import describe, history_of, summary_of
+from pipelines.report.page import render_report
+from pipelines.report.sections.search import describe, history_of
 from pipelines.report.words import NOTHING
 
-from ..conftest import HOSTILE, SEARCH, trial  # noqa: TID252
+from ..conftest import HOSTILE, SEARCH  # noqa: TID252
 
 
 def test_trials_are_listed_with_the_best_first_and_those_without_a_value_last(full):
@@ -21,24 +24,15 @@ def test_trials_are_listed_with_the_best_first_and_those_without_a_value_last(fu
     assert rows[3]["reason"] == HOSTILE
 
 
-def test_the_summary_compares_with_the_training_without_a_search():
-    counts = "3 trials finished, 1 trial pruned, 1 trial failed, of 5 planned."
-    assert summary_of(SEARCH) == f"{counts} The best auc is 0.8, and 0.7 without a search (+0.1)."
-    same = {**SEARCH, "best": 0, "trials": [trial(0, 0.7, is_first=True)]}
-    assert summary_of(same) == (
-        "1 trial finished, of 5 planned. The best auc, 0.7, is that of the training without a search: no "
-        "other trial was better."
+def test_the_summary_is_the_note_of_the_run(full):
+    assert describe(full)["summary"] == (
+        "The best of 5 trials (1 pruned; 1 failed: NaN loss) has auc 0.8, without a search 0.7: "
+        f"{HOSTILE} = 0.1235, units = 64,32"
     )
-    assert "without a search had no result" in summary_of({**SEARCH, "default": None})
 
 
-def test_a_difference_that_may_be_chance_is_said_to_be_and_the_default_is_marked():
+def test_the_default_is_marked_if_the_difference_may_be_chance():
     search = {**SEARCH, "chosen": 0, "margin": 0.15, "folds": 3}
-    assert summary_of(search).endswith(
-        "(+0.1). That may be chance: a trial has to be better by more than 0.15, two standard errors of the "
-        "difference over the 3 folds. So the model is trained as without a search."
-    )
-    assert "0.15, 1 % of the value" in summary_of({**search, "folds": 1})
     rows = describe_of(search)["rows"]
     assert [row["marks"] for row in rows[:2]] == ["best, resumed", "✓ used, without a search"]
     assert [row["is_chosen"] for row in rows[:2]] == [False, True]
@@ -60,6 +54,15 @@ def test_the_importance_of_the_parameters_is_sorted(full):
         ("units", "25.0 %"),
     ]
     assert [round(row["bar"]) for row in rows] == [100, 33]
+
+
+def test_a_search_of_few_trials_says_why_it_has_no_importance(full):
+    sentence = "The importance of the parameters is not known: it takes six trials that finished."
+    assert sentence not in render_report(full)
+    few = dataclasses.replace(
+        full, details={**full.details, "search": {**SEARCH, "importance": {}}}
+    )
+    assert sentence in render_report(few)
 
 
 def test_the_folds_are_named_with_the_metric(full):
