@@ -128,7 +128,9 @@ def read_rows(serialized: list[bytes]) -> pd.DataFrame:
             cell: Any = np.nan
             if values:
                 cell = values[0].decode() if kind == "bytes_list" else values[0]
-            columns.setdefault(name, [np.nan] * number).append(cell)
+            if name not in columns:
+                columns[name] = [np.nan] * number
+            columns[name].append(cell)
     table = pd.DataFrame(columns)
     for name, kind in types.items():
         if kind == "float_list":
