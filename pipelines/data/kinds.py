@@ -31,6 +31,7 @@ _MAX_VOCABULARY = 2_000
 _MOST_UNREADABLE = 100
 _SERIAL_NUMBER = "^[0-9]{4,}[A-Z]+$"
 _GROUPS_OF_DIGITS = "^[0-9]+(?:[ .\u00a0\u202f][0-9]+)*$"  # 601 234 567
+_FRACTION = "^-?[0-9]*[.,][0-9]+$"
 _MIN_ROWS_OF_RANGE = 20
 _ADVICE = (
     "If such a cell stands for a missing value, leave it empty; if it is a mistake, correct it"
@@ -180,14 +181,19 @@ class _Recogniser:
         return is_odd and word_kinds.is_code(column, cells)
 
     def _near_miss(self, name: str) -> str:
-        """Returns a note on what keeps amounts with a currency or a unit from being numbers, if there are."""
+        """Returns a note on what keeps amounts, or numbers with a fraction, from being numbers."""
         found, cells = self._formats_of(name), ColumnCells(self._profile, name)
-        if not found.num_misfits or found.best is None or found.best in (POINT, COMMA):
+        num_values = self._profile.columns[name].num_values
+        if not found.num_misfits or found.best is None:
             return ""
+        others = f"others ({number_kinds.describe_format(cells, found.best)})"
+        if found.best in (POINT, COMMA):
+            if 2 * cells.count(_FRACTION) < num_values:
+                return ""
+            others = "numbers of the others"
         return (
-            f"not read as numbers: {found.num_misfits} of {self._profile.columns[name].num_values} cells "
-            f"{'does' if found.num_misfits == 1 else 'do'} not fit the others "
-            f"({number_kinds.describe_format(cells, found.best)}), the first: "
+            f"not read as numbers: {found.num_misfits} of {num_values} cells "
+            f"{'does' if found.num_misfits == 1 else 'do'} not fit the {others}, the first: "
             f"{self._first_unreadable(name, found.best)}"
         )
 

@@ -194,7 +194,7 @@ class Progress(logging.Handler):
         self._component = component
         self._trains = trains
         self._has_trained = False
-        self._steps_per_tree = 0
+        self._steps_per_tree, self._speed = 0, ""
         self.display.activity(f"{component} ...")
 
     def component_finished(
@@ -222,7 +222,7 @@ class Progress(logging.Handler):
             self._candidate, self.max_steps = f"trial {match['trial']} of {match['trials']}", None
             self._has_trained = False
         elif match := _TREES.match(message):
-            self._steps_per_tree = int(match["steps"])
+            self._steps_per_tree, self._speed = int(match["steps"]), ""
         elif match := _TRAINED.match(message):
             self.display.line(f"    {match['outcome']}")
             # What follows, such as the best model's training on all rows, has steps of its own.

@@ -236,3 +236,19 @@ def test_lists_are_lists_unless_configured(tmp_path):
     assert kinds["a"].list_parts.parts == ("y", "x", "z")
     kinds = kinds_of(tmp_path, columns, {"a": "category", "b": "list"})
     assert (kinds["a"].name, kinds["b"].list_parts.parts) == ("category", ("q", "p"))
+
+
+def test_a_column_of_fractions_with_many_words_says_why_it_is_no_number(tmp_path):
+    words, rooms = ["unknown"] * 10, ["12", "14a"] * 50
+    columns = {
+        "weight": [*words, *(f"{n}.5" for n in range(90))],
+        "room": rooms,  # whole numbers may be names of something
+        "y": range(100),
+    }
+    kinds = kinds_of(tmp_path, columns)
+    assert (kinds["weight"].name, kinds["room"].name) == ("category", "category")
+    assert kinds["room"].note == ""
+    assert kinds["weight"].note == (
+        "not read as numbers: 10 of 100 cells do not fit the numbers of the others, the first: "
+        f"{tmp_path}/data.csv, line 2: 'unknown'"
+    )
