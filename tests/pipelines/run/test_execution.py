@@ -265,6 +265,7 @@ def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     fields = {
         "metrics": {"auc": 0.75},
         "step": 30,
+        "steps_per_tree": 0,
         "seconds": 2.0,
         "failure": "",
         "is_paused": False,
