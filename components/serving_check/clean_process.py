@@ -207,8 +207,8 @@ def _values_of_a_row(spec: Any) -> int:
 def call_signature(signature: Any, tensors: dict[str, Any]) -> dict[str, Any]:
     """Returns the outputs of a signature of a loaded SavedModel, by name, for inputs by name.
 
-    `signature(**tensors)` does that for all names but `self`, which is a parameter of its own: a column may
-    have that name (in the table of mortgages `hdma`, whether an applicant is self-employed).
+    `signature(**tensors)` does that for all names but `self`, which is a parameter of its own; a column may
+    have that name.
     """
     if "self" not in tensors:
         return signature(**tensors)

@@ -105,9 +105,8 @@ class Candidate:
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
         dropped = ""
         if self.is_dropped:
-            where = (
-                f" {self._at(self.last_step)}" if self.last_step else ""
-            )  # not known of old ones
+            # An earlier version recorded no last step.
+            where = f" {self._at(self.last_step)}" if self.last_step else ""
             dropped = f"; dropped{where}, as it was too far behind"
         return f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{dropped})"
 
