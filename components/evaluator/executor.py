@@ -16,7 +16,6 @@ from tensorflow_model_analysis.proto import config_pb2
 from tensorflow_model_analysis.utils import config_util
 from tfx.components.evaluator import constants
 from tfx.components.util import examples_utils, tfxio_utils
-from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
@@ -24,6 +23,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
+from components.beam.in_memory_executor import InMemoryExecutor
 from components.beam.spread import Spread
 from components.errors import SettingError
 from components.evaluator import by_example
@@ -135,7 +135,7 @@ class EvaluationRequest:
         ]
 
 
-class Executor(base_beam_executor.BaseBeamExecutor):
+class Executor(InMemoryExecutor):
     """Evaluates the model in TFX's input artifacts, and fills the output artifacts."""
 
     def Do(

@@ -10,9 +10,10 @@ from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
 from components.beam.example_batches import BatchedExampleRecord
+from components.beam.in_memory_executor import InMemoryExecutor
 
 
-class Executor(executor.Executor):
+class Executor(InMemoryExecutor, executor.Executor):
     """Stock StatisticsGen, which reads tf.Examples in TFRecord files in large batches.
 
     Other formats are read as in stock TFX: record by record.

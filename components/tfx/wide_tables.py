@@ -201,13 +201,22 @@ def mend_inspection(inspection: Any) -> None:
 def mend_merge_util(merge_util: Any) -> None:
     """Makes TFDV merge the statistics of columns once, see `components.tfx.merged_statistics`.
 
+    The columns are sorted by name; in TFDV, their order depends on that of the engine.
+
     Args:
         merge_util: Module of tfx-bsl 1.21.
     """
     from components.tfx.merged_statistics import MergeOnce
 
     stock = merge_util.merge_dataset_feature_statistics_list
-    merge_util.merge_dataset_feature_statistics_list = MergeOnce(stock)
+
+    def merge(statistics: Iterable[Any]) -> Any:
+        merged = stock(statistics)
+        for dataset in merged.datasets:
+            dataset.features.sort(key=lambda feature: tuple(feature.path.step))
+        return merged
+
+    merge_util.merge_dataset_feature_statistics_list = MergeOnce(merge)
 
 
 _MENDED: dict[str, Callable[[Any], None]] = {

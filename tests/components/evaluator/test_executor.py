@@ -8,6 +8,7 @@ import pytest
 import sklearn.metrics
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
@@ -15,6 +16,7 @@ from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
+from components.beam import in_memory_runner
 from components.errors import SettingError
 from components.evaluator.metrics import batched_evaluation
 
@@ -379,6 +381,29 @@ def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
     assert {k: len(v) for k, v in by_slice[0].items()} == {
         k: len(v) for k, v in by_slice[1].items()
     }
+
+
+@pytest.mark.parametrize("metric", ["AUC", "BinaryCrossEntropy"])
+def test_elements_are_not_copied_and_beams_own_runner_finds_the_same(
+    metric: str,
+    make_examples: Make,
+    binary_model: Artifact,
+    evaluate: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, by_beam = FnApiRunner.run_via_runner_api, list[Any]()
+    monkeypatch.setattr(
+        FnApiRunner, "run_via_runner_api", lambda *args: (by_beam.append(args), run(*args))[1]
+    )
+    examples = make_examples(binary_rows())
+    config = eval_config(BINARY.replace("BinaryAccuracy", metric) % 0.6)
+    ours = evaluate(examples, binary_model, config)
+    assert not by_beam
+    monkeypatch.setattr(in_memory_runner, "install", lambda pipeline: False)
+    beams = evaluate(examples, binary_model, config)
+    assert len(by_beam) == 1
+    assert ours.verdict == beams.verdict
+    assert len(ours.verdict.slices) == 3
 
 
 def test_a_metric_that_is_not_known_over_arrays_is_computed_by_tfma(

@@ -2,13 +2,14 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.components.statistics_gen import executor as stock
 from tfx.components.util import tfxio_utils
 from tfx.dsl.components.base import base_beam_executor
 from tfx.types import standard_artifacts
 
-from components.beam import record_files
+from components.beam import in_memory_runner, record_files
 from components.beam.example_batches import ReadBatches
 from components.statistics_gen.executor import Executor
 
@@ -45,7 +46,6 @@ def statistics(kind, examples, artifact) -> dict[str, statistics_pb2.DatasetFeat
     for split in ("train", "eval"):
         content = (Path(artifact.uri) / f"Split-{split}" / "FeatureStats.pb").read_bytes()
         (found[split],) = statistics_pb2.DatasetFeatureStatisticsList.FromString(content).datasets
-        found[split].features.sort(key=lambda feature: feature.path.step[0])
     return found
 
 
@@ -71,3 +71,23 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
     )
     assert again == ours
     assert tfxio_utils.get_split_tfxio is before
+
+
+def test_no_batch_is_copied_and_the_columns_are_sorted(
+    examples, make_artifact, monkeypatch
+) -> None:
+    def found(name: str) -> list[bytes]:
+        artifact = make_artifact(standard_artifacts.ExampleStatistics, name)
+        return [
+            part.SerializeToString() for part in statistics(Executor, examples, artifact).values()
+        ]
+
+    run, by_beam = FnApiRunner.run_via_runner_api, []
+    monkeypatch.setattr(
+        FnApiRunner, "run_via_runner_api", lambda *args: (by_beam.append(args), run(*args))[1]
+    )
+    ours = found("ours")
+    assert not by_beam
+    monkeypatch.setattr(in_memory_runner, "install", lambda pipeline: False)
+    assert found("beam") == ours
+    assert len(by_beam) == 1
