@@ -29,16 +29,12 @@ class ColumnCells:
 
     def chunks(self) -> Iterator[tuple[Any, Any]]:
         """Yields pyarrow string arrays, and the number of occurrences of each element (int64)."""
-        import pyarrow
         import pyarrow.compute as pc
 
         counted = self.profile.columns[self.column].distinct_values
         if counted is not None:
             if counted:
-                yield (
-                    pyarrow.array(list(counted), pyarrow.string()),
-                    np.fromiter(counted.values(), np.int64, len(counted)),
-                )
+                yield counted.texts, counted.occurrences
             return
         if self.profile.cells is not None and self.column in self.profile.cells:
             yield from self.profile.cells.chunks(self.column)

@@ -1,8 +1,7 @@
 """The profile of one column: its types, counts and moments, from one pass over its cells."""
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,9 +9,13 @@ import numpy as np
 
 from pipelines.data.cell_store import CellStore
 from pipelines.data.missing import find_missing
+from pipelines.data.value_counts import ValueCounter, ValueCounts
 
 MAX_DISTINCT = 20_000
 """Distinct values are counted up to this number; a column with more has `distinct_values` None."""
+
+MAX_DISTINCT_BYTES = 64 << 20
+"""Size up to which they are counted, in bytes: long texts are no categories."""
 
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|(?i:^[-+]?(inf|infinity|nan)$)"
 _LONG_INTEGER = r"^[-+]?[0-9]{19,}$"
@@ -41,7 +44,8 @@ class ColumnProfile:
       type: Narrowest type that holds all cells with a value.
       num_values: Number of cells with a value.
       num_missing: Number of cells without one.
-      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
+      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT` or
+        `MAX_DISTINCT_BYTES`.
       minimum: Smallest number that float32 can hold; None for a column without numbers.
       maximum: Largest such number.
       mean: Mean of these numbers.
@@ -60,7 +64,7 @@ class ColumnProfile:
     type: ColumnType = "empty"
     num_values: int = 0
     num_missing: int = 0
-    distinct_values: Counter[str] | None = field(default_factory=Counter)
+    distinct_values: ValueCounts | None = None
     minimum: float | None = None
     maximum: float | None = None
     mean: float = 0.0
@@ -123,6 +127,7 @@ class ColumnScan:
         self._stored_as = cells.ColumnType.EMPTY
         self._store = store
         self._profile = ColumnProfile(name)
+        self._counter: ValueCounter | None = ValueCounter()
         is_text = known_type == "string"
         self._could_be = {"integer": known_type is None, "float": not is_text}
         self._sum = self._squares = 0.0
@@ -185,24 +190,20 @@ class ColumnScan:
 
     def _count(self, values: Any) -> None:
         """Counts values, or stores them where they are too many."""
-        import pyarrow
         import pyarrow.compute as pc
 
-        name, counted = self._profile.name, self._profile.distinct_values
-        if counted is not None:
+        if self._counter is not None:
             found = pc.value_counts(values)
             if len(found) <= MAX_DISTINCT:
-                pairs = (found.field(0).to_pylist(), found.field(1).to_pylist())
-                for value, count in zip(*pairs, strict=True):
-                    counted[value] += count
-                if len(counted) <= MAX_DISTINCT:
+                self._counter.add(ValueCounts(found.field(0), found.field(1).to_numpy()))
+                if self._counter.is_within(MAX_DISTINCT, MAX_DISTINCT_BYTES):
                     return
                 values = values.slice(0, 0)  # they are among the counted ones
-            self._profile.distinct_values = None
-            if counted:
-                self._store.add(name, pyarrow.array(counted, pyarrow.string()), [*counted.values()])
+            if counted := self._counter.merge():
+                self._store.add(self._profile.name, counted.texts, counted.occurrences)
+            self._counter = None
         if len(values):
-            self._store.add(name, values, np.ones(len(values), np.int64))
+            self._store.add(self._profile.name, values, np.ones(len(values), np.int64))
 
     def end_file(self, file: Path) -> None:
         """Ends the cells of a file."""
@@ -231,6 +232,7 @@ class ColumnScan:
     def profile(self) -> ColumnProfile:
         """Returns the finished profile."""
         profile = self._profile
+        profile.distinct_values = None if self._counter is None else self._counter.merge()
         profile.stored_as = _STORED_AS[self._stored_as.name]
         if not profile.num_values:
             profile.type = "empty"
