@@ -40,6 +40,8 @@ def judged_predictions(eval_path: str | None, serving_path: str, rows: Rows) -> 
         for name, tensor in signature.structured_outputs.items()
         if name.startswith(_PREDICTION)
     }
-    function = model.prune([signature.inputs[0].name], fetches)
+    # Without its input_signature, TensorFlow formats all rows for the message of an error that it catches.
+    specs = tuple(signature.structured_input_signature[1].values())
+    function = model.prune([signature.inputs[0].name], fetches, input_signature=(specs, {}))
     outputs = function(tf.constant(rows.with_label))
     return np.arange(len(rows.examples)), {name: one.numpy() for name, one in outputs.items()}

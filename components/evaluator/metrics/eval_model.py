@@ -77,8 +77,11 @@ class EvalModel:
             fetches["classes"] = outputs[classes]
         # Fetching only these tensors skips the metrics, which would take more time than the rest.
         feeds = [signature.inputs[0].name]
-        self._function = model.prune(feeds, fetches)
-        self._labels_function = model.prune(feeds, {"labels": fetches["labels"]})
+        # Without it, TensorFlow formats all examples for the message of an error that it catches.
+        given: Any = (tuple(inputs.values()), {})
+        labels = {"labels": fetches["labels"]}
+        self._function = model.prune(feeds, fetches, input_signature=given)
+        self._labels_function = model.prune(feeds, labels, input_signature=given)
         self._label = label
         self.prediction = prediction.removeprefix(_PREDICTIONS_PREFIX)
         self._classes: npt.NDArray[Any] | None = None

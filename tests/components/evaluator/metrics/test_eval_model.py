@@ -39,6 +39,17 @@ def test_labels_and_predictions_of_raw_examples(model: Artifact) -> None:
     assert doubled.predictions.tolist() == [1.0, 3.0]
 
 
+def test_examples_are_not_formatted_for_a_message_of_tensorflow(
+    model: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate = EvalModel(str(eval_model_path(model.uri)))
+    formatted = []
+    monkeypatch.setattr(type(tf.constant(1)), "__repr__", lambda _: formatted.append(1) or "tensor")
+    assert evaluate(serialized(0.5, 1.5)).predictions.tolist() == [0.5, 1.5]
+    assert evaluate.labels(serialized(0.5, 1.5)).tolist() == [0, 1]
+    assert not formatted
+
+
 def test_a_prediction_that_is_not_there_lists_the_nearest_first(model: Artifact) -> None:
     with pytest.raises(ValueError, match=r"one of: doubled, predictions\. .*'double'"):
         EvalModel(str(eval_model_path(model.uri)), prediction_key="double")
