@@ -1,6 +1,7 @@
 """Cells of columns with many different values, kept in a file, so that the user's files are read once."""
 
 import tempfile
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ class CellStore:
         self._reader: Any = None
         self._places: dict[str, list[int]] = defaultdict(list)
         self._num_batches = 0
+        self._lock = threading.Lock()  # of `add`
 
     def __contains__(self, column: str) -> bool:
         return column in self._places
@@ -33,15 +35,16 @@ class CellStore:
         import pyarrow as pa
 
         batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})
-        try:
-            self._write(batch)
-        except OSError as error:
-            raise BadInputError(
-                f"The cells of column {column!r} cannot be kept in {tempfile.gettempdir()} while the files "
-                f"are read: {error}. Make room there, or let TMPDIR name a folder that has it."
-            ) from error
-        self._places[column].append(self._num_batches)
-        self._num_batches += 1
+        with self._lock:
+            try:
+                self._write(batch)
+            except OSError as error:
+                raise BadInputError(
+                    f"The cells of column {column!r} cannot be kept in {tempfile.gettempdir()} while the "
+                    f"files are read: {error}. Make room there, or let TMPDIR name a folder that has it."
+                ) from error
+            self._places[column].append(self._num_batches)
+            self._num_batches += 1
 
     def _write(self, batch: Any) -> None:
         import pyarrow as pa

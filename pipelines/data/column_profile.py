@@ -14,9 +14,6 @@ from pipelines.data.value_counts import ValueCounter, ValueCounts
 MAX_DISTINCT = 20_000
 """Distinct values are counted up to this number; a column with more has `distinct_values` None."""
 
-MAX_DISTINCT_BYTES = 64 << 20
-"""Size up to which they are counted, in bytes: long texts are no categories."""
-
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|(?i:^[-+]?(inf|infinity|nan)$)"
 _LONG_INTEGER = r"^[-+]?[0-9]{19,}$"
 _MAX_NON_NUMBERS = 1_000  # a column with more is text
@@ -44,8 +41,7 @@ class ColumnProfile:
       type: Narrowest type that holds all cells with a value.
       num_values: Number of cells with a value.
       num_missing: Number of cells without one.
-      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT` or
-        `MAX_DISTINCT_BYTES`.
+      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
       minimum: Smallest number that float32 can hold; None for a column without numbers.
       maximum: Largest such number.
       mean: Mean of these numbers.
@@ -196,7 +192,7 @@ class ColumnScan:
             found = pc.value_counts(values)
             if len(found) <= MAX_DISTINCT:
                 self._counter.add(ValueCounts(found.field(0), found.field(1).to_numpy()))
-                if self._counter.is_within(MAX_DISTINCT, MAX_DISTINCT_BYTES):
+                if not self._counter.is_beyond(MAX_DISTINCT):
                     return
                 values = values.slice(0, 0)  # they are among the counted ones
             if counted := self._counter.merge():

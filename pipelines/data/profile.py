@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ UNNAMED = "unnamed"
 """Name of a column whose header is empty, as pandas writes it for an index."""
 
 _MAX_QUOTE_NOTES = 3
+_NUM_THREADS = 2  # that look at columns; most of that is work without Python's lock
 
 
 @dataclass
@@ -213,8 +215,10 @@ class TableScan:
 
     def add(self, batch: Any) -> None:
         """Adds the next rows (record batch of strings) of a file."""
-        for scan, cells in zip(self._columns.values(), batch.columns, strict=True):
-            scan.update(cells)
+        pairs = zip(self._columns.values(), batch.columns, strict=True)
+        with ThreadPoolExecutor(_NUM_THREADS) as threads:
+            for _ in threads.map(lambda pair: pair[0].update(pair[1]), pairs):
+                pass  # an error of a thread is raised here
         self._sample.add(batch)
         self._num_rows += len(batch)
 

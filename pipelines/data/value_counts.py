@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+_MAX_PARTS = 64  # with few values each: the parts would take more memory than the values
+
 
 class ValueCounts(Mapping[str, int]):
     """Number of occurrences by value, in the order in which the values first occur.
@@ -22,7 +24,7 @@ class ValueCounts(Mapping[str, int]):
         return len(self.texts)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_text)
+        return iter(self.texts.to_pylist())
 
     def __getitem__(self, text: str) -> int:
         return self._by_text[text]
@@ -40,21 +42,18 @@ class ValueCounter:
 
     def __init__(self) -> None:
         self._parts: list[ValueCounts] = []
+        self._num_texts = 0  # of all parts
 
     def add(self, part: ValueCounts) -> None:
         """Adds the counts of a batch."""
         self._parts.append(part)
-
-    def is_within(self, max_distinct: int, max_bytes: int) -> bool:
-        """Returns whether the different values are at most so many, and take at most so many bytes."""
-
-        def fits() -> bool:
-            num_bytes = sum(part.texts.nbytes for part in self._parts)
-            return num_bytes <= max_bytes and sum(map(len, self._parts)) <= max_distinct
-
-        if not fits():
+        self._num_texts += len(part)
+        if len(self._parts) > _MAX_PARTS:
             self.merge()
-        return fits()
+
+    def is_beyond(self, max_distinct: int) -> bool:
+        """Returns whether there are more different values than that."""
+        return self._num_texts > max_distinct and len(self.merge()) > max_distinct
 
     def merge(self) -> ValueCounts:
         """Returns the counts of all batches so far."""
@@ -68,4 +67,5 @@ class ValueCounter:
             added = np.concatenate([part.occurrences for part in self._parts])
             np.add.at(occurrences, texts.indices.to_numpy(), added)
             self._parts = [ValueCounts(texts.dictionary, occurrences)]
+            self._num_texts = len(self._parts[0])
         return self._parts[0]

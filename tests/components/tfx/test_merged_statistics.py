@@ -45,3 +45,17 @@ def test_tfdv_merges_with_it():
     import components.tfx.compat  # noqa: F401  (TFDV imports a module that tfx-bsl has no more)
 
     assert isinstance(merge_util.merge_dataset_feature_statistics_list, MergeOnce)
+
+
+def test_columns_are_sorted_by_name_whatever_the_order_of_the_engine():
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+    from tfx_bsl.statistics import merge_util
+
+    def statistics(*columns):
+        features = [{"path": {"step": [column]}} for column in columns]
+        return statistics_pb2.DatasetFeatureStatisticsList(datasets=[{"features": features}])
+
+    (merged,) = merge_util.merge_dataset_feature_statistics_list(
+        [statistics("c", "a"), statistics("x10"), statistics("b"), statistics("x2")]
+    ).datasets
+    assert [feature.path.step[0] for feature in merged.features] == ["a", "b", "c", "x10", "x2"]

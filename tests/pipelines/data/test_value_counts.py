@@ -5,9 +5,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pipelines.data import column_profile
-from pipelines.data.column_cells import ColumnCells
-from pipelines.data.profile import profile_csv
 from pipelines.data.value_counts import ValueCounter, ValueCounts
 
 
@@ -36,24 +33,11 @@ def test_values_are_counted_over_batches_in_the_order_in_which_they_come(num_bat
     assert "ü0" not in found
 
 
-def test_values_that_come_again_do_not_count_against_the_limits():
+def test_few_values_in_many_batches_are_few_parts():
     counter = ValueCounter()
-    for _ in range(100):
+    for _ in range(1_000):
         counter.add(counts_of(["a", "b", "a"]))
-    assert counter.is_within(max_distinct=2, max_bytes=100)
-    assert counter.merge() == {"a": 200, "b": 100}
-    assert not counter.is_within(max_distinct=1, max_bytes=100)
-    assert not counter.is_within(max_distinct=2, max_bytes=1)
-
-
-def test_long_texts_are_stored_instead_of_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(column_profile, "MAX_DISTINCT_BYTES", 5_000)
-    file = tmp_path / "data.csv"
-    file.write_text("text,n\n" + "".join(f"{number % 20:0400},{number}\n" for number in range(60)))
-    profile = profile_csv([file])
-    assert profile.columns["text"].distinct_values is None
-    assert profile.columns["n"].num_distinct == 60
-    ((texts, occurrences),) = ColumnCells(profile, "text").chunks()
-    assert Counter(dict(zip(texts.to_pylist(), occurrences.tolist(), strict=True))) == Counter(
-        {f"{number:0400}": 3 for number in range(20)}
-    )
+    assert len(counter._parts) < 100
+    assert not counter.is_beyond(2)
+    assert counter.is_beyond(1)
+    assert counter.merge() == {"a": 2_000, "b": 1_000}
