@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,15 @@ from pipelines.data.opening import open_text
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are tried."""
-_MAX_ROWS = 1_000
+MAX_LINES = 1_000
+"""Number of lines that are examined."""
+
+MIN_LINES = 50
+"""Number of long lines that are examined, also beyond `MAX_CHARS`."""
+
+MAX_CHARS = 1 << 20
+"""Number of characters after which no further line is examined."""
+
 _MIN_FITTING_SHARE = 0.9
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
@@ -75,7 +83,7 @@ def detect_dialect(
 
 def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
     """Returns the dialect of the lines of a file, as `detect_dialect`."""
-    sample = "".join(islice(lines, _MAX_ROWS))
+    sample = "".join(_first(lines))
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
     for mark in [quote] if quote else ['"', "'"]:
         for between in [delimiter] if delimiter else DELIMITERS:
@@ -93,6 +101,16 @@ def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) ->
         mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE
     ]
     return Dialect(max(fitting, key=scores.__getitem__, default=","), best.quote)
+
+
+def _first(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the lines to examine."""
+    num_chars = 0
+    for number, line in enumerate(islice(lines, MAX_LINES)):
+        if number >= MIN_LINES and num_chars >= MAX_CHARS:
+            return
+        num_chars += len(line)
+        yield line
 
 
 def _score(sample: str, delimiter: str, quote: str | None) -> tuple[float, int]:

@@ -13,7 +13,14 @@ from typing import Any, BinaryIO
 from components.beam.ahead import map_ahead
 from components.example_gen.file_names import is_parquet
 from pipelines.data import byte_checks, faults
-from pipelines.data.dialect import COMMAS, Dialect, detect_in
+from pipelines.data.dialect import (
+    COMMAS,
+    MAX_CHARS,
+    MAX_LINES,
+    MIN_LINES,
+    Dialect,
+    detect_in,
+)
 from pipelines.data.file_states import FileState, state_of_hashed
 from pipelines.data.odd_rows import has_odd_row
 from pipelines.data.profile import CsvProfile, TableScan, known_types_of
@@ -21,10 +28,10 @@ from pipelines.data.quotes import QuoteFindings, QuoteSearch, examine_quotes
 from pipelines.data.reading import parse
 from pipelines.errors import BadInputError
 
-HEAD_LINES = 1_000
-"""Lines at the beginning of a file that are looked at before the others."""
-
 _HEAD_BLOCK_BYTES = 1 << 20
+_MIN_HEAD_BYTES = (
+    8 * MAX_CHARS
+)  # of long lines: four for each character, and the end of the last line
 _LINE_END = re.compile(rb"\r\n?|\n")
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 
@@ -145,14 +152,16 @@ class _Text:
     """The text of a file, whose beginning can be looked at before it is read.
 
     Attributes:
-      head: Its first bytes: 1,000 lines or more, or all of it.
+      head: Its first bytes: at least the lines by which the dialect is detected, or all of it.
     """
 
     def __init__(self, stream: Any):
         self._stream = stream
         self.head = b""
         num_lines = 0
-        while num_lines <= HEAD_LINES and (block := stream.read(_HEAD_BLOCK_BYTES)):
+        while num_lines <= (MAX_LINES if len(self.head) < _MIN_HEAD_BYTES else MIN_LINES) and (
+            block := stream.read(_HEAD_BLOCK_BYTES)
+        ):
             num_lines += len(_LINE_END.findall(block))
             self.head += block
 

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.data.dialect import COMMAS, Dialect, detect_dialect
+from pipelines.data.dialect import COMMAS, Dialect, detect_dialect, detect_in
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,12 @@ def test_dialects_say_what_they_are():
     assert COMMAS.is_plain
     assert not Dialect(",", "'").is_plain
     assert str(Dialect(";")) == "fields are separated by semicolons and quoted by double quotes"
+
+
+@pytest.mark.parametrize(("length", "num_examined"), [(11, 1_000), (4_001, 263), (300_001, 50)])
+def test_of_long_lines_fewer_are_examined(length, num_examined):
+    line = "a;" * (length // 2) + "\n"
+    lines = iter([line] * 1_200)
+    assert detect_in(lines, None, None).delimiter == ";"
+    # One more is read to see that it is too much.
+    assert 1_200 - len(list(lines)) in (num_examined, num_examined + 1)

@@ -27,7 +27,7 @@ def carefully(files):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_BYTES", 256)
-    monkeypatch.setattr(one_pass, "HEAD_LINES", 3)
+    monkeypatch.setattr(one_pass, "MAX_LINES", 3)
     monkeypatch.setattr(one_pass, "_HEAD_BLOCK_BYTES", 16)
 
 
@@ -42,6 +42,19 @@ def test_ordinary_files_are_profiled_at_once(tmp_path, small_blocks, end, mark):
     assert found is not None
     assert found == carefully(files)
     assert (found.num_rows, found.has_byte_order_mark) == (100, bool(mark))
+
+
+def test_a_file_of_long_lines_is_profiled_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(one_pass, "_MIN_HEAD_BYTES", 8 << 10)
+    monkeypatch.setattr(one_pass, "_HEAD_BLOCK_BYTES", 1 << 10)
+    file = tmp_path / "data.csv"
+    names = [f"x{number}" for number in range(300)]
+    rows = [";".join(f"{row / (number + 1):.3f}" for number in range(300)) for row in range(80)]
+    file.write_text("\n".join([";".join(names), *rows, ""]))
+    found = profile_once([file])
+    assert found is not None
+    assert found == carefully([file])
+    assert found.dialect.delimiter == ";"
 
 
 def test_any_text_is_profiled_as_the_checks_do_it_or_not_at_all(tmp_path, small_blocks):
