@@ -11,6 +11,10 @@ from pipelines.data.opening import open_bytes
 from pipelines.errors import BadInputError
 
 BLOCK_BYTES = 8 << 20
+"""Size of the text of a batch; more for a wide table, whose batches would have few rows."""
+
+_COLUMNS_PER_BLOCK = 500
+_MAX_BLOCKS = 8
 
 
 def read_batches(
@@ -54,10 +58,14 @@ def parse(
     from pyarrow import csv
 
     names = [str(index) for index in range(num_columns)]
+    num_blocks = min(_MAX_BLOCKS, max(1, num_columns // _COLUMNS_PER_BLOCK))
     reader = csv.open_csv(
         WholeLineEnds(stream),
         read_options=csv.ReadOptions(
-            block_size=BLOCK_BYTES, column_names=names, skip_rows=0, use_threads=False
+            block_size=num_blocks * BLOCK_BYTES,
+            column_names=names,
+            skip_rows=0,
+            use_threads=False,
         ),
         parse_options=csv.ParseOptions(
             delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
