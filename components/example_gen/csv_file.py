@@ -20,6 +20,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from components.errors import SettingError
+from components.example_gen.block_size import block_bytes
 from components.example_gen.cells import ColumnType
 from components.example_gen.csv_text import as_csv, known_types
 from components.example_gen.file_names import codec_of, is_parquet
@@ -95,7 +96,9 @@ class CsvFile:
             blocks = pyarrow.csv.open_csv(
                 WholeLineEnds(text),
                 pyarrow.csv.ReadOptions(
-                    column_names=positions, skip_rows=1, block_size=_BLOCK_BYTES
+                    column_names=positions,
+                    skip_rows=1,
+                    block_size=block_bytes(_BLOCK_BYTES, len(positions)),
                 ),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
                 pyarrow.csv.ConvertOptions(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.example_gen.block_size import block_bytes
 from components.example_gen.line_ends import WholeLineEnds
 from pipelines.data import faults
 from pipelines.data.dialect import COMMAS, Dialect
@@ -11,10 +12,7 @@ from pipelines.data.opening import open_bytes
 from pipelines.errors import BadInputError
 
 BLOCK_BYTES = 8 << 20
-"""Size of the text of a batch; more for a wide table, whose batches would have few rows."""
-
-_COLUMNS_PER_BLOCK = 500
-_MAX_BLOCKS = 8
+"""Size of the text of a batch; a wide table has larger ones, see `block_bytes`."""
 
 
 def read_batches(
@@ -58,11 +56,10 @@ def parse(
     from pyarrow import csv
 
     names = [str(index) for index in range(num_columns)]
-    num_blocks = min(_MAX_BLOCKS, max(1, num_columns // _COLUMNS_PER_BLOCK))
     reader = csv.open_csv(
         WholeLineEnds(stream),
         read_options=csv.ReadOptions(
-            block_size=num_blocks * BLOCK_BYTES,
+            block_size=block_bytes(BLOCK_BYTES, num_columns),
             column_names=names,
             skip_rows=0,
             use_threads=False,

@@ -74,6 +74,15 @@ def test_a_line_break_in_quotes_may_be_anywhere(tmp_path, monkeypatch):
         assert rows_of(file) == [("x" * size + "\r\n",), ("1",)]
 
 
+@pytest.mark.parametrize(("num_columns", "num_rows_of_block"), [(400, 5), (1_000, 4), (4_000, 4)])
+def test_a_wide_table_has_larger_blocks(tmp_path, monkeypatch, num_columns, num_rows_of_block):
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 4_000)
+    names = ",".join(map(str, range(num_columns)))
+    rows = ",".join("1" * num_columns) + "\n"
+    file = write(tmp_path, f"{names}\n{rows * 20}".encode())
+    assert {len(block) for block in list(file.blocks())[1:-1]} == {num_rows_of_block}
+
+
 FAULTS = {
     b"a,b\n1,2\n3\n": r"data\.csv, line 3: 1 cell where the header has 2; .* no value for column 'b'",
     b"a,b\n1,2\n\n3,4,5\n": r"line 4: 3 cells where the header has 2; '5' follows the last column 'b'",
