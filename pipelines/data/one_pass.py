@@ -29,9 +29,8 @@ from pipelines.data.reading import parse
 from pipelines.errors import BadInputError
 
 _HEAD_BLOCK_BYTES = 1 << 20
-_MIN_HEAD_BYTES = (
-    8 * MAX_CHARS
-)  # of long lines: four for each character, and the end of the last line
+# Of long lines: at most four bytes for each character, and the rest of the last line.
+_MIN_HEAD_BYTES = 8 * MAX_CHARS
 _LINE_END = re.compile(rb"\r\n?|\n")
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 

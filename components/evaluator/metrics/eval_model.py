@@ -77,7 +77,7 @@ class EvalModel:
             fetches["classes"] = outputs[classes]
         # Fetching only these tensors skips the metrics, which would take more time than the rest.
         feeds = [signature.inputs[0].name]
-        # Without it, TensorFlow formats all examples for the message of an error that it catches.
+        # Without input_signature, TensorFlow formats all examples for an error that it catches.
         given: Any = (tuple(inputs.values()), {})
         labels = {"labels": fetches["labels"]}
         self._function = model.prune(feeds, fetches, input_signature=given)
