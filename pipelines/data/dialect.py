@@ -13,6 +13,7 @@ from pipelines.data.opening import open_text
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are tried."""
+
 MAX_LINES = 1_000
 """Number of lines that are examined."""
 

@@ -51,6 +51,8 @@ def test_a_file_of_long_lines_is_profiled_at_once(tmp_path, monkeypatch):
     names = [f"x{number}" for number in range(300)]
     rows = [";".join(f"{row / (number + 1):.3f}" for number in range(300)) for row in range(80)]
     file.write_text("\n".join([";".join(names), *rows, ""]))
+    with file.open("rb") as stream:
+        assert 50 < one_pass._Text(stream).head.count(b"\n") < 60
     found = profile_once([file])
     assert found is not None
     assert found == carefully([file])
