@@ -10,6 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.boosted_trees.boosting import BoostingState
 from estimator_core.boosted_trees.forest import DTYPES, Forest
+from estimator_core.checkpoints.whole import open_checkpoint
 
 SCOPE = "boosted_trees"
 _COUNTS = ("finished", "steps_in_tree", "warm_started")
@@ -74,7 +75,7 @@ def read_checkpoint(checkpoint_path: str) -> BoostingState:
     Raises:
         ValueError: The checkpoint has none.
     """
-    reader = tf.train.load_checkpoint(checkpoint_path)
+    reader = open_checkpoint(checkpoint_path)
 
     def value(name: str) -> Any:
         if not reader.has_tensor(f"{SCOPE}/{name}"):

@@ -9,6 +9,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from estimator_core import tf1
 from estimator_core.checkpoints.latest import latest_checkpoint
+from estimator_core.checkpoints.whole import open_checkpoint
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -25,7 +26,7 @@ def global_step_of(checkpoint_path: str) -> int:
     Raises:
         ValueError: The checkpoint has no global step.
     """
-    reader = tf.train.load_checkpoint(checkpoint_path)
+    reader = open_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP
     if reader.has_tensor(_OBJECT_GRAPH):
         name = _keys_by_variable_name(reader.get_tensor(_OBJECT_GRAPH)).get(name, name)
@@ -39,7 +40,7 @@ def saved_shapes(checkpoint_path: str) -> dict[str, tuple[int, ...]]:
 
     In an object-based checkpoint, variables have the names that they had when it was written.
     """
-    reader = tf.train.load_checkpoint(checkpoint_path)
+    reader = open_checkpoint(checkpoint_path)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     if reader.has_tensor(_OBJECT_GRAPH):
         keys = _keys_by_variable_name(reader.get_tensor(_OBJECT_GRAPH))
@@ -63,7 +64,7 @@ def variable_names(model_dir: str) -> list[str]:
     Raises:
         ValueError: There is no checkpoint.
     """
-    return [name for name, _ in tf.train.list_variables(_newest(model_dir))]
+    return sorted(open_checkpoint(_newest(model_dir)).get_variable_to_shape_map())
 
 
 def variable_value(model_dir: str, name: str) -> Any:
@@ -74,7 +75,7 @@ def variable_value(model_dir: str, name: str) -> Any:
     Raises:
         ValueError: There is no checkpoint, or no such variable.
     """
-    reader = tf.train.load_checkpoint(_newest(model_dir))
+    reader = open_checkpoint(_newest(model_dir))
     name = name.removesuffix(":0")
     if not reader.has_tensor(name):
         raise ValueError(
@@ -93,7 +94,7 @@ def check_shapes(checkpoint_path: str) -> None:
             checkpoint.
     """
     try:
-        saved = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
+        saved = open_checkpoint(checkpoint_path).get_variable_to_shape_map()
     except tf.errors.NotFoundError as error:
         raise ValueError(
             "The path is not a valid checkpoint: give it as in the file `checkpoint`, without "

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+import tensorflow as tf
+
 from estimator_core import tf1
 from estimator_core.checkpoints import warm_start_report
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
@@ -13,15 +17,27 @@ def warm_start(settings: WarmStartSettings) -> None:
 
     Raises:
         ValueError: There is no such checkpoint, a variable is missing from it or has another shape
-            there, or the settings name variables that the model does not have.
+            there, the settings name variables that the model does not have, or TensorFlow can't find
+            the checkpoint on this file system.
     """
     logger.info("Warm-starting with WarmStartSettings: %s", settings)
     report = warm_start_report.report(settings)
     report.check()
     for warning in report.warnings:
         logger.warning("%s", warning)
+    path = report.checkpoint_path
+    if tf.io.gfile.isdir(
+        path
+    ):  # on ram://, see `open_checkpoint`; TensorFlow looks for a checkpoint in it
+        directory = os.path.dirname(path)
+        if tf.train.latest_checkpoint(directory) != path:
+            raise ValueError(
+                "On this file system TensorFlow can warm-start only from the newest checkpoint of a "
+                f"directory. Copy the checkpoint to a local folder. Received: {path!r}"
+            )
+        path = directory
     tf1.train.warm_start(
-        report.checkpoint_path,
+        path,
         settings.vars_to_warm_start,
         dict(settings.var_name_to_vocab_info or {}),
         dict(settings.var_name_to_prev_var_name or {}),

@@ -143,6 +143,8 @@ def checkpoint_path(path: str) -> str:
         ValueError: There is no such checkpoint.
     """
     found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    if found is None and tf.io.gfile.exists(f"{path}.index"):
+        found = path  # a checkpoint on ram://, see `open_checkpoint`
     if found is None or not tf.io.gfile.glob(f"{found}*"):
         raise ValueError(
             "There is no checkpoint to warm-start from: give the path of a checkpoint, without "

@@ -13,11 +13,24 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator_core import tf1
+
 Files = tuple[tuple[str, int, int], ...]
 """Name, size in bytes and modification time of each file of a checkpoint."""
 
 _PARTIAL = "sufficient slices"  # in TensorFlow's message for a tensor that was saved in part
 _ERRORS = (tf.errors.OpError, IndexError, RuntimeError, ValueError)  # of TensorFlow's readers
+
+
+def open_checkpoint(path: str) -> Any:
+    """Returns TensorFlow's reader of the checkpoint at `path`, on any of its file systems.
+
+    Raises:
+        tf.errors.OpError: There is no checkpoint, or its index can't be read.
+    """
+    # tf.train.load_checkpoint first asks whether the path is a directory. On ram:// it is: there, any string
+    # that a file's path begins with is one.
+    return tf1.train.NewCheckpointReader(path)
 
 
 def files_of(path: str) -> Files:
@@ -60,7 +73,7 @@ def _why_not_whole(path: str, files: Files) -> str | None:
         missing = next(each for each in sets[0] if each not in sizes)
         return f"{path}{missing} is missing"
     try:
-        reader = tf.train.load_checkpoint(path)
+        reader = open_checkpoint(path)
     except _ERRORS as error:
         return f"{path}.index can't be read ({error})"
     try:

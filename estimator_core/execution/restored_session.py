@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.checkpoints.whole import open_checkpoint
 from estimator_core.logs import logger
 
 _OF_SCAFFOLD = (
@@ -87,7 +88,7 @@ def _values_to_feed(variables: Sequence[Any], checkpoint_path: str) -> dict[Any,
     Returns:
         The feeds; None if a saver has to restore the variables, or to raise the error why it can't.
     """
-    reader = tf.train.load_checkpoint(checkpoint_path)
+    reader = open_checkpoint(checkpoint_path)
     shapes = reader.get_variable_to_shape_map()
     dtypes = reader.get_variable_to_dtype_map()
     feed: dict[Any, Any] = {}

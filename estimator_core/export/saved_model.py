@@ -74,11 +74,13 @@ class SavedModelWriter:
         return self
 
     def __exit__(self, exception_type: Any, exception: Any, traceback: Any) -> None:
+        is_published = False
         try:
             if exception_type is None:
                 self._publish()
+                is_published = True
         finally:
-            if tf.io.gfile.exists(self._temporary):
+            if not is_published and tf.io.gfile.exists(self._temporary):
                 tf.io.gfile.rmtree(self._temporary)
 
     def _publish(self) -> None:
@@ -88,7 +90,7 @@ class SavedModelWriter:
             target = os.path.join(self._temporary, "assets.extra", name)
             tf.io.gfile.makedirs(os.path.dirname(target))
             tf.io.gfile.copy(source, target)
-        tf.io.gfile.rename(self._temporary, self.path)
+        _rename_directory(self._temporary, self.path)
         logger.info("SavedModel written to: %s", self.path)
 
     def add(
@@ -142,6 +144,20 @@ class SavedModelWriter:
             else:
                 self._builder.add_meta_graph_and_variables(session, tags, **common)
                 self._has_variables = True
+
+
+def _rename_directory(source: str, target: str) -> None:
+    tf.io.gfile.rename(source, target)
+    if tf.saved_model.contains_saved_model(target):
+        return
+    # ram:// has renamed the directory's own entry, and left the files where they were.
+    tf.io.gfile.makedirs(source)
+    for folder, _, names in list(tf.io.gfile.walk(source)):
+        new_folder = f"{target}{folder.removeprefix(source)}"
+        tf.io.gfile.makedirs(new_folder)
+        for name in names:
+            tf.io.gfile.rename(os.path.join(folder, name), os.path.join(new_folder, name))
+    tf.io.gfile.rmtree(source)
 
 
 def _restored(session: Any, saver: Any, mode: str, checkpoint_path: str) -> Any:

@@ -239,10 +239,11 @@ def _of_process() -> tuple[Any, Any]:
 def _stamp(checkpoint_path: str) -> Any:
     """Returns a value that changes when another checkpoint is written to the path; None if not known."""
     try:
-        found = os.stat(f"{checkpoint_path}.index")
-    except OSError:  # no checkpoint, or not on a local file system
+        stat = tf.io.gfile.stat(f"{checkpoint_path}.index")
+    except tf.errors.OpError:  # no checkpoint
         return None
-    return (checkpoint_path, found.st_mtime_ns, found.st_size, found.st_ino)
+    # A file system without modification times, such as ram://, can't tell two checkpoints of a size apart.
+    return (checkpoint_path, stat.mtime_nsec, stat.length) if stat.mtime_nsec else None
 
 
 def _specs(features: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.checkpoints.whole import open_checkpoint
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import graph_variables
 from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, OBJECT_BASED
@@ -93,7 +94,7 @@ class ModelWeights:
         Raises:
             ValueError: It lacks some, or they have other shapes.
         """
-        saved = tf.train.load_checkpoint(checkpoint_path)
+        saved = open_checkpoint(checkpoint_path)
         shapes = saved.get_variable_to_shape_map()
         keys = self.keys(variables)
         wrong = [
@@ -115,7 +116,7 @@ def check_is_not_of_layers(checkpoint_path: str) -> None:
     Raises:
         ValueError: It did.
     """
-    keys = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
+    keys = open_checkpoint(checkpoint_path).get_variable_to_shape_map()
     has_ours = any(key.startswith("variables/") for key in keys)
     if not has_ours and any(key.startswith("layer_with_weights-") for key in keys):
         raise ValueError(
