@@ -87,6 +87,7 @@ test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21
 lint: $(STAMP)  ## format, lint, words of docstrings, types, layers
 	@$(BIN)/ruff format --quiet --check || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff check --quiet --config scripts/lint/remote_files.toml estimator_core
 	@$(BIN)/python scripts/lint/words.py
 	@$(BIN)/mypy --no-error-summary
 	@report=$$($(BIN)/lint-imports) || { echo "$$report" >&2; exit 1; }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +123,8 @@ class RunConfig:
                 "model_dir differs between RunConfig and TF_CONFIG. Received: "
                 f"model_dir={self.model_dir!r}, TF_CONFIG's model_dir={cluster.model_dir!r}"
             )
+        if self.model_dir is not None:
+            check_path("model_dir", self.model_dir)
         self._settle_checkpoint_interval()
         if self.session_config is not None and not isinstance(self.session_config, tf1.ConfigProto):
             raise ValueError(
@@ -327,6 +331,27 @@ def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
         graph_options=tf1.GraphOptions(rewrite_options=options),
         device_filters=_device_filters(cluster),
     )
+
+
+def check_path(name: str, path: str) -> None:
+    """Checks that TensorFlow finds again what it writes to `path`.
+
+    Raises:
+        ValueError: It is a pattern to TensorFlow, or a URL that pathlib has changed.
+    """
+    # TensorFlow looks for the files of a checkpoint by a glob pattern that starts with the directory, also
+    # when it deletes them: training in "run*" would delete the checkpoints of "run1".
+    special = [character for character in "*?[\\" if character in path and character != os.sep]
+    if special:
+        raise ValueError(
+            f"{name} must not contain {' or '.join(special)}, because TensorFlow uses the paths of "
+            f"checkpoints as glob patterns. Rename the directory. Received: {name}={path!r}"
+        )
+    if re.match(r"\w\w+:/(?!/)", path):
+        raise ValueError(
+            f"{name} must have two slashes after the scheme. pathlib.Path removes one of them, so pass "
+            f"URLs as str. Received: {name}={path!r}"
+        )
 
 
 def _device_filters(cluster: cluster_lib.Cluster) -> list[str]:

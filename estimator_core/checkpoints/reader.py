@@ -10,6 +10,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from estimator_core import tf1
 from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.checkpoints.whole import open_checkpoint
+from estimator_core.run_config import check_path
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -96,6 +97,7 @@ def check_shapes(checkpoint_path: str) -> None:
     try:
         saved = open_checkpoint(checkpoint_path).get_variable_to_shape_map()
     except tf.errors.NotFoundError as error:
+        check_path("checkpoint_path", str(checkpoint_path))
         raise ValueError(
             "The path is not a valid checkpoint: give it as in the file `checkpoint`, without "
             f'".index" or ".data-...". Received: checkpoint_path={str(checkpoint_path)!r}'

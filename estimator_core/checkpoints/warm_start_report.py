@@ -13,6 +13,7 @@ from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
+from estimator_core.run_config import check_path
 
 Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
 
@@ -146,6 +147,7 @@ def checkpoint_path(path: str) -> str:
     if found is None and tf.io.gfile.exists(f"{path}.index"):
         found = path  # a checkpoint on ram://, see `open_checkpoint`
     if found is None or not tf.io.gfile.glob(f"{found}*"):
+        check_path("ckpt_to_initialize_from", path)
         raise ValueError(
             "There is no checkpoint to warm-start from: give the path of a checkpoint, without "
             f".index, or a directory that holds some. Received: {path!r}"

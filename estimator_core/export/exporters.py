@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.logs import logger
+from estimator_core.run_config import check_path
 from estimator_core.spec.types import EstimatorLike, ReceiverFn
 
 
@@ -68,6 +69,7 @@ class ServingExporter(Exporter):
             raise ValueError(
                 f"An exporter needs a name, for its directory. Received: name={name!r}"
             )
+        check_path("name", name)
         self._name = name
         self._serving_input_receiver_fn = serving_input_receiver_fn
         self._assets_extra = assets_extra

@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.logs import logger
+from estimator_core.run_config import check_path
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.spec.export_outputs import (
     ClassificationOutput,
@@ -62,6 +63,7 @@ class SavedModelWriter:
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
     ):
+        check_path("export_dir_base", export_dir_base)
         self.path = timestamped_directory(export_dir_base)
         head, timestamp = os.path.split(self.path)
         self._temporary = os.path.join(head, f"temp-{timestamp}")

@@ -1,4 +1,6 @@
 import json
+import pathlib
+import re
 import types
 
 import pytest
@@ -279,3 +281,28 @@ def test_the_session_config_of_a_task_has_its_device_filters(monkeypatch, kind, 
     assert est.RunConfig().replace(session_config=None).session_config is None
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     assert est.RunConfig(train_distribute=strategy).session_config is None
+
+
+@pytest.mark.parametrize("name", ["run*", "run?", "run[1]", "run\\1"])
+def test_a_model_dir_is_no_pattern(name, tmp_path):
+    model_dir = str(tmp_path / name / "model")
+    with pytest.raises(ValueError, match=re.escape(f"must not contain {name[3]}, ")):
+        est.RunConfig(model_dir=model_dir)
+    with pytest.raises(ValueError, match=re.escape(repr(model_dir))):
+        est.LinearRegressor([tf.feature_column.numeric_column("x")], model_dir)
+
+
+def test_a_model_dir_of_tf_config_is_no_pattern(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": "run[1]"}))
+    with pytest.raises(ValueError, match=r"must not contain \["):
+        est.RunConfig()
+
+
+@pytest.mark.parametrize("name", ["a]b", "a{b}", "a:b", "ram://a", "c:/a", "gs://bucket/a b"])
+def test_other_names_of_model_dirs_are_taken_as_they_are(name):
+    assert est.RunConfig(model_dir=name).model_dir == name
+
+
+def test_a_url_that_pathlib_has_changed_is_refused():
+    with pytest.raises(ValueError, match=r"pass URLs as str\. Received: model_dir='gs:/bucket/a'"):
+        est.RunConfig(model_dir=pathlib.Path("gs://bucket/a"))

@@ -140,3 +140,8 @@ def test_an_exporter_of_ones_own_has_a_name_and_exports():
 
     with pytest.raises(TypeError, match="export"):
         Incomplete()
+
+
+def test_a_name_is_no_pattern():
+    with pytest.raises(ValueError, match=r"name must not contain \["):
+        est.FinalExporter("model[1]", lambda: None)

@@ -418,3 +418,8 @@ def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
     for tag, name in (("serve", "serving_default"), ("eval", "eval")):
         serve = tf.saved_model.load(writer.path, tags=[tag]).signatures[name]
         np.testing.assert_array_equal(serve(x=tf.constant([2.0]))["y"], [6])
+
+
+def test_a_directory_that_models_can_not_be_loaded_from_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"export_dir_base must not contain \["):
+        SavedModelWriter(str(tmp_path / "models[1]"))
