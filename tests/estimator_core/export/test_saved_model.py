@@ -422,4 +422,4 @@ def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
 
 def test_a_directory_that_models_can_not_be_loaded_from_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"export_dir_base must not contain \["):
-        SavedModelWriter(str(tmp_path / "models[1]"))
+        saved_model.SavedModelWriter(str(tmp_path / "models[1]"))
