@@ -40,8 +40,8 @@ class RunConfig:
 
     Args:
         model_dir: Directory of checkpoints, summaries and exports. None leaves it to the Estimator
-            (or to `model_dir` in TF_CONFIG). May be on any file system of TensorFlow; without `*`, `?`,
-            `[` and `\\`, which have a meaning in TensorFlow's glob patterns.
+            (or to `model_dir` in TF_CONFIG). May be on any file system of TensorFlow, and must not
+            contain characters of glob patterns (asterisk, question mark, opening bracket, backslash).
         tf_random_seed: Seed of the graph; None draws one.
         save_summary_steps: Steps between two summaries; None writes none.
         save_checkpoints_steps: Steps between two checkpoints; None saves by time.

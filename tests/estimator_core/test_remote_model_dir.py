@@ -142,7 +142,7 @@ def test_early_stopping_reads_evaluations(estimator, model_dir, input_fn, eval_i
     assert other.get_variable_value("global_step") < 20
 
 
-def test_boosted_trees(model_dir):
+def test_boosted_trees_are_read_from_it(model_dir):
     x = np.arange(8, dtype=np.float32)
 
     def input_fn():
@@ -157,7 +157,7 @@ def test_boosted_trees(model_dir):
 
 
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
-def test_a_keras_model(model_dir, checkpoint_format):
+def test_a_keras_model_is_trained_and_read(model_dir, checkpoint_format):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, name="layer")])
     model.compile("sgd", "mse")
     config = est.RunConfig(model_dir=model_dir)
