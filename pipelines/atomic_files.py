@@ -12,6 +12,9 @@ from typing import Any
 from components.file_systems import remove_tree, sync
 from pipelines.errors import BadInputError
 
+MAX_SMALL_BYTES = 64 << 20
+"""Largest configuration, schema or token file. Schemas of wide tables list the words of each column."""
+
 _SUFFIX = ".partial"
 _OLD_SECS = 86_400
 """Age from which a partial file of another machine is considered abandoned."""
@@ -133,6 +136,26 @@ def remove_below(folder: Path, path: Path) -> None:
         remove_tree(str(path))
     else:
         path.unlink(missing_ok=True)
+
+
+def read_small(file: Path, what: str) -> bytes:
+    """Returns the content of a file that a person writes and names: a device, such as /dev/zero, never ends.
+
+    Args:
+      file: File, or a pipe from a shell's `<(...)`.
+      what: Kind of file, for the message, such as `a configuration`.
+
+    Raises:
+      BadInputError: It is larger than `MAX_SMALL_BYTES`.
+      OSError: It cannot be read.
+    """
+    with file.open("rb") as stream:
+        content = stream.read(MAX_SMALL_BYTES + 1)
+    if len(content) > MAX_SMALL_BYTES:
+        raise BadInputError(
+            f"{file} holds more than {MAX_SMALL_BYTES >> 20} MB, too much for {what}. Check the path."
+        )
+    return content
 
 
 def read_json(file: Path) -> dict[str, Any]:

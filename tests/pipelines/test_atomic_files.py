@@ -3,9 +3,11 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from pipelines import atomic_files
 from pipelines.atomic_files import (
     copy_folder,
     left_over,
@@ -105,3 +107,16 @@ def test_nothing_outside_of_a_folder_is_removed(tmp_path, path):
     for inside in ("in/../in/file", "link", "in"):
         remove_below(tmp_path / "folder", tmp_path / "folder" / inside)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "outside"]
+
+
+def test_a_small_file_may_be_a_pipe_but_never_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic_files, "MAX_SMALL_BYTES", 4)
+    (tmp_path / "small").write_bytes(b"1234")
+    assert atomic_files.read_small(tmp_path / "small", "a token") == b"1234"
+    reader, writer = os.pipe()
+    os.write(writer, b"12")
+    os.close(writer)
+    assert atomic_files.read_small(Path(f"/dev/fd/{reader}"), "a token") == b"12"
+    os.close(reader)
+    with pytest.raises(BadInputError, match=r"/dev/zero holds more than .* too much for a token"):
+        atomic_files.read_small(Path("/dev/zero"), "a token")
