@@ -340,5 +340,5 @@ def test_a_file_without_permission_is_refused(tmp_path, read_as_a_run):
 def test_a_row_with_a_million_fields_is_refused_and_does_not_end_the_process(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("a,y\n" + "1,0\n" * 100 + "," * 1_000_000 + "\n")
-    with pytest.raises(BadInputError, match="line 102 .*: 1000001 fields"):
+    with pytest.raises(BadInputError, match=r"line 102 .*: 1000001 fields"):
         profile_csv([file])
