@@ -9,7 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from components.file_systems import remove_tree, sync
 from pipelines.errors import BadInputError
+
+MAX_SMALL_BYTES = 64 << 20
+"""Largest configuration, schema or token file. Schemas of wide tables list the words of each column."""
 
 _SUFFIX = ".partial"
 _OLD_SECS = 86_400
@@ -41,14 +45,14 @@ def write(file: Path, content: str | bytes, private: bool = False) -> None:
                 os.fchmod(stream.fileno(), 0o600)  # before anything is in it
             stream.write(data)
             stream.flush()
-            os.fsync(stream.fileno())
+            sync(partial)
         partial.replace(file)
     except OSError as error:
         partial.unlink(missing_ok=True)
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(file)) from error
-    sync_folder(file.parent)
+    sync(file.parent)
 
 
 def write_json(file: Path, fields: Mapping[str, Any], private: bool = False) -> None:
@@ -95,16 +99,63 @@ def remove(file: Path) -> None:
     """Removes a file if it exists."""
     with contextlib.suppress(FileNotFoundError):
         file.unlink()
-        sync_folder(file.parent)
+        sync(file.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def place_of(path: Path) -> Path:
+    """Returns a path without `..` and links, except that the file itself may be a link."""
+    if path.name in ("", ".."):
+        return Path(os.path.realpath(path))
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+def is_below(path: Path, folder: Path) -> bool:
+    """Returns whether a file or a folder is inside another folder, once `..` and links are resolved."""
+    return Path(os.path.realpath(folder)) in place_of(path).parents
+
+
+def remove_below(folder: Path, path: Path) -> None:
+    """Removes a file, a link, or a folder with its content, unless it is gone.
+
+    Whatever a root's files and databases say, nothing outside of the folder is removed.
+
+    Args:
+      folder: Folder that the path must be in, once `..` and links are resolved.
+      path: Path to remove.
+
+    Raises:
+      BadInputError: The path is not in the folder.
+      OSError: It cannot be removed.
+    """
+    if not is_below(path, folder):
+        raise BadInputError(
+            f"{path} is not removed: it is {place_of(path)}, which is outside of {folder}. Correct the "
+            "record or the link that leads there."
+        )
+    if path.is_dir():
+        remove_tree(str(path))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def read_small(file: Path, what: str) -> bytes:
+    """Returns the content of a file that a person writes and names: a device, such as /dev/zero, never ends.
+
+    Args:
+      file: File, or a pipe from a shell's `<(...)`.
+      what: Kind of file, for the message, such as `a configuration`.
+
+    Raises:
+      BadInputError: It is larger than `MAX_SMALL_BYTES`.
+      OSError: It cannot be read.
+    """
+    with file.open("rb") as stream:
+        content = stream.read(MAX_SMALL_BYTES + 1)
+    if len(content) > MAX_SMALL_BYTES:
+        raise BadInputError(
+            f"{file} holds more than {MAX_SMALL_BYTES >> 20} MB, too much for {what}. Check the path."
+        )
+    return content
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class CsvFile:
         positions = [str(place) for place in range(len(self.names))]
         with _opened(self.path) as (content, text):
             blocks = pyarrow.csv.open_csv(
-                WholeLineEnds(text),
+                WholeLineEnds(text, len(positions)),
                 pyarrow.csv.ReadOptions(
                     column_names=positions,
                     skip_rows=1,

@@ -3,6 +3,7 @@
 So one rule says what a cell is. A Parquet file besides says the type of each column.
 """
 
+import functools
 import io
 from collections.abc import Iterator
 from typing import IO, Any
@@ -13,7 +14,11 @@ from components.errors import SettingError
 from components.example_gen.cells import ColumnType
 from components.example_gen.file_names import codec_of, is_parquet
 
+MAX_LINE_BYTES = 64 << 20
+"""Longest line of a CSV; ten thousand columns with six thousand characters each."""
+
 _ROWS_AT_A_TIME = 16_384
+_CHUNK_BYTES = 1 << 20
 
 
 def as_csv(path: str, stream: IO[bytes]) -> io.BufferedReader:
@@ -24,15 +29,18 @@ def as_csv(path: str, stream: IO[bytes]) -> io.BufferedReader:
       stream: Its content; a Parquet file has to be seekable.
 
     Raises:
-      SettingError: The file is not what its name says, or a column of a Parquet file is no column of cells.
-        Reading raises it as well.
+      SettingError: The file is not what its name says, a line is longer than `MAX_LINE_BYTES`, or a column
+        of a Parquet file is no column of cells. Reading raises it as well.
     """
     if is_parquet(path):
         return io.BufferedReader(_Chunks(_parquet_lines(path, stream)))
     codec = codec_of(path)
-    if codec is None:
-        return stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[arg-type]
-    return io.BufferedReader(_Chunks(_unpacked(path, stream, codec)))
+    chunks = (
+        iter(functools.partial(stream.read, _CHUNK_BYTES), b"")
+        if codec is None
+        else _unpacked(path, stream, codec)
+    )
+    return io.BufferedReader(_Chunks(_with_line_ends(path, chunks)), _CHUNK_BYTES)
 
 
 def known_types(path: str, stream: IO[bytes]) -> dict[str, ColumnType]:
@@ -67,10 +75,25 @@ class _Chunks(io.RawIOBase):
         return len(part)
 
 
+def _with_line_ends(path: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields chunks; raises an error at a line too long to be held in memory by all who read lines."""
+    num_lines = num_bytes = 0
+    for chunk in chunks:
+        last_end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        num_bytes = len(chunk) - last_end - 1 + (num_bytes if last_end < 0 else 0)
+        num_lines += chunk.count(b"\n") or chunk.count(b"\r")
+        if num_bytes > MAX_LINE_BYTES:
+            raise SettingError(
+                f"{path}, line {num_lines + 1}: there is no line end within {MAX_LINE_BYTES} bytes, and "
+                "longer lines are not read. Check that the file is a CSV, with a line for each row."
+            )
+        yield chunk
+
+
 def _unpacked(path: str, stream: Any, codec: str) -> Iterator[bytes]:
     try:
         with pa.CompressedInputStream(stream, codec) as unpacked:
-            while chunk := unpacked.read(1 << 20):
+            while chunk := unpacked.read(_CHUNK_BYTES):
                 yield chunk
     except OSError as error:
         raise SettingError(

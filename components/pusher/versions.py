@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from components.file_systems import remove_tree, sync
 from components.interruption import interruption
 from components.pusher.listing import SAVED_MODEL_FILES, list_versions, numbers_in
 from components.pusher.provenance import Provenance, write_provenance
@@ -76,11 +77,11 @@ def push_version(
                 if not os.path.exists(os.path.join(base_directory, str(version))):
                     raise
                 continue  # Another push took this version since we looked.
-            _flush_directory(base_directory)
+            sync(base_directory)
             return version
     finally:
         if fileio.exists(staging):
-            fileio.rmtree(staging)
+            remove_tree(staging)
     raise AssertionError("unreachable: there is always a next version")
 
 
@@ -96,7 +97,7 @@ def prune_versions(base_directory: str, keep: int) -> list[int]:
             doomed = os.path.join(base_directory, f"{_REMOVAL_PREFIX}{version}-{uuid.uuid4().hex}")
             os.rename(directory, doomed)
             directory = doomed
-        fileio.rmtree(directory)
+        remove_tree(directory)
     return removed
 
 
@@ -119,14 +120,5 @@ def _flush_to_disk(directory: str) -> None:
     """Forces a tree to disk, so that a power cut after the rename leaves no empty files."""
     for parent, _, names in os.walk(directory):
         for name in names:
-            with open(os.path.join(parent, name), "rb") as file:
-                os.fsync(file.fileno())
-        _flush_directory(parent)
-
-
-def _flush_directory(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            sync(os.path.join(parent, name))
+        sync(parent)

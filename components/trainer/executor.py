@@ -13,6 +13,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import json_utils, path_utils
 
 from components.errors import SettingError
+from components.file_systems import remove_tree
 from components.tfx.model_paths import find_serving_model
 from components.trainer import fn_args, training, unfinished
 from components.trainer.cluster_task import ClusterTask
@@ -147,7 +148,7 @@ def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs
 
 def _remove(directory: str) -> None:
     if fileio.exists(directory):
-        fileio.rmtree(directory)
+        remove_tree(directory)
 
 
 def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:

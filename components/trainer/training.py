@@ -11,6 +11,7 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 import estimator_core
+from components.file_systems import remove_tree
 from components.tfx.model_paths import exported_model
 from components.trainer.fn_args import TrainerFnArgs
 
@@ -181,9 +182,9 @@ def _is_below(path: str, directory: str) -> bool:
 def _export_eval_model(spec: TrainingSpec, eval_model_dir: str) -> None:
     base = os.path.join(spec.estimator.model_dir, "eval_export")
     if fileio.exists(base):
-        fileio.rmtree(base)  # left by an execution that was killed here
+        remove_tree(base)  # left by an execution that was killed here
     exported = spec.estimator.experimental_export_all_saved_models(
         base, {estimator_core.ModeKeys.EVAL: spec.eval_input_receiver_fn}
     )
     io_utils.copy_dir(os.fsdecode(exported), eval_model_dir)
-    fileio.rmtree(base)
+    remove_tree(base)

@@ -13,6 +13,8 @@ from typing import Any
 from tfx.dsl.io import fileio
 from tfx.types.artifact import Artifact
 
+from components.file_systems import remove_tree
+
 _logger = logging.getLogger(__name__)
 
 UNFINISHED_DIR = "unfinished"
@@ -67,11 +69,11 @@ def finish(folder: str, model_run: str) -> None:
     if folder == model_run:
         return
     if fileio.exists(model_run):  # TFX creates output directories in advance
-        fileio.rmtree(model_run)
+        remove_tree(model_run)
     fileio.rename(folder, model_run)
     parent = os.path.dirname(folder)
     if not fileio.listdir(parent):
-        fileio.rmtree(parent)
+        remove_tree(parent)
 
 
 def run_of(folder: Path) -> str | None:

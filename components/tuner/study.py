@@ -17,6 +17,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
+from components import file_systems
 from components.tuner.median_pruner import MedianPruner
 from components.tuner.results import Evaluation, TrialResult
 from components.tuner.search_space import Values
@@ -163,7 +164,7 @@ class Study:
     def _locked(self) -> Iterator[None]:
         """Keeps the other processes of the search from beginning a trial at the same time."""
         with (self.folder / "lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            file_systems.lock(file, file.name, fcntl.LOCK_EX)
             yield
 
 

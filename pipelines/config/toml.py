@@ -7,6 +7,7 @@ from typing import Any
 
 import tomllib
 
+from pipelines.atomic_files import read_small
 from pipelines.errors import BadInputError, shown
 
 
@@ -17,7 +18,8 @@ def read_toml(config_file: Path) -> dict[str, Any]:
       BadInputError: The file cannot be read.
     """
     try:
-        text = config_file.read_text(encoding="utf-8")
+        text = read_small(config_file, "a configuration").decode()
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError as error:
         raise BadInputError(f"The configuration file {config_file} does not exist.") from error
     except IsADirectoryError as error:

@@ -128,7 +128,7 @@ def _rows(
             yield line
 
     with open_text(file, errors="surrogateescape") as stream, any_field_size():
-        reader = dialect.reader(noted(stream))
+        reader = dialect.reader(noted(stream), file)
         start, is_header, was_cut = 1, True, False
         for row in reader:
             if start == 1:

@@ -13,6 +13,9 @@ from pipelines.errors import shown
 MAX_FIELD_CHARS = 131_072
 """The field limit of Python's csv module, with which CsvExampleGen reads."""
 
+_MAX_DESCRIBED_CHARS = 20 << 20
+"""Size up to which a longer field is read to describe it, and the row that it may have swallowed."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -59,7 +62,7 @@ def find_cell(
 def list_rows(file: Path, dialect: Dialect = COMMAS) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows below the header with the lines on which they start."""
     with open_text(file) as stream, any_field_size():
-        reader = dialect.reader(stream)
+        reader = dialect.reader(stream, file)
         start, is_header = 1, True
         for row in reader:
             if row and not is_header:
@@ -70,8 +73,8 @@ def list_rows(file: Path, dialect: Dialect = COMMAS) -> Iterator[tuple[int, list
 
 @contextmanager
 def any_field_size() -> Iterator[None]:
-    """Lets Python's csv module read fields of any size."""
-    limit = csv.field_size_limit(2**31 - 1)
+    """Lets Python's csv module read fields of almost any size; `Dialect.reader` reports larger ones."""
+    limit = csv.field_size_limit(_MAX_DESCRIBED_CHARS)
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from typing import Any
 
 from components.example_gen.file_names import is_parquet
 from pipelines.data.opening import open_text
+from pipelines.errors import BadInputError, counted
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are tried."""
@@ -22,6 +23,9 @@ MIN_LINES = 50
 
 MAX_CHARS = 1 << 20
 """Number of characters after which no further line is examined."""
+
+MAX_LONG_CHARS = 16 << 20
+"""Number of characters after which no further line is examined, however few lines there were."""
 
 _MIN_FITTING_SHARE = 0.9
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -44,19 +48,50 @@ class Dialect:
         """True if CsvExampleGen reads it."""
         return self == Dialect()
 
-    def reader(self, lines: Iterable[str], **settings: Any) -> Any:
+    def reader(self, lines: Iterable[str], file: Path | None = None, **settings: Any) -> Any:
         """Returns a `csv.reader` over lines.
 
         Args:
           lines: Lines of a file, such as a stream opened with `newline=""`.
+          file: Path of the file; a field beyond the limit of the csv module is then a BadInputError that
+            names the line.
           **settings: Further settings of the reader, such as `strict=True`.
         """
-        return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, **settings)
+        reader = csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, **settings)
+        return reader if file is None else _Rows(reader, file)
 
     def __str__(self) -> str:
         quotes = "double" if self.quote == '"' else "single"
         between = _NAMES.get(self.delimiter, repr(self.delimiter))
         return f"fields are separated by {between} and quoted by {quotes} quotes"
+
+
+class _Rows:
+    """A `csv.reader` that says where a field beyond the limit is."""
+
+    def __init__(self, reader: Any, file: Path):
+        self._reader, self._file = reader, file
+
+    @property
+    def line_num(self) -> int:
+        return int(self._reader.line_num)
+
+    def __iter__(self) -> "_Rows":
+        return self
+
+    def __next__(self) -> list[str]:
+        line = self.line_num + 1
+        try:
+            row: list[str] = next(self._reader)
+        except csv.Error as error:
+            if "field limit" not in str(error):
+                raise
+            raise BadInputError(
+                f"{self._file}, line {line}: a field of more than {csv.field_size_limit()} characters, of "
+                f"{counted(self.line_num - line + 1, 'line')} at least. Close the quote if one is open, or "
+                "shorten the field."
+            ) from error
+        return row
 
 
 COMMAS = Dialect()
@@ -108,7 +143,7 @@ def _first(lines: Iterable[str]) -> Iterator[str]:
     """Yields the lines to examine."""
     num_chars = 0
     for number, line in enumerate(islice(lines, MAX_LINES)):
-        if number >= MIN_LINES and num_chars >= MAX_CHARS:
+        if num_chars >= (MAX_CHARS if number >= MIN_LINES else MAX_LONG_CHARS):
             return
         num_chars += len(line)
         yield line

@@ -156,7 +156,7 @@ def describe_fault(
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
     with open_text(file) as stream, any_field_size():
-        reader = dialect.reader(stream)
+        reader = dialect.reader(stream, file)
         start = 1
         for row_number, row in enumerate(row for row in reader if row):
             long = next((index for index, cell in enumerate(row) if len(cell) > MAX_FIELD_CHARS), 0)

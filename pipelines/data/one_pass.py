@@ -17,6 +17,7 @@ from pipelines.data.dialect import (
     COMMAS,
     MAX_CHARS,
     MAX_LINES,
+    MAX_LONG_CHARS,
     MIN_LINES,
     Dialect,
     detect_in,
@@ -31,6 +32,7 @@ from pipelines.errors import BadInputError
 _HEAD_BLOCK_BYTES = 1 << 20
 # Of long lines: at most four bytes for each character, and the rest of the last line.
 _MIN_HEAD_BYTES = 8 * MAX_CHARS
+_MAX_HEAD_BYTES = 4 * MAX_LONG_CHARS
 _LINE_END = re.compile(rb"\r\n?|\n")
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 
@@ -158,8 +160,10 @@ class _Text:
         self._stream = stream
         self.head = b""
         num_lines = 0
-        while num_lines <= (MAX_LINES if len(self.head) < _MIN_HEAD_BYTES else MIN_LINES) and (
-            block := stream.read(_HEAD_BLOCK_BYTES)
+        while (
+            num_lines <= (MAX_LINES if len(self.head) < _MIN_HEAD_BYTES else MIN_LINES)
+            and len(self.head) < _MAX_HEAD_BYTES
+            and (block := stream.read(_HEAD_BLOCK_BYTES))
         ):
             num_lines += len(_LINE_END.findall(block))
             self.head += block

@@ -18,7 +18,7 @@ import numpy as np
 
 from components.example_gen.file_names import is_parquet
 from pipelines.data.cells import any_field_size
-from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.dialect import COMMAS, MAX_LONG_CHARS, Dialect
 from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, counted, shown
 
@@ -89,7 +89,7 @@ def examine_quotes(
 
     irregular, start, doubts = False, 1, []
     with open_text(file) as stream, any_field_size():
-        reader = dialect.reader(counted(stream))
+        reader = dialect.reader(counted(stream), file)
         for row in reader:
             field = _Field(file, header, start, lines, row)
             if num_quotes % 2:
@@ -178,7 +178,8 @@ def text_behind_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
         return None
     quote, text = re.escape(dialect.quote), "".join(lines).rstrip("\r\n")
     blanks = " \t".replace(dialect.delimiter, "")
-    quoted = re.compile(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}[{blanks}]*")
+    # Not `(?:[^"]|"")*`, for which the module `re` needs memory for each character.
+    quoted = re.compile(f"{quote}[^{quote}]*(?:{quote}{quote}[^{quote}]*)*{quote}[{blanks}]*")
     position = start = 0
     while start <= len(text):
         field = quoted.match(text, start)
@@ -204,11 +205,13 @@ class _RowShape:
         self._dialect = dialect
         with open_text(file, errors="replace") as stream:
             next(stream)
-            rows = [
-                self._split(line)
-                for line in islice(stream, _MAX_SAMPLE_LINES)
-                if dialect.quote not in line
-            ]
+            rows, num_chars = [], 0
+            for line in islice(stream, _MAX_SAMPLE_LINES):
+                num_chars += len(line)
+                if num_chars > MAX_LONG_CHARS:
+                    break
+                if dialect.quote not in line:
+                    rows.append(self._split(line))
         whole = [row for row in rows if len(row) == num_columns]
         columns = zip(*whole, strict=True) if len(whole) >= _MIN_ROWS else ()
         kinds = {index: _kind(cells) for index, cells in enumerate(columns)}

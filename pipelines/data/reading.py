@@ -57,7 +57,7 @@ def parse(
 
     names = [str(index) for index in range(num_columns)]
     reader = csv.open_csv(
-        WholeLineEnds(stream),
+        WholeLineEnds(stream, num_columns, dialect.delimiter),
         read_options=csv.ReadOptions(
             block_size=block_bytes(BLOCK_BYTES, num_columns),
             column_names=names,

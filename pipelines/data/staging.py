@@ -143,7 +143,7 @@ def _copy(
     position = None if required_label is None else header.index(required_label)
     with open_text(source) as reader, any_field_size():
         dialect = profile.dialect
-        rows: Iterator[Row] = (row for row in dialect.reader(reader) if row)
+        rows: Iterator[Row] = (row for row in dialect.reader(reader, source) if row)
         next(rows)
         kept = (row for row in rows if position is None or not is_missing(row[position].strip()))
         if splits.by == "time":

@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
 
 from components.pusher.provenance import Provenance
+from pipelines.atomic_files import place_of
 from pipelines.config.retention import RetentionConfig
 from pipelines.root import Root
 from pipelines.root.records import UNFINISHED, RunRecord
@@ -26,6 +29,11 @@ class KeptRuns:
     artifacts: frozenset[str]
     checkpoints: frozenset[str]
     versions: tuple[Provenance, ...]
+
+    @cached_property
+    def models(self) -> frozenset[Path]:
+        """Folders of the models of `versions`."""
+        return frozenset(place_of(Path(version.model_uri)) for version in self.versions)
 
 
 def kept_runs(

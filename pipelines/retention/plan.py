@@ -1,5 +1,6 @@
 """Plan of the removals from a root, with their reasons. It removes nothing yet."""
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,11 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from pipelines.atomic_files import is_below
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import counted
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
+
+_LOGGER = logging.getLogger(__name__)
 
 Kind = Literal["artifact", "execution", "data", "record", "report", "details", "log"]
 _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
@@ -76,8 +80,21 @@ def _artifacts(
 
     found = read_executions(store, root)
     of_versions = runs_of_versions(found.artifacts, kept)
+    staying = {
+        stored.artifact.id: stored.path
+        for stored in found.artifacts
+        if stored.is_live and must_stay(stored, kept, of_versions)
+    }
+    holding = {folder for path in staying.values() for folder in (path, *path.parents)}
     for stored in found.artifacts:
-        if stored.is_live and must_stay(stored, kept, of_versions):
+        if stored.artifact.id in staying:
+            continue
+        if stored.path in holding:
+            _LOGGER.warning(
+                "%s, an artifact of run %s, stays: it holds an artifact that is needed.",
+                stored.artifact.uri,
+                max(stored.made_by, default="that is unknown"),
+            )
             continue
         if not stored.is_live and not stored.path.exists():
             continue
@@ -90,10 +107,13 @@ def _artifacts(
             why = f"run {made_by} is not among the newest {number} {what}"
             if not stored.made_by & kept.records:
                 why = f"run {made_by} is {_beyond(rules)}"
-        yield Removal("artifact", stored.path, why, _size(stored.path), stored.artifact.id)
+        path = Path(stored.artifact.uri)
+        yield Removal("artifact", path, why, _size(path), stored.artifact.id)
     for execution, runs in sorted(found.runs.items()):
         if not runs & kept.artifacts:
             for folder in sorted(root.artifacts.glob(f"*/.system/*/{execution}")):
+                if not is_below(folder, root.artifacts):
+                    continue
                 yield Removal(
                     "execution", folder, f"run {max(runs)} keeps no artifacts", _size(folder)
                 )

@@ -1,12 +1,12 @@
 """Carries out planned removals: after each step, ML Metadata, records and files agree."""
 
 import logging
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.retention.plan import Removal
+from pipelines.atomic_files import remove_below
+from pipelines.retention.plan import Kind, Removal
 from pipelines.root import Root
 
 _LOGGER = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ def remove(
 
     Raises:
       OSError: A file cannot be removed. The removals after it are not carried out.
+      BadInputError: A link leads a removal out of the root, likewise.
     """
     from ml_metadata.proto import metadata_store_pb2
 
@@ -43,9 +44,18 @@ def remove(
     if store is not None and ids:
         _set_state(store, ids, states.MARKED_FOR_DELETION)
         after_step()
+    folders: dict[Kind, Path] = {
+        "artifact": root.artifacts,
+        "execution": root.artifacts,
+        "data": root.data,
+        "record": root.runs,
+        "report": root.runs,
+        "details": root.run_details,
+        "log": root.logs,
+    }
     for removal in removals:
         _LOGGER.info("Removing %s: %s", removal.path, removal.reason)
-        _remove(removal.path)
+        remove_below(folders[removal.kind], removal.path)
         after_step()
     if store is not None and ids:
         _set_state(store, ids, states.DELETED)
@@ -57,10 +67,3 @@ def _set_state(store: Any, ids: Iterable[int], state: int) -> None:
     for artifact in artifacts:
         artifact.state = state
     store.put_artifacts(artifacts)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

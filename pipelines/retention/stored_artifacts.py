@@ -1,5 +1,6 @@
 """Artifacts of a root in ML Metadata, and the selection of those that must stay."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,9 +9,12 @@ from pathlib import Path
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
+from pipelines.atomic_files import is_below, place_of
 from pipelines.retention.kept_runs import KeptRuns
 from pipelines.root import Root
 from pipelines.root.metadata.store import PRUNED, run_contexts
+
+_LOGGER = logging.getLogger(__name__)
 
 _CHECKPOINTS = "model_run"
 _STATISTICS = "statistics"
@@ -35,8 +39,8 @@ class StoredArtifact:
 
     @property
     def path(self) -> Path:
-        """Folder of its files."""
-        return Path(self.artifact.uri)
+        """Folder of its files, without `..` and links, so that two spellings of a folder are equal."""
+        return place_of(Path(self.artifact.uri))
 
     @property
     def is_live(self) -> bool:
@@ -49,7 +53,7 @@ class StoredExecutions:
     """Contents of ML Metadata about a root at one time.
 
     Attributes:
-      artifacts: Artifacts whose files are below the root.
+      artifacts: Artifacts whose files are below the folder of artifacts.
       runs: Runs of each execution, by its id.
       input_bases: Folders that CsvExampleGen read, by run.
     """
@@ -77,11 +81,18 @@ def read_executions(store: ml_metadata.MetadataStore, root: Root) -> StoredExecu
     events = store.get_events_by_execution_ids(sorted(runs)) if runs else []
     ids = sorted({event.artifact_id for event in events})
     folder = root.artifacts
-    found = {
-        artifact.id: StoredArtifact(artifact)
-        for artifact in (store.get_artifacts_by_id(ids) if ids else [])
-        if Path(artifact.uri).is_relative_to(folder)
-    }
+    found = {}
+    for artifact in store.get_artifacts_by_id(ids) if ids else []:
+        path = Path(artifact.uri)
+        if is_below(path, folder):
+            found[artifact.id] = StoredArtifact(artifact)
+        elif path.is_relative_to(folder):
+            _LOGGER.warning(
+                "%s, an artifact of the root, is %s, which is not below %s: prune leaves it alone.",
+                artifact.uri,
+                place_of(path),
+                folder,
+            )
     for event in events:
         stored = found.get(event.artifact_id)
         if stored is None:
@@ -104,11 +115,10 @@ def must_stay(stored: StoredArtifact, kept: KeptRuns, of_versions: Iterable[str]
     runs = kept.checkpoints if stored.key == _CHECKPOINTS else kept.artifacts
     if stored.used_by & runs:
         return True
-    is_model = any(stored.path == Path(version.model_uri) for version in kept.versions)
+    is_model = stored.path in kept.models
     return is_model or (stored.key == _STATISTICS and bool(stored.made_by & set(of_versions)))
 
 
 def runs_of_versions(stored: Iterable[StoredArtifact], kept: KeptRuns) -> set[str]:
     """Returns the runs that made models that serve or can serve again: new data are compared with theirs."""
-    models = {Path(version.model_uri) for version in kept.versions}
-    return {run for item in stored if item.path in models for run in item.made_by}
+    return {run for item in stored if item.path in kept.models for run in item.made_by}

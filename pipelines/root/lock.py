@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from components.file_systems import lock
 from pipelines.errors import BadInputError
 
 _POLL_SECS = 0.5
@@ -58,7 +59,7 @@ class FileLock:
         try:
             with self._file.open("r", encoding="utf-8") as stream:
                 try:
-                    fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    lock(stream, self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError as error:
                     raise self._busy(stream) from error
         except FileNotFoundError:
@@ -125,7 +126,7 @@ def _lock(stream: TextIO, wait_secs: float) -> None:
     deadline = time.monotonic() + wait_secs
     while True:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(stream, stream.name, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             if time.monotonic() >= deadline:

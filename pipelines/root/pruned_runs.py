@@ -2,12 +2,12 @@
 
 import json
 import logging
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from components.file_systems import sync
 from pipelines.root.records import RunRecord, RunRecords
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class PrunedRuns:
             stream.write("\n" if not self._ends_a_line() else "")
             stream.writelines(lines)
             stream.flush()
-            os.fsync(stream.fileno())
+            sync(self._file)
 
     def read_all(self) -> list[PrunedRun]:
         """Returns the runs without a record, in the order in which they were removed."""

@@ -278,6 +278,8 @@ class RunRecords:
 
     def read(self, run_id: str) -> RunRecord | None:
         """Returns one record, or None when no run has this id."""
+        if run_id != Path(run_id).name:  # `../..` would lead to the runs of another root
+            return None
         file = self.file(run_id)
         return self._read_or_warn(file) if file.is_file() else None
 

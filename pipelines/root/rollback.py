@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.atomic_files import read_json, remove, sync_folder, write_json
+from components.file_systems import sync
+from pipelines.atomic_files import read_json, remove, write_json
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 
@@ -103,13 +104,13 @@ def _move(root: Root, to: int) -> None:
         (serving / str(version)).rename(withdrawn / str(version))
     for folder in (serving, withdrawn):
         if folder.is_dir():
-            sync_folder(folder)
+            sync(folder)
 
 
 def _make(folder: Path) -> None:
     if not folder.is_dir():
         folder.mkdir()
-        sync_folder(folder.parent)
+        sync(folder.parent)
 
 
 def _no_version(root: Root, to: int | None) -> BadInputError:

@@ -30,7 +30,8 @@ _SECS_OF_A_DAY = 24 * 3600
 
 def folder_of_run(root: Root, kubeflow_run: str) -> Path:
     """Returns the folder for the files that the steps of a run leave for each other."""
-    return root.kubeflow / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
+    # The folder is removed with the run: `..`, or an empty id, must not name one that holds it.
+    return root.kubeflow / (re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run).lstrip(".") or "-")
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from components.file_systems import lock
 from pipelines.errors import BadInputError
 
 _SCHEDULER = ".scheduler.lock"
@@ -30,7 +31,7 @@ def scheduler_lock(folder: Path, doing: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / _SCHEDULER).open("a+", encoding="utf-8") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(stream, stream.name, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             stream.seek(0)
             raise SchedulerBusyError(
@@ -63,7 +64,7 @@ def take_run_lock(folder: Path) -> int | None:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / _RUN, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor, folder / _RUN, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None
@@ -78,7 +79,7 @@ def is_run_going_on(folder: Path) -> bool:
 def _is_held(file: Path) -> bool:
     try:
         with file.open("r", encoding="utf-8") as stream:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            lock(stream, file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
     except BlockingIOError:

@@ -3,10 +3,20 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from pipelines.atomic_files import copy_folder, left_over, read_json, remove, write, write_json
+from pipelines import atomic_files
+from pipelines.atomic_files import (
+    copy_folder,
+    left_over,
+    read_json,
+    remove,
+    remove_below,
+    write,
+    write_json,
+)
 from pipelines.errors import BadInputError
 
 
@@ -82,3 +92,31 @@ def test_the_message_names_a_damaged_file(tmp_path):
     remove(file)
     remove(file)
     assert not file.exists()
+
+
+@pytest.mark.parametrize("path", ["../outside", "in/../../outside", "link/file", ".", "in/.."])
+def test_nothing_outside_of_a_folder_is_removed(tmp_path, path):
+    for name in ("folder/in/file", "outside/file"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    (tmp_path / "folder" / "link").symlink_to(tmp_path / "outside")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BadInputError, match="outside of"):
+        remove_below(tmp_path / "folder", tmp_path / "folder" / path)
+    assert sorted(tmp_path.rglob("*")) == before
+    for inside in ("in/../in/file", "link", "in"):
+        remove_below(tmp_path / "folder", tmp_path / "folder" / inside)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "outside"]
+
+
+def test_a_small_file_may_be_a_pipe_but_never_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic_files, "MAX_SMALL_BYTES", 4)
+    (tmp_path / "small").write_bytes(b"1234")
+    assert atomic_files.read_small(tmp_path / "small", "a token") == b"1234"
+    reader, writer = os.pipe()
+    os.write(writer, b"12")
+    os.close(writer)
+    assert atomic_files.read_small(Path(f"/dev/fd/{reader}"), "a token") == b"12"
+    os.close(reader)
+    with pytest.raises(BadInputError, match=r"/dev/zero holds more than .* too much for a token"):
+        atomic_files.read_small(Path("/dev/zero"), "a token")

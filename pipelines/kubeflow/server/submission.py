@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from components.nearest import nearest_first
+from pipelines.atomic_files import read_small
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 from pipelines.kubeflow.server.cron_fields import six_fields
@@ -390,7 +391,7 @@ def read_token(file: Path) -> str:
       BadInputError: The file does not exist, or does not hold one token.
     """
     try:
-        token = file.read_text(encoding="utf-8").strip()
+        token = read_small(file, "a token").decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"--token-file: {file} can't be read: {error}") from error
     if not token or len(token.split()) != 1:

@@ -5,7 +5,6 @@ versions are served. So the Pusher's step keeps the model and the statistics of 
 """
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +68,7 @@ def forget_unserved(root: Root) -> list[str]:
     folders = (path for path in sorted(root.kept.glob("*")) if path.is_dir())
     gone = [folder for folder in folders if folder.name not in needed]
     for folder in gone:
-        shutil.rmtree(folder)
+        atomic_files.remove_below(root.kept, folder)
     return [folder.name for folder in gone]
 
 

@@ -1,7 +1,6 @@
 """Removes the remains of killed runs from a root. The caller, the next run, holds the root's lock."""
 
 import logging
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,10 +50,7 @@ def tidy_root(
         if step:
             lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
         _LOGGER.info("Removing %s, which a killed run has left", path)
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        atomic_files.remove_below(path.parent, path)  # what a link points to stays
     return lost
 
 
@@ -73,9 +69,13 @@ def _orphaned_paths(root: Root, run_ids: tuple[str, ...], killed: list[int]) -> 
         *sorted(root.schedules.glob("*")),
     ):
         yield from atomic_files.left_over(folder)
-    for training in sorted(root.artifacts.glob(f"*/*/{UNFINISHED_DIR}/*")):
-        if run_of(training) not in run_ids:
-            yield training
+    patterns = [f"*/*/{UNFINISHED_DIR}/*"]
     for execution_id in killed:
-        yield from sorted(root.artifacts.glob(f"*/*/{execution_id}"))
-        yield from sorted(root.artifacts.glob(f"*/.system/*/{execution_id}"))
+        patterns += [f"*/*/{execution_id}", f"*/.system/*/{execution_id}"]
+    for path in (path for pattern in patterns for path in sorted(root.artifacts.glob(pattern))):
+        if path.parent.name == UNFINISHED_DIR and run_of(path) in run_ids:
+            continue
+        if atomic_files.is_below(
+            path, root.artifacts
+        ):  # else a link leads to another root's, perhaps
+            yield path

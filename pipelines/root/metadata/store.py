@@ -7,6 +7,8 @@ from typing import Any
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
+from pipelines.atomic_files import is_below
+
 FINGERPRINT = "content_fingerprint"
 """Execution property that makes changed code or data a different execution.
 
@@ -134,9 +136,10 @@ def relocate_artifacts(store: ml_metadata.MetadataStore, artifacts: Path) -> int
         if len(parts) != 5 or parts[1] != artifacts.name or parts[0] == str(artifacts.parent):
             continue
         former_root = parts[0]
-        if not artifacts.joinpath(*parts[2:]).exists():
+        present = artifacts.joinpath(*parts[2:])
+        if not present.exists() or not is_below(present, artifacts):
             continue  # belongs to another root
-        artifact.uri = str(artifacts.joinpath(*parts[2:]))
+        artifact.uri = str(present)
         for properties in (artifact.properties, artifact.custom_properties):
             _replace_root(properties, former_root, artifacts.parent)
         moved.append(artifact)

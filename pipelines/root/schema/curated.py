@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.nearest import nearest_first
+from pipelines.atomic_files import read_small
 from pipelines.data.byte_checks import readable
 from pipelines.data.column_profile import ColumnType
 from pipelines.data.profile import CsvProfile
@@ -56,7 +57,7 @@ def read_curated_schema(
 
     with readable(path, "schema.path"):
         file = Path(path).resolve()
-        content = file.read_bytes()
+        content = read_small(file, "a schema")
     schema = parse_schema(
         content, f"schema.path = {path!r}", "SchemaGen writes such a file, schema.pbtxt."
     )

@@ -6,7 +6,6 @@ killed around its push neither loses the schema nor leaves one of a model that w
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -169,9 +168,9 @@ class SchemaFolder:
                     for name in (_ORIGIN, _FILE):  # the schema last: it takes effect then
                         if (folder / name).exists():
                             (folder / name).replace(self._folder / name)
-                shutil.rmtree(folder)
+                atomic_files.remove_below(self._root, folder)
             elif prepared_by not in kept:
-                shutil.rmtree(folder)
+                atomic_files.remove_below(self._root, folder)
 
     def replace(self, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]) -> None:
         """Replaces the schema, and makes the data of a run the ones to compare with.

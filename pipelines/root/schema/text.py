@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.nearest import nearest_first
+from pipelines.atomic_files import read_small
 from pipelines.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def read_bytes(file: Path) -> bytes:
       BadInputError: It cannot be read.
     """
     try:
-        return file.read_bytes()
+        return read_small(file, "a schema")
     except OSError as error:
         raise BadInputError(f"{file} cannot be read: {error.strerror}.") from error
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pipelines.atomic_files import remove, sync_folder
+from components.file_systems import sync
+from pipelines.atomic_files import remove
 from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
 from pipelines.scheduling.clock import Clock
@@ -194,7 +195,7 @@ class Outbox:
         try:
             self._aside.mkdir(parents=True, exist_ok=True)
             file.rename(self._aside / file.name)
-            sync_folder(self._aside)
+            sync(self._aside)
             self._unwritten.pop(file, None)
         except OSError as error:
             _LOGGER.error("%s cannot be put aside: %s", file, error)

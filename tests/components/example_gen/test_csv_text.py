@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.errors import SettingError
+from components.example_gen import csv_text
 from components.example_gen.cells import ColumnType
 from components.example_gen.csv_text import as_csv, known_types
 
@@ -46,6 +47,21 @@ def test_a_compressed_csv_is_unpacked(tmp_path, name, pack):
     content = b"a,b\n" + b"1,2\n" * 100_000
     (tmp_path / name).write_bytes(pack(content))
     assert text(tmp_path / name) == content
+
+
+@pytest.mark.parametrize(("name", "pack"), [("a.csv", bytes), ("a.csv.gz", gzip.compress)])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_line_that_does_not_end_is_refused_by_its_number(tmp_path, monkeypatch, name, pack, end):
+    monkeypatch.setattr(csv_text, "MAX_LINE_BYTES", 1_000)
+    monkeypatch.setattr(csv_text, "_CHUNK_BYTES", 256)
+    lines = [b"a,b", b"1,2", b"3," + b"x" * 700, b"4," + b"x" * 990, b"5,6"]
+    content = end.join([*lines, b""])
+    (tmp_path / name).write_bytes(pack(content))
+    assert text(tmp_path / name) == content
+    lines[3] += b"x" * 600
+    (tmp_path / name).write_bytes(pack(end.join(lines)))
+    with pytest.raises(SettingError, match=rf"{re.escape(name)}, line 4: there is no line end"):
+        text(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.zst", "a.csv.bz2"])

@@ -147,3 +147,12 @@ def test_pruning_keeps_the_newest(model: str, base: str, keep: int, left: list[s
     removed = versions.prune_versions(base, keep)
     assert sorted(os.listdir(base)) == left
     assert sorted([*map(str, removed), *left]) == ["1001", "1002", "1003"]
+
+
+def test_pruning_removes_a_link_but_not_the_model_behind_it(model: str, base: str) -> None:
+    os.mkdir(base)
+    os.symlink(model, os.path.join(base, "7"))
+    versions.push_version(model, base, now_secs=1000)
+    assert versions.prune_versions(base, 1) == [7]
+    assert os.listdir(base) == ["1000"]
+    assert (Path(model) / "variables" / "variables.index").read_text() == "index"

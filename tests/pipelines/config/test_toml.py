@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 import tomllib
 
+from pipelines import atomic_files
 from pipelines.config.toml import columns_entry, read_toml, split_setting, toml_value
 from pipelines.errors import BadInputError
 
@@ -33,6 +36,19 @@ def test_a_folder_and_a_missing_file(tmp_path):
         read_toml(tmp_path)
     with pytest.raises(BadInputError, match="does not exist"):
         read_toml(tmp_path / "none.toml")
+
+
+def test_a_file_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(atomic_files, "MAX_SMALL_BYTES", 1_000)
+    with pytest.raises(BadInputError, match=r"/dev/zero holds more than .* for a configuration"):
+        read_toml(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_of_any_system_are_read(tmp_path, end):
+    file = tmp_path / "a.toml"
+    file.write_bytes(f"[data]{end}path = 'é'{end}".encode())
+    assert read_toml(file) == {"data": {"path": "é"}}
 
 
 def test_a_setting_is_toml_or_text():

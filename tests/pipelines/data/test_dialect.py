@@ -41,7 +41,9 @@ def test_dialects_say_what_they_are():
     assert str(Dialect(";")) == "fields are separated by semicolons and quoted by double quotes"
 
 
-@pytest.mark.parametrize(("length", "num_examined"), [(11, 1_000), (4_001, 263), (300_001, 50)])
+@pytest.mark.parametrize(
+    ("length", "num_examined"), [(11, 1_000), (4_001, 263), (300_001, 50), (1_000_001, 17)]
+)
 def test_of_long_lines_fewer_are_examined(length, num_examined):
     line = "a;" * (length // 2) + "\n"
     lines = iter([line] * 1_200)

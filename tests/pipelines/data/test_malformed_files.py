@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 
 CITIES = ("lisbon", "oslo", "rome", "bergen", "porto")
@@ -334,3 +335,10 @@ def test_a_file_without_permission_is_refused(tmp_path, read_as_a_run):
     path = write(tmp_path, GOOD)
     path.chmod(0)
     assert re.search(f"{FILE} cannot be read: Permission denied", refusal(read_as_a_run, path))
+
+
+def test_a_row_with_a_million_fields_is_refused_and_does_not_end_the_process(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a,y\n" + "1,0\n" * 100 + "," * 1_000_000 + "\n")
+    with pytest.raises(BadInputError, match=r"line 102 .*: 1000001 fields"):
+        profile_csv([file])

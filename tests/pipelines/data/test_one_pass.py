@@ -1,4 +1,5 @@
 import gzip
+import io
 import random
 from collections import Counter
 from pathlib import Path
@@ -57,6 +58,12 @@ def test_a_file_of_long_lines_is_profiled_at_once(tmp_path, monkeypatch):
     assert found is not None
     assert found == carefully([file])
     assert found.dialect.delimiter == ";"
+
+
+def test_the_beginning_that_is_looked_at_is_bounded(monkeypatch):
+    monkeypatch.setattr(one_pass, "_HEAD_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(one_pass, "_MAX_HEAD_BYTES", 8 << 10)
+    assert len(one_pass._Text(io.BytesIO(b"x" * 100_000)).head) == 8 << 10
 
 
 def test_any_text_is_profiled_as_the_checks_do_it_or_not_at_all(tmp_path, small_blocks):

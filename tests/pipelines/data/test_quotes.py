@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+from pipelines.data import cells, quotes
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.profile import profile_csv
 from pipelines.data.quotes import QuoteSearch, text_behind_quotes
@@ -67,6 +68,25 @@ def test_a_quote_that_stays_open_is_refused_with_the_lines_that_it_would_swallow
     lines[10] = '10,"oslo,0'
     with pytest.raises(BadInputError, match=r"line 12, .* does not end: 90 lines, up to the end"):
         profile(lines)
+
+
+def test_a_quote_that_stays_open_is_not_followed_without_end(profile, monkeypatch):
+    monkeypatch.setattr(cells, "_MAX_DESCRIBED_CHARS", 200)
+    lines = lines_of(100)
+    lines[10] = '10,"oslo,0'
+    with pytest.raises(BadInputError, match=r"data.csv, line 12: a field of more than 200 char"):
+        profile(lines)
+
+
+@pytest.mark.parametrize(("length", "rows"), [(1, 100), (1_000, 10)])
+def test_of_long_lines_fewer_are_compared(tmp_path, monkeypatch, length, rows):
+    monkeypatch.setattr(quotes, "MAX_LONG_CHARS", 10_500)
+    file = tmp_path / "data.csv"
+    file.write_text("\n".join(["a,b", *[f"{n:0{length}},1" for n in range(100)], ""]))
+    shape = quotes._RowShape(file, 2, COMMAS)
+    assert (len(shape._kinds) == 2) == (rows >= 10)
+    monkeypatch.setattr(quotes, "MAX_LONG_CHARS", 9_000)
+    assert (len(quotes._RowShape(file, 2, COMMAS)._kinds) == 2) == (rows >= 100)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import os
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +62,56 @@ def _killed_after(step, root, rules):
         remove(Root(root.path), removals, store, after_step)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def _tree(folder):
+    """Returns the content of each file below a folder; links are not followed."""
+    return {path: path.is_dir() or path.read_bytes() for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("through", ["dots", "link", "whole_folder", "parent_of_kept"])
+def test_nothing_outside_of_the_folder_of_the_artifacts_is_removed(root, tmp_path, through, caplog):
+    old, new = (root.add_run(age, status="not_blessed") for age in (90, 80))
+    others = tmp_path / "somebody_elses"
+    (others / "deep").mkdir(parents=True)
+    (others / "deep" / "file").write_text("precious")
+    artifact = root.artifacts_of(old)["model"]
+    folder = Root(root.path).artifacts
+    if through == "dots":
+        artifact.uri = str(folder / ".." / ".." / others.name)
+    elif through == "link":
+        (folder / "link").symlink_to(others)
+        artifact.uri = str(folder / "link" / "deep")
+    elif through == "whole_folder":
+        artifact.uri = str(folder)
+    else:
+        artifact.uri = str(Path(root.artifacts_of(new)["model"].uri).parent)
+    root.store.put_artifacts([artifact])
+    before = _tree(others)
+    root.prune(artifacts=1)
+    assert _tree(others) == before
+    assert root.has(new) == root.ALL
+    assert str(artifact.uri) in caplog.text
+
+
+def test_a_link_is_removed_but_not_what_it_points_to(root, tmp_path):
+    old = root.add_run(90, status="not_blessed")
+    root.add_run(80, status="not_blessed")
+    others = tmp_path / "somebody_elses"
+    model = Path(root.artifacts_of(old)["model"].uri)
+    model.rename(others)
+    model.symlink_to(others)
+    root.prune(artifacts=1)
+    assert (others / "file").exists()
+    assert not model.is_symlink()
+
+
+def test_the_folder_of_the_artifacts_may_be_a_link_to_another_disk(root, tmp_path):
+    old = root.add_run(90, status="not_blessed")
+    new = root.add_run(80, status="not_blessed")
+    folder = Root(root.path).artifacts
+    folder.rename(tmp_path / "disk")
+    folder.symlink_to(tmp_path / "disk")
+    root.prune(artifacts=1)
+    assert (root.has(old), root.has(new)) == (set(), root.ALL)
+    assert not Path(root.artifacts_of(old)["model"].uri).exists()

@@ -1,9 +1,12 @@
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 
 import pytest
 
+from components.errors import SettingError
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 
@@ -50,3 +53,15 @@ def test_a_local_run_of_the_compiled_pipeline_has_a_lock_of_its_own(tmp_path):
         with pytest.raises(BadInputError, match=f"Another run is going on in {root} .process"):
             Root(root).lock.local_kubeflow.check_free()
     Root(root).lock.local_kubeflow.check_free()
+
+
+def test_a_root_on_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    lock = Root(tmp_path).lock.writing
+    with pytest.raises(SettingError, match=f"{tmp_path}/.lock cannot be locked"), lock.held():
+        pass
+    with pytest.raises(SettingError, match=f"{tmp_path}/.lock cannot be locked"):
+        lock.check_free()

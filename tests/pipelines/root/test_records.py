@@ -35,6 +35,7 @@ def test_records_survive_a_round_trip_and_are_replaced(tmp_path):
     assert records.read_all() == [pushed]
     assert records.read(RECORD.run_id) == pushed
     assert records.read("other") is None
+    assert Root(tmp_path / "other").records.read(f"../../runs/{RECORD.run_id}") is None
     assert [file.name for file in records.folder.iterdir()] == ["20260102-030405.json"]
 
 

@@ -90,3 +90,9 @@ def test_a_root_that_cannot_be_written_to_is_left_to_the_step(tmp_path):
     (tmp_path / "file").touch()
     with giving_signs(tmp_path / "file" / "run-1", "Trainer"):
         pass
+
+
+@pytest.mark.parametrize("kubeflow_run", ["..", ".", "", "../..", "a/../.."])
+def test_the_folder_of_a_run_never_holds_another_one(tmp_path, kubeflow_run):
+    root = Root(tmp_path)
+    assert folder_of_run(root, kubeflow_run).resolve().parent == root.kubeflow

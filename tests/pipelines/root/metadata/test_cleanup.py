@@ -41,3 +41,16 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
 def test_a_new_root_has_nothing_to_tidy(tmp_path):
     tidy_root(Root(tmp_path), run_id="20260103-000000")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_links_lead_to_outside_of_the_root_stays(tmp_path):
+    other, root = tmp_path / "other", Root(tmp_path / "root")
+    training = other / "model_run" / "unfinished" / "20260102-030405-0123"
+    training.mkdir(parents=True)
+    root.artifacts.mkdir(parents=True)
+    root.data.mkdir()
+    (root.artifacts / "Trainer").symlink_to(other)
+    (root.data / ".0123456789abcdef.77").symlink_to(other)
+    assert tidy_root(root, "20260103-000000") == []
+    assert training.is_dir()
+    assert list(root.data.iterdir()) == []  # the link itself is gone

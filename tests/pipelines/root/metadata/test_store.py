@@ -112,6 +112,17 @@ def test_artifacts_of_a_root_that_was_moved_are_found_where_they_are(store, tmp_
     assert relocate_artifacts(store, tmp_path / "artifacts") == 0
 
 
+def test_no_artifact_is_moved_out_of_the_root(store, tmp_path):
+    kind = store.put_artifact_type(metadata_store_pb2.ArtifactType(name="Model"))
+    artifacts = tmp_path / "root" / "artifacts"
+    artifacts.mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    uri = f"/old/{artifacts.name}/../../outside"
+    store.put_artifacts([metadata_store_pb2.Artifact(type_id=kind, uri=uri)])
+    assert relocate_artifacts(store, artifacts) == 0
+    assert store.get_artifacts()[0].uri == uri
+
+
 def test_the_runs_of_other_roots_in_one_store_are_left_alone(store):
     own = put_execution(store, Execution.RUNNING, "20260101-000000-rab12")
     second = put_execution(store, Execution.RUNNING, "20260101-000000-rab12-2")

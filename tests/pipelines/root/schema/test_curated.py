@@ -1,5 +1,6 @@
 import pytest
 
+from pipelines import atomic_files
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.root.schema.curated import read_curated_schema
@@ -46,6 +47,12 @@ def test_a_schema_that_does_not(read, text, message):
 def test_a_file_that_is_not_there(data):
     with pytest.raises(BadInputError, match=r"none\.pbtxt cannot be read: No such .*schema\.path"):
         read_curated_schema("none.pbtxt", profile_csv([data]))
+
+
+def test_a_file_without_end_is_refused(data, monkeypatch):
+    monkeypatch.setattr(atomic_files, "MAX_SMALL_BYTES", 1_000)
+    with pytest.raises(BadInputError, match=r"/dev/zero holds more than .* for a schema"):
+        read_curated_schema("/dev/zero", data)
 
 
 def test_a_column_that_stays_text_is_text_in_the_schema(read):

@@ -1,0 +1,96 @@
+"""Directories and locks on file systems that lack what Linux's own have, and in which users keep links."""
+
+import errno
+import fcntl
+import logging
+import os
+import shutil
+import stat
+from typing import IO
+
+from components.errors import SettingError
+
+_UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+_logger = logging.getLogger(__name__)
+_warned: set[tuple[int, str]] = set()
+
+
+def remove_tree(directory: str) -> None:
+    """Removes a directory with its content.
+
+    A link is removed, and what it points to stays. TensorFlow's `rmtree` would delete the files behind it.
+
+    Args:
+        directory: Local path, or one of an object store.
+
+    Raises:
+        OSError: A file cannot be removed.
+    """
+    if "://" in directory:
+        from tfx.dsl.io import fileio
+
+        fileio.rmtree(directory)
+    elif os.path.islink(directory):
+        os.unlink(directory)
+    else:
+        shutil.rmtree(directory)
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Makes the content of a file, or the names in a directory, survive a power cut.
+
+    A file system without `fsync`, often for directories alone, gets a warning, once: only a power cut can
+    do harm then.
+
+    Raises:
+        OSError: The disk reports an error.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            if error.errno is not None:  # its message would be gone otherwise
+                error.filename = os.fspath(path)
+            raise
+        status = os.fstat(descriptor)
+        files = "directories" if stat.S_ISDIR(status.st_mode) else "files"
+        if (status.st_dev, files) not in _warned:
+            _warned.add((status.st_dev, files))
+            _logger.warning(
+                "The file system of %s has no fsync for %s (%s): what was just written may be lost in a "
+                "power cut. Keep it on another file system, such as a local disk, if that matters.",
+                path,
+                files,
+                error.strerror,
+            )
+    finally:
+        os.close(descriptor)
+
+
+def lock(file: IO[str] | int, path: str | os.PathLike[str], operation: int) -> None:
+    """Locks a file with `flock`.
+
+    Args:
+        file: Open file, or its descriptor.
+        path: Its path, for the message.
+        operation: Flags of `fcntl.flock`.
+
+    Raises:
+        BlockingIOError: Another process holds the lock, and `operation` includes `LOCK_NB`.
+        SettingError: The file system has no locks.
+    """
+    try:
+        fcntl.flock(file, operation)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            error.filename = os.fspath(path)
+            raise
+        raise SettingError(
+            f"{os.fspath(path)} cannot be locked (flock: {error.strerror}): its file system has no locks, "
+            "which keep two runs from writing the same files. Use a folder on a local disk, or on NFS with "
+            "its lock service."
+        ) from error
