@@ -105,7 +105,7 @@ def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_p
             metadata = [("authorization", "Bearer secret")]
             (value,) = stub.Regress(request, metadata=metadata).result.regressions
             assert value.value == 0.0
-        rows = {"instances": [{"x": number} for number in range(100_000)]}
+        rows = {"instances": [{"x": number} for number in range(20_000)]}
         late = []
         asking = threading.Thread(
             target=lambda: late.append(
