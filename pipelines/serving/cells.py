@@ -314,9 +314,9 @@ def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(value, decimal.Decimal):
         return convert(int(value) if value.is_finite() and value % 1 == 0 else float(value))
     if isinstance(value, list | tuple):
-        cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
-        if cells == [None] and len(value) == 1:
+        if len(value) == 1 and value[0] is None:
             return None
+        cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
         if len(cells) != len(value) or None in cells:
             raise _UnfitError
         return cells or None

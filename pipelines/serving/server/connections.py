@@ -6,6 +6,7 @@ the time, and its `limit_concurrency` answers requests with status 503 but keeps
 
 import asyncio
 import json
+import os
 import resource
 from asyncio.events import TimerHandle
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Connections:
         self.request_secs = request_secs + limits.header_secs
         # Connections that wait for bytes of their clients, in the order in which they began to wait.
         self.waiting: dict[LimitedProtocol, None] = {}
+        self._num_other_files = len(os.listdir("/proc/self/fd")) + _SPARE_FILES
 
     def protocol(self, **settings: Any) -> "LimitedProtocol":
         """Returns the protocol of a new connection, for `uvicorn.Config(http=...)`."""
@@ -62,11 +64,11 @@ class Connections:
 
     def has_room(self, connection: "LimitedProtocol") -> bool:
         """Returns whether a new connection can stay, after closing another one if necessary."""
+        number = self.limits.max_connections
         max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        # A new file gets the lowest free number, so all lower numbers are in use.
-        number = connection.transport.get_extra_info("socket").fileno()
-        has_files = max_files == resource.RLIM_INFINITY or number < max_files - _SPARE_FILES
-        if len(connection.connections) <= self.limits.max_connections and has_files:
+        if max_files != resource.RLIM_INFINITY:
+            number = min(number, max_files - self._num_other_files)
+        if len(connection.connections) <= number:
             return True
         oldest = next(iter(self.waiting), None)
         if oldest is not None:

@@ -66,8 +66,8 @@ class ServedVersions:
     """The newest versions of a root, loaded.
 
     A version is loaded once its files have stopped changing, and again if they change later. After a failure
-    it is tried again when its files have changed, with increasing delays. A version stays until another one can
-    serve: one that cannot be loaded, or an emptied root, leaves the previous ones in service.
+    it is tried again when its files have changed, with increasing delays. A version stays until another one
+    can serve: one that cannot be loaded, or an emptied root, leaves the previous ones in service.
 
     Args:
       root: Root of the runs.
