@@ -314,12 +314,11 @@ def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(value, decimal.Decimal):
         return convert(int(value) if value.is_finite() and value % 1 == 0 else float(value))
     if isinstance(value, list | tuple):
-        if len(value) == 1 and value[0] is None:
-            return None
-        cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
-        if len(cells) != len(value) or None in cells:
+        items = [item for item in value if not isinstance(item, list | tuple)]
+        cells = [None if item is None else convert(item) for item in items]
+        if len(cells) != len(value) or (None in cells and len(cells) > 1):
             raise _UnfitError
-        return cells or None
+        return None if cells in ([], [None]) else cells
     if type(value) in (bool, str, int, float) or not hasattr(value, "tolist"):
         raise _UnfitError
     return convert(value.tolist())

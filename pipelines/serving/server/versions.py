@@ -110,7 +110,11 @@ class ServedVersions:
         It is called by one thread at a time. Requests see the versions before, or those after.
         """
         served = self._root.versions.served()
-        self._attempts = {key: self._attempts[key] for key in self._attempts if key in served}
+        self._attempts = {
+            key: attempt
+            for key, attempt in self._attempts.items()
+            if key in served and (attempt.error or key in self._loaded)
+        }
         self._changing = {key: self._changing[key] for key in self._changing if key in served}
         loaded: dict[int, LoadedVersion] = {}
         for version in reversed(served):

@@ -234,9 +234,9 @@ def test_a_text_that_stands_for_many_is_counted_as_often(classifier, monkeypatch
     large.tensor_shape.dim[0].size = 10_000
     code, text = error_of(classifier.stub.Predict, predict_request("predict", examples=large))
     assert code == Code.INVALID_ARGUMENT
-    # 8 bytes for each of the references, and the text with its 36 bytes of keys and lengths.
+    # 8 bytes for each of the references, and the example: the text with 21 bytes of keys and lengths.
     assert text == (
-        f"The input 'examples' of shape [10000] has {10_000 * 8_044} bytes; {16 << 20} are allowed."
+        f"The input 'examples' of shape [10000] has {10_000 * 8_029} bytes; {16 << 20} are allowed."
     )
     assert made == []
 

@@ -74,6 +74,15 @@ def test_a_rollback_brings_the_former_version_back(versions, tmp_path, loader):
     assert loader.loaded == [4, 3]
 
 
+def test_a_rollback_brings_a_version_back_that_was_loaded_before(versions, tmp_path, loader):
+    for version in "34":
+        add_model(tmp_path / "serving" / version)
+        versions.refresh()
+    (tmp_path / "serving" / "4").rename(tmp_path / "elsewhere")
+    assert versions.refresh()
+    assert (number(versions), loader.loaded) == (3, [3, 4, 3])
+
+
 def test_a_version_that_cannot_be_loaded_leaves_the_former_one(versions, tmp_path, loader, metrics):
     add_model(tmp_path / "serving" / "3")
     versions.refresh()
