@@ -49,9 +49,7 @@ _VERBS = {
 _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 _MAX_HELD_BODIES = 4  # the largest bodies that are held at a time, or any number of smaller ones
-_LARGE_REQUESTS = (
-    2  # large requests that are read at a time: each needs many times the memory of its body
-)
+_LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
 
 
 @dataclass(frozen=True)
