@@ -88,6 +88,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._num_unanswered = 0  # requests whose headers have arrived
         self._has_progress = False
         self._bytes_left = self._limits.max_header_bytes  # until there must be progress
+        self._deadline = 0.0
         self._timer: TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -98,6 +99,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._group.waiting[self] = None
         self._expect_within(self._limits.header_secs)
+        self._look_at_clock()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forgets the connection."""
@@ -181,10 +183,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self._expect_within(self._limits.idle_secs)
 
     def _expect_within(self, secs: float) -> None:
-        """Gives the connection up unless this is called again in time."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self.loop.call_later(secs, self.give_up)
+        """Sets the time after which the connection is given up, unless this is called again before."""
+        self._deadline = self.loop.time() + secs
+
+    def _look_at_clock(self) -> None:
+        secs = self._deadline - self.loop.time()
+        if secs <= 0:
+            self.give_up()
+            return
+        # No limit is shorter than these two, so a request moves the deadline without a new timer.
+        shortest_secs = min(self._limits.header_secs, self._limits.idle_secs)
+        self._timer = self.loop.call_later(min(secs, shortest_secs), self._look_at_clock)
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
         """Closes the connection, after an answer if the client waits for one."""

@@ -41,11 +41,17 @@ class Loop:
         self.timers.append(timer)
         return timer
 
+    def time(self):
+        return self.now
+
     def advance(self, secs):
-        self.now += secs
-        for timer in [timer for timer in self.timers if timer.when <= self.now]:
+        end = self.now + secs
+        while due := [timer for timer in self.timers if timer.when <= end]:
+            timer = min(due, key=lambda timer: timer.when)
             self.timers.remove(timer)
+            self.now = max(self.now, timer.when)
             timer.callback()
+        self.now = end
 
     def create_task(self, coroutine):
         self.tasks.append(coroutine)
