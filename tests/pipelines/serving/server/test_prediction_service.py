@@ -18,6 +18,7 @@ from tensorflow_serving.apis import (
 
 from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.batching import BatchLimits
+from pipelines.serving.server.connections import ConnectionLimits
 from tests.pipelines import sum_models
 from tests.pipelines.serving.server.conftest import served
 
@@ -274,6 +275,25 @@ def test_a_call_has_a_limited_number_of_rows(push):
             assert text == "The request has 4 rows; 3 are allowed. Split it into several."
         del regress.input.example_list.examples[3:]
         assert len(asker.stub.Regress(regress).result.regressions) == 3
+        asker.channel.close()
+
+
+def test_a_call_has_the_limits_of_connections(push):
+    limits = ConnectionLimits(max_connections=1, max_header_bytes=2_000, header_secs=0.2)
+    context, port = start(push("regressor", 7), connections=limits)
+    with context:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as silent:
+            while silent.recv(1_000):  # settings of HTTP/2, and then the end
+                pass
+        asker, request = Asker(port), request_of(regression_pb2.RegressionRequest, example())
+        asker.stub.Regress(request, wait_for_ready=True)
+        large = [("x", "a" * 3_000)]
+        code, _ = error_of(asker.stub.Regress, request, metadata=large)
+        assert code == Code.RESOURCE_EXHAUSTED
+        own = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(asker.address, options=own) as channel:
+            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            assert error_of(stub.Regress, request)[0] == Code.UNAVAILABLE
         asker.channel.close()
 
 
