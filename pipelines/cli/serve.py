@@ -64,8 +64,13 @@ def serve_command(
     ] = None,
     max_body: Annotated[
         int,
-        typer.Option("--max-body", metavar="BYTES", min=1, help="Size of a request's body."),
+        typer.Option(
+            "--max-body", metavar="BYTES", min=1, help="Size of a request's body, also unzipped."
+        ),
     ] = 16 << 20,
+    max_rows: Annotated[
+        int, typer.Option("--max-rows", metavar="ROWS", min=1, help="Rows of a request.")
+    ] = 20_000,
     max_waiting: Annotated[
         int,
         typer.Option(
@@ -74,8 +79,41 @@ def serve_command(
     ] = 20_000,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", metavar="SECS", min=0.001, help="Time of a request."),
+        typer.Option(
+            "--timeout",
+            metavar="SECS",
+            min=0.001,
+            help="Time for a request, from its headers to its answer.",
+        ),
     ] = 30.0,
+    max_connections: Annotated[
+        int,
+        typer.Option("--max-connections", metavar="N", min=1, help="Number of open connections."),
+    ] = 1_000,
+    max_header: Annotated[
+        int,
+        typer.Option(
+            "--max-header", metavar="BYTES", min=256, help="Size of a request's line and headers."
+        ),
+    ] = 16 << 10,
+    header_timeout: Annotated[
+        float,
+        typer.Option(
+            "--header-timeout",
+            metavar="SECS",
+            min=0.001,
+            help="Time for a request's line and headers to arrive.",
+        ),
+    ] = 10.0,
+    idle_timeout: Annotated[
+        float,
+        typer.Option(
+            "--idle-timeout",
+            metavar="SECS",
+            min=0.001,
+            help="Time for which a connection stays open between two requests.",
+        ),
+    ] = 75.0,
     sample_requests: Annotated[
         float,
         typer.Option(
@@ -126,10 +164,17 @@ def serve_command(
         from pipelines.serving.request_files import SampleLimits
         from pipelines.serving.server.app import ServerSettings
         from pipelines.serving.server.batching import BatchLimits
+        from pipelines.serving.server.connections import ConnectionLimits
         from pipelines.serving.server.process import ServerAddress, serve
 
-    limits = BatchLimits(max_waiting_rows=max_waiting, timeout_secs=timeout)
-    settings = ServerSettings(batches=limits, max_body_bytes=max_body, token=token)
+    settings = ServerSettings(
+        batches=BatchLimits(
+            max_request_rows=max_rows, max_waiting_rows=max_waiting, timeout_secs=timeout
+        ),
+        connections=ConnectionLimits(max_connections, max_header, header_timeout, idle_timeout),
+        max_body_bytes=max_body,
+        token=token,
+    )
     address = ServerAddress(host, port)
     sample = SampleLimits(sample_requests) if sample_requests else None
     serve(root, name or _name(root), address, _say, versions, settings, sample, grpc_port)
@@ -160,11 +205,18 @@ def _print_manifest(root: Root, name: str | None, image: str | None, storage: st
 def _token(file: Path | None) -> str | None:
     """Returns the token of the file or of the environment; None without one."""
     if file is None:
-        return os.environ.get(_TOKEN_VARIABLE) or None
-    token = file.read_text(encoding="utf-8").strip()
-    if not token:
-        refuse(f"{file} is empty: a token is expected.")
-    return token
+        source, token = _TOKEN_VARIABLE, os.environ.get(_TOKEN_VARIABLE, "").strip()
+    else:
+        source, token = str(file), file.read_bytes().decode("utf-8", "replace").strip()
+        if not token:
+            refuse(f"{file} is empty: a token is expected.")
+    for position, character in enumerate(token, 1):
+        if not "!" <= character <= "~":
+            refuse(
+                f"{source}: character {position} of the token is {character!r}, which a header cannot carry. "
+                "Use ASCII letters, digits and punctuation, such as the output of `openssl rand -hex 32`."
+            )
+    return token or None
 
 
 def _name(root: Root) -> str:

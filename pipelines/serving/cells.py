@@ -1,8 +1,9 @@
 """Casts the cells of rows to the types of a model's columns."""
 
 import decimal
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from components.nearest import nearest_first
@@ -37,12 +38,15 @@ class CellError(BadInputError):
         self.reason = reason
 
 
-def cells_of(rows: Any, columns: Mapping[str, Column]) -> tuple[Cells, int]:
+def cells_of(
+    rows: Any, columns: Mapping[str, Column], max_unused: int | None = None
+) -> tuple[Cells, int]:
     """Returns the cells of rows, and the number of rows.
 
     Args:
       rows: List of dicts, a dict of columns (lists or arrays), or a pandas DataFrame.
       columns: Columns of the model. Others in the rows, such as the label, are not used.
+      max_unused: Number of other columns that are checked for misspelled names. Default: there is no limit.
 
     Raises:
       CellError: A cell does not fit its column.
@@ -51,27 +55,38 @@ def cells_of(rows: Any, columns: Mapping[str, Column]) -> tuple[Cells, int]:
     if hasattr(rows, "columns") and hasattr(rows, "isna"):
         return _cells_of_frame(rows, columns)
     if isinstance(rows, Mapping):
-        return _cells_of_columns(rows, columns)
+        return _cells_of_columns(rows, columns, max_unused)
     if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
-        return _cells_of_rows(rows, columns)
+        return _cells_of_rows(rows, columns, max_unused)
     raise BadInputError(
         "Rows are a list of dicts, a dict of columns, or a DataFrame. "
         f"Received: {shown(repr(rows))}"
     )
 
 
-def check_names(given: Any, columns: Mapping[str, Column], where: str = "the rows have") -> None:
+def check_names(
+    given: Any,
+    columns: Mapping[str, Column],
+    where: str = "the rows have",
+    max_unused: int | None = None,
+) -> None:
     """Checks the names of columns: at least one is the model's, and none seems to be misspelled.
 
     Args:
       given: Names that were given.
       columns: Columns of the model.
       where: Subject and verb for messages.
+      max_unused: Number of names that are not the model's and that are compared with those of absent columns.
+        Default: there is no limit.
 
     Raises:
-      BadInputError: A name is not one.
+      BadInputError: A name is not one, or there are too many.
     """
-    check_spelling(given, columns, where)
+    _check_spelling([(given, where)], columns, max_unused)
+    _check_any(given, columns, where)
+
+
+def _check_any(given: Any, columns: Mapping[str, Column], where: str) -> None:
     if not any(name in given for name in columns):
         raise BadInputError(
             f"None of the model's columns is given: {where} {listed(given)}; the model takes "
@@ -79,19 +94,32 @@ def check_names(given: Any, columns: Mapping[str, Column], where: str = "the row
         )
 
 
-def check_spelling(given: Any, columns: Mapping[str, Column], where: str) -> None:
-    """Checks that no name seems to be a column's that is not given; see `check_names`."""
-    absent = [name for name in columns if name not in given]
-    for name in given:
-        if name in columns:
+def _check_spelling(
+    forms: Iterable[tuple[Any, str]], columns: Mapping[str, Column], max_unused: int | None
+) -> None:
+    """Checks that no name seems to be a column's that is not given; a form has names, and words for them."""
+    near_columns = functools.cache(lambda name: nearest_first(name, columns, _MISSPELLED))
+    for given, where in forms:
+        absent = {name for name in columns if name not in given}
+        unused = [name for name in given if name not in columns]
+        for name in unused:
+            if not isinstance(name, str):
+                raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
+        if not absent:
             continue
-        if not isinstance(name, str):
-            raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
-        if near := nearest_first(name, absent, _MISSPELLED):
-            raise BadInputError(
-                f"The model takes no column {name!r}, and {where} no {near[0]!r}. Rename it; or leave "
-                f"it out, if it is another one."
-            )
+        for name in unused:
+            near = next((column for column in near_columns(name) if column in absent), None)
+            if near is not None:
+                raise BadInputError(
+                    f"The model takes no column {name!r}, and {where} no {near!r}. Rename it; or leave "
+                    f"it out, if it is another one."
+                )
+            if max_unused is not None and near_columns.cache_info().currsize > max_unused:
+                raise BadInputError(
+                    f"The model does not take more than {max_unused} of the columns, such as "
+                    f"{shown(repr(name))}, and {where} no {min(absent)!r}. These are too many to check for "
+                    "misspelled names. Send only the model's columns."
+                )
 
 
 def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> None:
@@ -110,7 +138,9 @@ def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -
                     )
 
 
-def _cells_of_rows(rows: Sequence[Any], columns: Mapping[str, Column]) -> tuple[Cells, int]:
+def _cells_of_rows(
+    rows: Sequence[Any], columns: Mapping[str, Column], max_unused: int | None
+) -> tuple[Cells, int]:
     forms: dict[tuple[Any, ...], int] = {}
     for position, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -120,9 +150,12 @@ def _cells_of_rows(rows: Sequence[Any], columns: Mapping[str, Column]) -> tuple[
         forms.setdefault(tuple(row), position)
     names = dict.fromkeys(name for form in forms for name in form)
     if rows:
-        check_names(names, columns)
-        for form, position in forms.items():
-            check_spelling(form, columns, f"row {position + 1} has")
+        rows_of_forms = [(form, f"row {position + 1} has") for form, position in forms.items()]
+        _check_spelling([(names, "the rows have"), *rows_of_forms], columns, max_unused)
+        _check_any(names, columns, "the rows have")
+        for form, where in rows_of_forms:
+            if form:  # a row without any name has missing values only
+                _check_any(form, columns, where)
     cells = {
         name: cast([row.get(name) for row in rows], columns[name])
         for name in names
@@ -132,8 +165,10 @@ def _cells_of_rows(rows: Sequence[Any], columns: Mapping[str, Column]) -> tuple[
     return cells, len(rows)
 
 
-def _cells_of_columns(given: Mapping[Any, Any], columns: Mapping[str, Column]) -> tuple[Cells, int]:
-    check_names(given, columns)
+def _cells_of_columns(
+    given: Mapping[Any, Any], columns: Mapping[str, Column], max_unused: int | None
+) -> tuple[Cells, int]:
+    check_names(given, columns, max_unused=max_unused)
     lists: dict[str, list[Any]] = {}
     for name, values in given.items():
         is_list = hasattr(values, "__len__") and getattr(values, "ndim", 1) > 0
@@ -190,6 +225,9 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
     convert = _CONVERT[column.type]
     cells: list[Any] = []
     for row, value in enumerate(values):
+        if column.takes_one and isinstance(value, list | tuple) and len(value) == 1:
+            (item,) = value  # as in a tensor of shape [rows, 1]
+            value = value if isinstance(item, list | tuple) else item
         if column.format is not None:
             value = column.format.written(value)
         try:
@@ -276,10 +314,11 @@ def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(value, decimal.Decimal):
         return convert(int(value) if value.is_finite() and value % 1 == 0 else float(value))
     if isinstance(value, list | tuple):
-        cells = [convert(item) for item in value if not isinstance(item, list | tuple)]
-        if len(cells) != len(value) or None in cells:
+        items = [item for item in value if not isinstance(item, list | tuple)]
+        cells = [None if item is None else convert(item) for item in items]
+        if len(cells) != len(value) or (None in cells and len(cells) > 1):
             raise _UnfitError
-        return cells or None
+        return None if cells in ([], [None]) else cells
     if type(value) in (bool, str, int, float) or not hasattr(value, "tolist"):
         raise _UnfitError
     return convert(value.tolist())

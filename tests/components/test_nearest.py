@@ -1,3 +1,6 @@
+import difflib
+import random
+
 import pytest
 
 from components.nearest import nearest_first
@@ -21,3 +24,19 @@ def test_choices_below_the_similarity_are_left_out(min_similarity, found):
 def test_an_empty_name_and_no_choices():
     assert nearest_first("", ["a", "b"]) == ["a", "b"]
     assert nearest_first("a", []) == []
+
+
+@pytest.mark.parametrize("min_similarity", [0.0, 0.5, 0.75])
+def test_no_similar_choice_is_ruled_out_too_early(min_similarity):
+    draw = random.Random(1)
+    names = ["".join(draw.choices("abc", k=draw.randrange(1, 7))) for _ in range(40)]
+    for name in names:
+        ratios = {
+            choice: difflib.SequenceMatcher(None, choice, name).ratio() for choice in set(names)
+        }
+        similar = {choice for choice, ratio in ratios.items() if ratio >= min_similarity}
+        nearest = nearest_first(name, names, min_similarity)
+        assert set(nearest) == similar
+        assert [ratios[choice] for choice in nearest] == sorted(
+            (ratios[choice] for choice in nearest), reverse=True
+        )

@@ -23,10 +23,12 @@ from starlette.routing import Route
 from pipelines.serving.model import Model
 from pipelines.serving.server import open_inference, tf_serving
 from pipelines.serving.server.batching import Batcher, BatchLimits
+from pipelines.serving.server.connections import ConnectionLimits
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
 from pipelines.serving.server.prepared_request import LARGE_BYTES, PreparedRequest
 from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request_limits import HeldBytes, check_json
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 
@@ -46,6 +48,8 @@ _VERBS = {
 }
 _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
+_MAX_HELD_BODIES = 4  # the largest bodies that are held at a time, or any number of smaller ones
+_LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class ServerSettings:
 
     Attributes:
       batches: Limits of batches.
-      max_body_bytes: Size of a request's body; a larger one has status 413.
+      connections: Limits of connections.
+      max_body_bytes: Size of a request's body, also after it was unzipped; a larger one has status 413.
       poll_secs: Time between two looks for new versions.
       monitor_secs: Time after which sampled requests are written and compared.
       grpc_address: Address and port for gRPC; None for none.
@@ -62,6 +67,7 @@ class ServerSettings:
     """
 
     batches: BatchLimits = field(default_factory=BatchLimits)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     max_body_bytes: int = 16 << 20
     poll_secs: float = 1.0
     monitor_secs: float = 10.0
@@ -87,6 +93,8 @@ def make_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        readers = ThreadPoolExecutor(_LARGE_REQUESTS, thread_name_prefix="large")
+        asyncio.get_running_loop().set_default_executor(readers)  # of asyncio.to_thread
         grpc = await server.start_grpc()
         tasks = [asyncio.create_task(server.watch_versions())]
         if monitor is not None:
@@ -132,6 +140,7 @@ class _Server:
         self._metrics = metrics
         self._settings = settings
         self._batcher = Batcher(settings.batches, metrics)
+        self._held = HeldBytes(_MAX_HELD_BODIES * settings.max_body_bytes)
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
 
     async def start_grpc(self) -> Any:
@@ -140,15 +149,15 @@ class _Server:
         if settings.grpc_address is None:
             return None
         from pipelines.serving.server.prediction_service import (
+            CallCheck,
             PredictionService,
-            TokenCheck,
             start_grpc,
         )
 
-        limit = settings.max_body_bytes
-        service = PredictionService(self._versions, self._batcher, self._metrics, limit)
-        check = None if settings.token is None else TokenCheck(settings.token, self._metrics)
-        return await start_grpc(service, settings.grpc_address, limit, check)
+        service = PredictionService(
+            self._versions, self._batcher, self._metrics, self._held, settings
+        )
+        return await start_grpc(service, CallCheck(settings, self._metrics), settings)
 
     async def watch_versions(self) -> None:
         """Looks for versions that were pushed or withdrawn, until it is cancelled."""
@@ -261,20 +270,40 @@ class _Server:
         label: str | None = None,
     ) -> Response:
         """Returns the answer to a request for predictions."""
-        body = await self._body(request)
-        model = self._versions.find(name, version, label).model
+        timeout_secs = self._settings.batches.timeout_secs
+        has_arrived = False
+        try:
+            async with asyncio.timeout(timeout_secs):
+                with self._held.of_request() as hold:
+                    body = await self._body(request, hold)
+                    has_arrived = True
+                    model = self._versions.find(name, version, label).model
+                    return await self._answer(model, body, prepare)
+        except TimeoutError as error:
+            if not has_arrived:
+                raise RequestError(408, "The body did not arrive in time.") from error
+            raise RequestError(504, f"There is no prediction after {timeout_secs:g} s.") from error
+
+    async def _answer(
+        self, model: Model, body: bytes, prepare: Callable[[Model, Any], PreparedRequest]
+    ) -> Response:
+        settings = self._settings
+
+        def prepared() -> PreparedRequest:
+            content = _parsed(body)
+            check_json(content, settings.batches.max_rows, settings.max_body_bytes)
+            return prepare(model, content)
+
         # A large body in a thread: it would keep all others waiting.
         call = _in_thread if len(body) > LARGE_BYTES else _at_once
-        prepared = await call(lambda: prepare(model, _parsed(body)))
-        inputs = prepared.inputs
-        outputs = await self._batcher.run(
-            model, prepared.signature, inputs.tensors, inputs.num_rows
-        )
+        request = await call(prepared)
+        inputs = request.inputs
+        outputs = await self._batcher.run(model, request.signature, inputs.tensors, inputs.num_rows)
 
         def answer() -> Response:
             if self._monitor is not None and inputs.cells is not None:
                 self._monitor.add(model, inputs.cells, inputs.num_rows)
-            return _json(prepared.answer(outputs))
+            return _json(request.answer(outputs))
 
         return await call(answer)
 
@@ -309,8 +338,8 @@ class _Server:
                 405, f"{request.url.path} is for {method} requests.", {"Allow": method}
             )
 
-    async def _body(self, request: Request) -> bytes:
-        """Returns the body of a request, within the limits of size and time."""
+    async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
+        """Returns the body of a request, within the limits of its size."""
         encoding = request.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "gzip"):
             raise RequestError(415, f"Content-Encoding: {encoding} is not supported; gzip is.")
@@ -324,20 +353,21 @@ class _Server:
         chunks = []
         size = 0
         try:
-            async with asyncio.timeout(self._settings.batches.timeout_secs):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > limit:
-                        raise too_large
-                    chunks.append(chunk)
-        except TimeoutError as error:
-            raise RequestError(408, "The body did not arrive in time.") from error
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise too_large
+                hold(len(chunk))
+                chunks.append(chunk)
         except (
             ClientDisconnect
         ) as error:  # nobody reads the answer, and it is no failure of the server
             raise RequestError(400, "The client went before the end of the body.") from error
         body = b"".join(chunks)
-        return body if encoding == "identity" else await _in_thread(lambda: _unzipped(body, limit))
+        if encoding == "gzip":
+            body = await _in_thread(lambda: _unzipped(body, limit))
+            hold(len(body))
+        return body
 
 
 _Value = TypeVar("_Value")

@@ -18,6 +18,7 @@ from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.prepared_request import Tensors
 from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request_limits import check_rows
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,20 @@ class BatchLimits:
 
     Attributes:
       max_batch_rows: Rows of a batch. A request with more is a batch by itself.
+      max_request_rows: Rows of a request; one with more is refused with status 413.
       max_waiting_rows: Rows that may wait; further requests are refused with status 503.
       timeout_secs: Time that a request may wait for its prediction; then its status is 504.
     """
 
     max_batch_rows: int = 512
+    max_request_rows: int = 20_000
     max_waiting_rows: int = 20_000
     timeout_secs: float = 30.0
+
+    @property
+    def max_rows(self) -> int:
+        """Rows of a request that can be accepted at all."""
+        return min(self.max_request_rows, self.max_waiting_rows)
 
 
 @dataclass
@@ -76,10 +84,12 @@ class Batcher:
           num_rows: Number of rows.
 
         Raises:
-          RequestError: The queue is full, the time is over, or the model refuses the inputs.
+          RequestError: There are too many rows, the queue is full, the time is over, or the model refuses the
+            inputs.
         """
+        check_rows(num_rows, self._limits.max_rows)
         waiting = self._waiting_rows
-        if waiting and waiting + num_rows > self._limits.max_waiting_rows:
+        if waiting + num_rows > self._limits.max_waiting_rows:
             raise RequestError(
                 503,
                 f"The server is busy: {counted(waiting, 'row')} waiting already. Try again later.",

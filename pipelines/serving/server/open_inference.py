@@ -142,6 +142,8 @@ def _wanted(outputs: Any, known: list[str]) -> list[str]:
                 400,
                 f"There is no output {shown(repr(name))}. There are: {', '.join(known)}.",
             )
+        if name in names:
+            raise RequestError(400, f"The output {name!r} is requested twice. Leave one out.")
         names.append(str(name))
     return names
 

@@ -9,8 +9,8 @@ import hmac
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import numpy as np
@@ -29,8 +29,12 @@ from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.prepared_request import LARGE_BYTES, Tensors
 from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request_limits import HeldBytes, check_context, check_rows
 from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
+
+if TYPE_CHECKING:
+    from pipelines.serving.server.app import ServerSettings
 
 _LOGGER = logging.getLogger(__name__)
 _SIGNATURES = "signature_def"  # the only metadata that TensorFlow Serving has
@@ -38,10 +42,14 @@ _CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
     401: grpc.StatusCode.UNAUTHENTICATED,
     404: grpc.StatusCode.NOT_FOUND,
+    408: grpc.StatusCode.DEADLINE_EXCEEDED,
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
     501: grpc.StatusCode.UNIMPLEMENTED,
     503: grpc.StatusCode.UNAVAILABLE,
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
+_MAX_CALLS = 256  # each may be receiving a message of --max-body bytes, which gRPC keeps until it is complete
+_MAX_CONNECTION_SECS = 600.0  # then a client makes a new one; ends calls whose answers are not read
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -51,7 +59,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
       versions: Versions, the first of which is loaded.
       batcher: Runs the requests in batches.
       metrics: Figures to update.
-      max_bytes: Size of a request, also of the tensors that it stands for.
+      held: Counts the bytes of the requests that the server holds.
+      settings: Settings of the server. The limit of a body is also that of the tensors that it stands for.
     """
 
     def __init__(
@@ -59,12 +68,16 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         versions: ServedVersions,
         batcher: Batcher,
         metrics: ServerMetrics,
-        max_bytes: int,
+        held: HeldBytes,
+        settings: "ServerSettings",
     ):
         self._versions = versions
         self._batcher = batcher
         self._metrics = metrics
-        self._max_bytes = max_bytes
+        self._held = held
+        self._max_bytes = settings.max_body_bytes
+        self._max_rows = settings.batches.max_rows
+        self._timeout_secs = settings.batches.timeout_secs
 
     async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Returns the outputs of a signature."""
@@ -94,9 +107,14 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         status, error = 200, ""
         answer = None
         try:
-            answer = await handle(request)
+            async with asyncio.timeout(self._timeout_secs):
+                with self._held.of_request() as hold:
+                    hold(request.ByteSize())
+                    answer = await handle(request)
         except RequestError as failure:
             status, error = failure.status, failure.message
+        except TimeoutError:
+            status, error = 504, f"There is no prediction after {self._timeout_secs:g} s."
         except Exception:
             _LOGGER.exception("%s failed", kind)
             status, error = 500, "The server has failed; its log says why."
@@ -113,16 +131,13 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 f"The inputs of {signature.name!r} are {', '.join(signature.inputs)}. Received: "
                 f"{', '.join(request.inputs) or 'none'}",
             )
-        wanted = list(request.output_filter) or list(signature.outputs)
+        wanted = list(dict.fromkeys(request.output_filter)) or list(signature.outputs)
         if unknown := [name for name in wanted if name not in signature.outputs]:
             known = ", ".join(signature.outputs)
             raise RequestError(400, f"There is no output {unknown[0]!r}. There are: {known}.")
         tensors = await _by_size(
             request,
-            lambda: {
-                name: _array(name, proto, signature, self._max_bytes)
-                for name, proto in request.inputs.items()
-            },
+            lambda: _arrays(request.inputs, signature, self._max_bytes, self._max_rows),
         )
         outputs = await self._run(found, signature, tensors)
 
@@ -190,9 +205,11 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         given = getattr(request.input, kind) if kind else None
         if given is None or not given.examples:
             raise RequestError(400, "There is no example. Give one or more.")
+        check_rows(len(given.examples), self._max_rows)
         has_context = kind == "example_list_with_context"
-        if has_context and len(given.examples) * given.context.ByteSize() > self._max_bytes:
-            raise RequestError(400, "The context is too large for so many examples.")
+        if has_context:
+            size = given.context.ByteSize()
+            check_context(size, len(given.examples), self._max_bytes, status=400)
 
         def examples() -> Any:
             if has_context:
@@ -224,16 +241,17 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             raise RequestError(400, str(error)) from error
 
 
-class TokenCheck(grpc.aio.ServerInterceptor):
-    """Refuses calls without the token, before their messages are parsed.
+class CallCheck(grpc.aio.ServerInterceptor):
+    """Refuses calls without the token, before their messages are read, and those with too slow messages.
 
     Args:
-      token: Token that each call must carry, as `authorization: Bearer TOKEN`.
+      settings: Settings of the server. A token must come with each call, as `authorization: Bearer TOKEN`.
       metrics: Figures to update.
     """
 
-    def __init__(self, token: str, metrics: ServerMetrics):
-        self._wanted = f"Bearer {token}".encode()
+    def __init__(self, settings: "ServerSettings", metrics: ServerMetrics):
+        self._wanted = None if settings.token is None else f"Bearer {settings.token}".encode()
+        self._timeout_secs = settings.batches.timeout_secs
         self._metrics = metrics
 
     async def intercept_service(
@@ -242,30 +260,66 @@ class TokenCheck(grpc.aio.ServerInterceptor):
         """Returns the handler of a call, or one that refuses it."""
         metadata = dict(handler_call_details.invocation_metadata or ())
         given = str(metadata.get("authorization", "")).encode()
-        if hmac.compare_digest(given, self._wanted):
-            return await continuation(handler_call_details)
-        return grpc.unary_unary_rpc_method_handler(self._refuse)
+        if self._wanted is not None and not hmac.compare_digest(given, self._wanted):
+            return grpc.stream_unary_rpc_method_handler(self._refuse)
+        handler = await continuation(handler_call_details)
+        if handler is None:  # there is no such method
+            return None
 
-    async def _refuse(self, request: bytes, context: Any) -> None:
-        self._metrics.add_request("grpc_other", 401, 0.0)
-        await context.abort(_CODES[401], "The call needs metadata: authorization: Bearer TOKEN.")
+        # Only the handler of a stream gets its message itself. For others, gRPC waits without a limit.
+        async def answer(messages: AsyncIterator[Any], context: Any) -> Any:
+            try:
+                async with asyncio.timeout(self._timeout_secs):
+                    message = await anext(messages)
+            except TimeoutError:
+                await self._abort(context, 408, "The message did not arrive in time.")
+            except StopAsyncIteration:
+                await self._abort(context, 400, "The call has no message.")
+            return await handler.unary_unary(message, context)
+
+        return grpc.stream_unary_rpc_method_handler(
+            answer, handler.request_deserializer, handler.response_serializer
+        )
+
+    async def _refuse(self, messages: AsyncIterator[bytes], context: Any) -> None:
+        await self._abort(context, 401, "The call needs metadata: authorization: Bearer TOKEN.")
+
+    async def _abort(self, context: Any, status: int, message: str) -> None:
+        self._metrics.add_request("grpc_other", status, 0.0)
+        await context.abort(_CODES[status], message)
 
 
 async def start_grpc(
-    service: PredictionService, address: str, max_bytes: int, check: TokenCheck | None
+    service: PredictionService, check: CallCheck, settings: "ServerSettings"
 ) -> Any:
     """Starts a gRPC server in the running event loop, and returns it.
 
     Args:
       service: Service to offer.
-      address: Address and port to listen on.
-      max_bytes: Size of a request.
-      check: Check of the token; None for none.
+      check: Check of the calls.
+      settings: Settings of the server, with an address for gRPC.
     """
-    options = [("grpc.max_receive_message_length", max_bytes), ("grpc.so_reuseport", 0)]
-    server = grpc.aio.server(options=options, interceptors=[check] if check else None)
+    limits = settings.connections
+    header_ms, idle_ms = round(limits.header_secs * 1_000), round(limits.idle_secs * 1_000)
+    options = [
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", settings.max_body_bytes),
+        ("grpc.max_metadata_size", limits.max_header_bytes),
+        ("grpc.absolute_max_metadata_size", limits.max_header_bytes),
+        ("grpc.max_allowed_incoming_connections", limits.max_connections),
+        ("grpc.max_concurrent_streams", _MAX_CALLS),
+        ("grpc.server_handshake_timeout_ms", header_ms),
+        ("grpc.max_connection_idle_ms", idle_ms),
+        ("grpc.max_connection_age_ms", round(_MAX_CONNECTION_SECS * 1_000)),
+        ("grpc.max_connection_age_grace_ms", round(settings.batches.timeout_secs * 1_000)),
+        ("grpc.keepalive_time_ms", idle_ms),  # asks whether the client is still there
+        ("grpc.keepalive_timeout_ms", header_ms),
+    ]
+    server = grpc.aio.server(
+        options=options, interceptors=[check], maximum_concurrent_rpcs=_MAX_CALLS
+    )
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(service, server)
-    server.add_insecure_port(address)
+    server.add_insecure_port(settings.grpc_address)
     await server.start()
     return server
 
@@ -278,7 +332,35 @@ async def _by_size(request: Any, function: Callable[[], _Value]) -> _Value:
     return await asyncio.to_thread(function) if request.ByteSize() > LARGE_BYTES else function()
 
 
-def _array(name: str, proto: Any, signature: Signature, max_bytes: int) -> Any:
+def _arrays(
+    protos: Mapping[str, Any], signature: Signature, max_bytes: int, max_rows: int
+) -> dict[str, Any]:
+    """Returns tensors as NumPy arrays, once all of them are known to fit the signature and the limits."""
+    total = 0
+    for name, proto in protos.items():
+        size = _checked_size(name, proto, signature)
+        if size > max_bytes:
+            shape = [dim.size for dim in proto.tensor_shape.dim]
+            raise RequestError(
+                400,
+                f"The input {name!r} of shape {shape} has {size} bytes; {max_bytes} are allowed.",
+            )
+        total += size
+    if total > max_bytes:
+        raise RequestError(400, f"The inputs have {total} bytes; {max_bytes} are allowed.")
+    arrays = {}
+    for name, proto in protos.items():
+        if (signature.inputs[name].shape or (0,))[0] is None:
+            check_rows(proto.tensor_shape.dim[0].size, max_rows)
+        try:
+            arrays[name] = tf.make_ndarray(proto)
+        except (TypeError, ValueError) as error:
+            raise RequestError(400, f"The input {name!r} is no tensor: {error}") from error
+    return arrays
+
+
+def _checked_size(name: str, proto: Any, signature: Signature) -> int:
+    """Returns the bytes of the tensor that a proto stands for, which fits the signature."""
     tensor = signature.inputs[name]
     shape, given = tensor.shape, [dim.size for dim in proto.tensor_shape.dim]
     fits = (
@@ -300,16 +382,11 @@ def _array(name: str, proto: Any, signature: Signature, max_bytes: int) -> Any:
             f"The input {name!r} takes {tensor.dtype.name} of shape {sizes}. Received: "
             f"{_type_name(proto.dtype)} of shape {given}",
         )
-    # A few bytes can stand for a tensor of any size: one value is that of all elements.
-    size = math.prod(given) * np.dtype(tensor.dtype.as_numpy_dtype).itemsize
-    if size > max_bytes:
-        raise RequestError(
-            400, f"The input {name!r} of shape {given} has {size} bytes; {max_bytes} are allowed."
-        )
-    try:
-        return tf.make_ndarray(proto)
-    except (TypeError, ValueError) as error:
-        raise RequestError(400, f"The input {name!r} is no tensor: {error}") from error
+    # A few bytes can stand for a tensor of any size: the last value is that of all elements that follow.
+    count = math.prod(given)
+    texts = proto.string_val
+    following = max(count - len(texts), 0) * len(texts[-1]) if texts else 0
+    return count * np.dtype(tensor.dtype.as_numpy_dtype).itemsize + sum(map(len, texts)) + following
 
 
 def _type_name(number: int) -> str:

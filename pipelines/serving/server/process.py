@@ -1,24 +1,29 @@
 """Runs the server of a root until it is told to end."""
 
 import ipaddress
+import math
+import resource
 import signal
 import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.load import version_folder
 from pipelines.serving.request_files import SampleLimits
 from pipelines.serving.server.app import ServerSettings, make_app
+from pipelines.serving.server.connections import Connections
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
 _BACKLOG = 2_048
-_KEEP_ALIVE_SECS = 75
+_OTHER_FILES = 256  # open files beside connections; a server of a small model has about 60
+_QUIET_SECS = 2.0
 _MAX_GRPC_BYTES = 2**31 - 1
 
 
@@ -70,8 +75,6 @@ def serve(
     Raises:
       BadInputError: There is no model, it cannot be loaded, the address cannot be used, or needs a token.
     """
-    import uvicorn
-
     settings = settings or ServerSettings()
     if not address.is_loopback and settings.token is None:
         raise BadInputError(
@@ -92,26 +95,24 @@ def serve(
         settings = replace(settings, grpc_address=f"{_shown(address.host)}:{grpc_port}")
     metrics = ServerMetrics()
     versions = ServedVersions(
-        root, name, metrics, num_versions, request_secs=settings.batches.timeout_secs
+        root,
+        name,
+        metrics,
+        num_versions,
+        request_secs=settings.batches.timeout_secs,
+        quiet_secs=_QUIET_SECS,
     )
     folder = version_folder(root)  # or the error for a root without a model
     with quiet_tensorflow():
-        versions.refresh()
+        while not versions.refresh() and versions.are_changing():
+            time.sleep(_QUIET_SECS / 4)
     if not versions.versions():
         reason = next(iter(versions.failures().values()), f"{folder} has gone. Try again.")
         raise BadInputError(reason)
     monitor = RequestMonitor(root, sample, metrics, time.time) if sample else None
-    server = uvicorn.Server(
-        uvicorn.Config(
-            make_app(versions, metrics, settings, monitor),
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,  # nobody asks for the client's address
-            server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECS,
-            timeout_graceful_shutdown=round(settings.batches.timeout_secs) + 1,
-        )
-    )
+    app = make_app(versions, metrics, settings, monitor)
+    server = http_server(app, settings, metrics)
+    _allow_files(2 * settings.connections.max_connections + _OTHER_FILES)
     with _listening(address) as listener:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # raised again by uvicorn, after its end
@@ -123,6 +124,35 @@ def serve(
         )
         server.run(sockets=[listener])
     say("the server has ended")
+
+
+def http_server(app: Any, settings: ServerSettings, metrics: ServerMetrics) -> Any:
+    """Returns uvicorn's server of an ASGI application, with the limits of connections."""
+    import uvicorn
+
+    timeout_secs = settings.batches.timeout_secs
+    connections = Connections(settings.connections, timeout_secs, metrics)
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=cast(Any, connections.protocol),
+            ws="none",  # a WebSocket would leave the protocol with the limits
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # nobody asks for the client's address
+            server_header=False,
+            timeout_keep_alive=math.ceil(settings.connections.idle_secs),
+            timeout_graceful_shutdown=round(timeout_secs) + 1,
+        )
+    )
+
+
+def _allow_files(number: int) -> None:
+    """Raises the limit of open files, which is 1,024 on many systems, if the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        highest = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
 
 
 def _shown(host: str) -> str:

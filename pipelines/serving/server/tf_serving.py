@@ -187,6 +187,14 @@ def _from_instances(instances: Any, signature: Signature) -> Inputs:
                     )
         if not _are_rows(values, signature) or (are_named and not signature.takes_examples):
             return Inputs({name: tensor_of(values, signature.inputs[name])}, len(values))
+        if "b64" not in signature.columns:
+            for index, value in enumerate(values):
+                if is_base64(value):
+                    raise RequestError(
+                        400,
+                        f"The instance {index} is a serialized tf.Example, and others are rows with the "
+                        "CSV's columns. Send each kind in a separate request.",
+                    )
     if not all(isinstance(one, dict) for one in instances):
         raise RequestError(
             400, f"An instance is an object with the inputs {', '.join(names)}, or with columns."

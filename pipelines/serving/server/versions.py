@@ -3,6 +3,7 @@
 import gc
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,18 @@ LABELS = ("latest", "previous")
 """Labels of the newest version that is loaded, and of the one before it."""
 
 _LOGGER = logging.getLogger(__name__)
+_MAX_DELAY_SECS = 60.0
+
+_Files = dict[str, tuple[int, int]]
+"""Size and time of the last change, in ns, of the files below a folder, by path."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    files: _Files  # as they were before the version was loaded
+    num_failures: int = 0
+    next_secs: float = 0.0  # time before which it is not tried again
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,8 +65,9 @@ def load_version(folder: Path) -> LoadedVersion:
 class ServedVersions:
     """The newest versions of a root, loaded.
 
-    A version stays until another one is there to serve: one that cannot be loaded, or a root from which all
-    were removed, leaves the former ones in service.
+    A version is loaded once its files have stopped changing, and again if they change later. After a failure
+    it is tried again when its files have changed, with increasing delays. A version stays until another one
+    can serve: one that cannot be loaded, or an emptied root, leaves the previous ones in service.
 
     Args:
       root: Root of the runs.
@@ -62,6 +76,8 @@ class ServedVersions:
       num_versions: Number of the newest versions to load.
       load: Function that loads a version.
       request_secs: Time after which no request holds a version that was dropped.
+      quiet_secs: Time for which the files of a version must not have changed before it is loaded.
+      clock: Clock with seconds that never goes back.
     """
 
     def __init__(
@@ -72,6 +88,8 @@ class ServedVersions:
         num_versions: int = 1,
         load: Callable[[Path], LoadedVersion] = load_version,
         request_secs: float = 30.0,
+        quiet_secs: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
     ):
         self._root = root
         self.name = name
@@ -81,7 +99,10 @@ class ServedVersions:
         self._request_secs = request_secs
         self._next_collection = math.inf
         self._loaded: dict[int, LoadedVersion] = {}
-        self._failed: dict[int, tuple[float, str]] = {}  # time of the file, and the error
+        self._quiet_secs = quiet_secs
+        self._clock = clock
+        self._attempts: dict[int, _Attempt] = {}  # the last one of each version
+        self._changing: dict[int, tuple[_Files, float]] = {}  # and the time of the last change seen
 
     def refresh(self) -> bool:
         """Loads versions that are new, and drops others. Blocks; returns True if something has changed.
@@ -89,12 +110,17 @@ class ServedVersions:
         It is called by one thread at a time. Requests see the versions before, or those after.
         """
         served = self._root.versions.served()
-        wanted = served[-self._num_versions :]
-        loaded = {version: self._loaded[version] for version in wanted if version in self._loaded}
-        for version in reversed(wanted):
-            if version not in loaded and (found := self._loaded_or_none(version)):
+        self._attempts = {
+            key: attempt
+            for key, attempt in self._attempts.items()
+            if key in served and (attempt.error or key in self._loaded)
+        }
+        self._changing = {key: self._changing[key] for key in self._changing if key in served}
+        loaded: dict[int, LoadedVersion] = {}
+        for version in reversed(served):
+            if len(loaded) < self._num_versions and (found := self._up_to_date(version)):
                 loaded[version] = found
-        if not loaded or loaded.keys() == self._loaded.keys():
+        if not loaded or loaded == self._loaded:
             if time.monotonic() >= self._next_collection:
                 self._next_collection = math.inf
                 _collect()
@@ -102,9 +128,6 @@ class ServedVersions:
         self._loaded = loaded
         newest = max(loaded)
         self._metrics.set_version(newest)
-        self._failed = {
-            version: self._failed[version] for version in self._failed if version in served
-        }
         _LOGGER.info("version %d serves", newest)
         _collect()
         # Requests that have begun hold the version that was dropped.
@@ -117,7 +140,15 @@ class ServedVersions:
 
     def failures(self) -> dict[int, str]:
         """Returns the errors of versions that could not be loaded."""
-        return {version: message for version, (_, message) in self._failed.items()}
+        return {
+            version: attempt.error
+            for version, attempt in self._attempts.items()
+            if attempt.error and version not in self._loaded
+        }
+
+    def are_changing(self) -> bool:
+        """Returns whether the files of a version were still changing at the last refresh."""
+        return bool(self._changing)
 
     def find(
         self, name: str, version: str | None = None, label: str | None = None
@@ -153,25 +184,58 @@ class ServedVersions:
             )
         return loaded[number]
 
-    def _loaded_or_none(self, version: int) -> LoadedVersion | None:
+    def _up_to_date(self, version: int) -> LoadedVersion | None:
+        """Returns a version as its files are now, or else as it was loaded before; None without either."""
         folder = self._root.serving / str(version)
+        previous = self._loaded.get(version)
+        last = self._attempts.get(version)
+        now = self._clock()
+        try:
+            files = _files(folder)
+        except FileNotFoundError:  # it has just been renamed, or a rollback has moved the folder
+            return previous
+        if last is not None and (files == last.files or now < last.next_secs):
+            return previous
+        seen, since = self._changing.get(version, ({}, now))
+        if seen != files:
+            since = now
+        if now - since < self._quiet_secs:
+            self._changing[version] = (files, since)
+            return previous
+        self._changing.pop(version, None)
         start = time.monotonic()
         try:
-            changed = folder.stat().st_mtime
-            if self._failed.get(version, (None, ""))[0] == changed:
-                return None
             found = self._load(folder)
-        except FileNotFoundError:  # a rollback has just moved it
-            return None
-        except Exception as error:  # of whatever kind: the former version goes on serving
+            if _files(folder) != files:  # what was loaded may be half old and half new
+                self._changing[version] = (files, now)
+                return previous
+        except Exception as error:  # of whatever kind: the previous version goes on serving
             if not folder.exists():
-                return None
-            self._failed[version] = (changed, str(error))
+                return previous
+            num_failures = 1 + (last.num_failures if last else 0)
+            next_secs = self._clock() + min(2.0**num_failures, _MAX_DELAY_SECS)
+            self._attempts[version] = _Attempt(files, num_failures, next_secs, str(error))
             self._metrics.add_load_failure()
             _LOGGER.error("version %d cannot be loaded: %s", version, error)
-            return None
+            return previous
+        self._attempts[version] = _Attempt(files)
         self._metrics.set_load_secs(time.monotonic() - start)
         return found
+
+
+def _files(folder: Path) -> _Files:
+    """Returns the files below a folder.
+
+    The time is that of the inode (ctime), which changes even if a copy keeps the modification times. Renaming
+    the folder, as a push or a rollback does, changes only the folder's own time, which is left out.
+    """
+    files: _Files = {}
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(directory, name)
+            status = os.stat(path) if os.path.exists(path) else os.lstat(path)  # a link to nowhere
+            files[path] = (status.st_size, status.st_ctime_ns)
+    return files
 
 
 def _collect() -> None:

@@ -53,3 +53,57 @@ def test_the_command_takes_the_arguments_of_the_manifest(push, monkeypatch):
     result = CliRunner().invoke(app, given)
     assert result.exit_code == 0, result.output
     assert asked == {"name": "sums", "host": "0.0.0.0", "port": 8501, "token": "secret"}
+
+
+def run_serve(monkeypatch, root, *arguments):
+    """Returns the settings with which the command starts a server, and its output."""
+    started = []
+    monkeypatch.setattr(
+        "pipelines.serving.server.process.serve",
+        lambda root, name, address, say, versions, settings, sample, grpc: started.append(settings),
+    )
+    result = CliRunner().invoke(app, ["serve", "--root", str(root), *arguments])
+    return started, result.output
+
+
+def test_options_are_the_limits(monkeypatch, tmp_path):
+    limits = ["--max-body", "1000", "--max-rows", "11", "--max-waiting", "12", "--timeout", "13"]
+    more = ["--max-connections", "14", "--max-header", "500", "--header-timeout", "1.5"]
+    (settings,), _ = run_serve(
+        monkeypatch, tmp_path, *limits, *more, "--idle-timeout", "16", "--name", "m"
+    )
+    batches, connections = settings.batches, settings.connections
+    assert settings.max_body_bytes == 1_000
+    assert (batches.max_request_rows, batches.max_waiting_rows, batches.timeout_secs) == (
+        11,
+        12,
+        13,
+    )
+    assert (connections.max_connections, connections.max_header_bytes) == (14, 500)
+    assert (connections.header_secs, connections.idle_secs) == (1.5, 16)
+
+
+@pytest.mark.parametrize(
+    "token", ["geheimß", "two words", "two\nlines", b"\xff\xfe", "\ufefftoken"]
+)
+def test_a_token_that_no_header_can_carry_is_refused(monkeypatch, tmp_path, token):
+    file = tmp_path / "token.txt"
+    file.write_bytes(token if isinstance(token, bytes) else token.encode())
+    started, output = run_serve(monkeypatch, tmp_path, "--token-file", str(file), "--name", "m")
+    assert started == []
+    assert "of the token is" in output
+    if isinstance(token, str):
+        monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", token)
+        started, output = run_serve(monkeypatch, tmp_path, "--name", "m")
+        assert (started, "ESTIMATOR_PIPELINES_TOKEN: character" in output) == ([], True)
+
+
+def test_white_space_around_a_token_does_not_count(monkeypatch, tmp_path):
+    (tmp_path / "token.txt").write_text("secret!~\n")
+    monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", " other\n")
+    for arguments, token in (
+        (["--token-file", f"{tmp_path}/token.txt"], "secret!~"),
+        ([], "other"),
+    ):
+        (settings,), _ = run_serve(monkeypatch, tmp_path, "--name", "m", *arguments)
+        assert settings.token == token

@@ -56,6 +56,19 @@ def test_several_values_are_refused_where_the_model_takes_one():
         cast([[1], [1, 2]], column)
 
 
+def test_a_single_value_in_a_list_counts_as_the_value_where_the_model_takes_one():
+    price = Column("price", "BYTES", takes_one=True, format=CellFormat(NumberFormat(",")))
+    assert cast([[12.5], ["1,5"], [""], [None], (7,)], price) == [b"12,5", b"1,5", None, None, b"7"]
+    fare = replace(COLUMNS["fare"], takes_one=True)
+    assert cast([[None], [""], [float("nan")], np.array([np.nan])], fare) == [None] * 4
+    with pytest.raises(CellError, match=r"\[\[12\]\] is not a number"):
+        cast([[[12]]], fare)
+
+
+def test_a_list_with_nothing_but_a_missing_value_is_missing():
+    assert cast([[None], [1]], COLUMNS["fare"]) == [None, [1.0]]
+
+
 def test_text_that_the_model_cannot_read_is_refused_unless_it_was_missing_in_training():
     prices = CellFormat(NumberFormat(","))
     values = ["1.234,56", None, "", "NA", b"7"]
@@ -96,6 +109,27 @@ def test_decimal_numbers_and_pandas_missing_values_are_taken():
 def test_a_misspelled_name_of_one_row_is_found():
     with pytest.raises(BadInputError, match=r"no column 'fair', and row 2 has no 'fare'"):
         cells_of([{"fare": 1}, {"fair": 2}], COLUMNS)
+
+
+def test_a_row_without_a_column_of_the_model_is_refused_unless_it_is_empty():
+    assert cells_of([{"fare": 1}, {}], COLUMNS) == ({"fare": [1.0, None]}, 2)
+    message = "None of the model's columns is given: row 2 has b64; the model takes fare, seconds"
+    with pytest.raises(BadInputError, match=message):
+        cells_of([{"fare": 1}, {"b64": "AAAA"}], COLUMNS)
+
+
+def test_the_number_of_names_to_check_can_be_limited():
+    rows = [{"fare": 1, f"c{number}": 1} for number in range(4)]
+    assert cells_of(rows, COLUMNS, 4)[1] == 4
+    message = (
+        "does not take more than 3 of the columns, such as 'c3', and the rows have no 'company'"
+    )
+    with pytest.raises(BadInputError, match=message):
+        cells_of(rows, COLUMNS, 3)
+    full = [{**row, "seconds": 1, "company": "a"} for row in rows]
+    assert (
+        cells_of(full, COLUMNS, 3)[1] == 4
+    )  # with all columns of the model there is nothing to check
 
 
 def test_a_column_of_a_data_frame_that_appears_twice_is_named():

@@ -5,12 +5,11 @@ import threading
 import time
 
 import pytest
-import uvicorn
 
 from pipelines.root import Root
 from pipelines.serving.server.app import ServerSettings, make_app
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.process import ServerAddress, _listening
+from pipelines.serving.server.process import ServerAddress, _listening, http_server
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.versions import ServedVersions
 from tests.pipelines import sum_models
@@ -46,9 +45,10 @@ def served(root, settings=None, num_versions=1, name="sums", sample=None, **chan
     versions = ServedVersions(Root(root), name, metrics, num_versions, **changes)
     versions.refresh()
     monitor = sample and RequestMonitor(Root(root), sample, metrics, time.time)
-    app = make_app(versions, metrics, settings or ServerSettings(poll_secs=0.05), monitor)
+    settings = settings or ServerSettings(poll_secs=0.05)
+    app = make_app(versions, metrics, settings, monitor)
     with _listening(ServerAddress(port=0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+        server = http_server(app, settings, metrics)
         thread = threading.Thread(
             target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True
         )

@@ -1,6 +1,7 @@
 import gzip
 import json
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,8 +9,11 @@ import pytest
 
 from pipelines.root import Root
 from pipelines.root.rollback import rollback
+from pipelines.serving.server import app
 from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.batching import BatchLimits
+from pipelines.serving.server.connections import ConnectionLimits
+from pipelines.serving.server.prepared_request import LARGE_BYTES
 from tests.pipelines.serving.server.conftest import served
 
 PREDICT = "/v1/models/sums:predict"
@@ -42,6 +46,54 @@ def test_a_body_that_does_not_arrive_is_given_up(push):
     ):
         connection.sendall(start.encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_a_request_has_its_time_limit_while_its_body_is_read_as_well(push, monkeypatch):
+    go = threading.Event()
+
+    def parsed(body):
+        assert go.wait(60)
+
+    monkeypatch.setattr(app, "_parsed", parsed)
+    settings = ServerSettings(batches=BatchLimits(timeout_secs=0.2))
+    with served(push("regressor", 1), settings) as client:
+        answer = client.post(PREDICT, " " * (LARGE_BYTES + 1))
+        go.set()
+        assert (answer.status_code, answer.json()["error"]) == (
+            504,
+            "There is no prediction after 0.2 s.",
+        )
+
+
+def test_a_server_has_the_limits_of_connections(push):
+    limits = ConnectionLimits(max_header_bytes=500, header_secs=0.2)
+    with served(push("regressor", 1), ServerSettings(connections=limits)) as client:
+
+        def answer(text):
+            with socket.create_connection(("127.0.0.1", client.port), timeout=30) as connection:
+                connection.sendall(text)
+                return connection.recv(100)
+
+        assert answer(b"GET / HTTP/1.1\r\nA: " + b"a" * 500).startswith(b"HTTP/1.1 431 ")
+        assert answer(b"GET / HTTP/1.1\r\nA: ").startswith(b"HTTP/1.1 408 ")
+        assert answer(b"") == b""
+        upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        assert answer(b"GET / HTTP/1.1\r\n" + upgrade).startswith(b"HTTP/1.1 404 ")
+        assert 'kind="other",status="431"} 1' in client.get("/metrics").text
+
+
+def test_a_request_has_a_limited_number_of_rows(push):
+    settings = ServerSettings(batches=BatchLimits(max_request_rows=3))
+    with served(push("regressor", 1), settings) as client:
+        assert client.post(PREDICT, {"instances": [{"x": 1}] * 3}).is_success
+        body = json.dumps({"instances": [{"x": 1}] + [{}] * 1_000})
+        zipped = gzip.compress(body.encode())
+        for content, headers in ((body, {}), (zipped, {"Content-Encoding": "gzip"})):
+            answer = client.post(PREDICT, content, headers=headers)
+            assert (answer.status_code, answer.json()["error"]) == (
+                413,
+                "The request has 1001 rows; 3 are allowed. Split it into several.",
+            )
 
 
 def test_a_client_that_hangs_up_is_no_failure_of_the_server(push):

@@ -147,6 +147,18 @@ def test_a_full_queue_refuses_requests():
     assert batches == [[1], [2, 3, 4]]
 
 
+def test_a_request_with_more_rows_than_may_wait_is_refused_even_if_none_waits():
+    async def steps(model, ask):
+        model.go.set()
+        await ask(1, 2, 3)
+        for numbers in ((1, 2, 3, 4), range(6)):
+            with pytest.raises(RequestError, match="3 are allowed") as raised:
+                await ask(*numbers)
+        return raised.value.status
+
+    assert run(steps, BatchLimits(max_request_rows=5, max_waiting_rows=3)) == (413, [[1, 2, 3]])
+
+
 def test_a_request_whose_time_is_over_is_dropped():
     async def steps(model, ask):
         tasks = [ask(1)]

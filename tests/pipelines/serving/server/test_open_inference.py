@@ -75,6 +75,7 @@ def test_infer_returns_the_outputs_that_are_asked_for(client):
         ({"inputs": [tensor("xx", [1])]}, "None of the model's columns"),
         ({"inputs": [{**tensor("x", [1]), "data": 7}]}, 'has its values in "data"'),
         ({"inputs": INPUTS, "outputs": [{"name": "score"}]}, "no output 'score'. There are: class"),
+        ({"inputs": INPUTS, "outputs": [{"name": "class"}] * 2}, "'class' is requested twice"),
         ({"inputs": INPUTS, "outputs": 7}, '"outputs" is a list'),
         ({"inputs": INPUTS, "id": 7}, '"id" is a text'),
     ],

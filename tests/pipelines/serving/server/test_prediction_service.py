@@ -1,6 +1,7 @@
 """The service is asked by TensorFlow Serving's own stubs."""
 
 import socket
+import threading
 
 import grpc
 import numpy as np
@@ -16,6 +17,8 @@ from tensorflow_serving.apis import (
 )
 
 from pipelines.serving.server.app import ServerSettings
+from pipelines.serving.server.batching import BatchLimits
+from pipelines.serving.server.connections import ConnectionLimits
 from tests.pipelines import sum_models
 from tests.pipelines.serving.server.conftest import served
 
@@ -223,6 +226,107 @@ def test_a_small_message_makes_no_large_tensor(classifier, size, monkeypatch):
         f"The input 'x' of shape [{size}] has {4 * size} bytes; {16 << 20} are allowed."
     )
     assert large not in made
+
+
+def test_a_text_that_stands_for_many_is_counted_as_often(classifier, monkeypatch):
+    made = []
+    monkeypatch.setattr(tf, "make_ndarray", made.append)
+    large = tf.make_tensor_proto([example(city=b"x" * 8_000).SerializeToString()])
+    large.tensor_shape.dim[0].size = 10_000
+    code, text = error_of(classifier.stub.Predict, predict_request("predict", examples=large))
+    assert code == Code.INVALID_ARGUMENT
+    # 8 bytes for each of the references, and the example: the text with 21 bytes of keys and lengths.
+    assert text == (
+        f"The input 'examples' of shape [10000] has {10_000 * 8_029} bytes; {16 << 20} are allowed."
+    )
+    assert made == []
+
+
+def test_all_inputs_together_are_counted(classifier):
+    columns = {
+        "x": tf.make_tensor_proto([1.0], tf.float32),
+        "n": tf.make_tensor_proto([1], tf.int64),
+        "city": tf.make_tensor_proto([b""]),
+    }
+    for proto in columns.values():
+        proto.tensor_shape.dim[0].size = 1_000_000
+    code, text = error_of(classifier.stub.Predict, predict_request("serving_rows", **columns))
+    # 4, 8 and 8 bytes a row: each input is within the limit.
+    assert (code, text) == (
+        Code.INVALID_ARGUMENT,
+        f"The inputs have 20000000 bytes; {16 << 20} are allowed.",
+    )
+
+
+def test_a_call_has_a_limited_number_of_rows(push):
+    batches = BatchLimits(max_request_rows=3, timeout_secs=30.0)
+    context, port = start(push("regressor", 7), batches=batches)
+    with context:
+        asker = Asker(port)
+        examples = tf.make_tensor_proto([example(x=1.0).SerializeToString()] * 4)
+        regress = request_of(regression_pb2.RegressionRequest, *[example(x=1.0)] * 4)
+        calls = [
+            (asker.stub.Predict, predict_request("predict", examples=examples)),
+            (asker.stub.Regress, regress),
+        ]
+        for call, request in calls:
+            code, text = error_of(call, request)
+            assert code == Code.RESOURCE_EXHAUSTED
+            assert text == "The request has 4 rows; 3 are allowed. Split it into several."
+        del regress.input.example_list.examples[3:]
+        assert len(asker.stub.Regress(regress).result.regressions) == 3
+        asker.channel.close()
+
+
+def test_a_call_has_the_limits_of_connections(push):
+    limits = ConnectionLimits(max_connections=1, max_header_bytes=2_000, header_secs=0.2)
+    context, port = start(push("regressor", 7), connections=limits)
+    with context:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as silent:
+            while silent.recv(1_000):  # settings of HTTP/2, and then the end
+                pass
+        asker, request = Asker(port), request_of(regression_pb2.RegressionRequest, example())
+        asker.stub.Regress(request, wait_for_ready=True)
+        large = [("x", "a" * 3_000)]
+        code, _ = error_of(asker.stub.Regress, request, metadata=large)
+        assert code == Code.RESOURCE_EXHAUSTED
+        own = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(asker.address, options=own) as channel:
+            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+            assert error_of(stub.Regress, request)[0] == Code.UNAVAILABLE
+        asker.channel.close()
+
+
+def test_a_message_that_does_not_arrive_is_given_up(push):
+    """The client begins the call, and sends no message until it has the server's answer."""
+    context, port = start(push("regressor", 7), batches=BatchLimits(timeout_secs=0.2))
+    with context as client:
+        asker = Asker(port)
+        method = "/tensorflow.serving.PredictionService/Regress"
+        answered = threading.Event()
+
+        def messages():
+            answered.wait(60)
+            yield from ()
+
+        call = asker.channel.stream_unary(method).future(messages())
+        assert call.exception(60).code() == Code.DEADLINE_EXCEEDED
+        answered.set()
+        asker.channel.close()
+        assert 'kind="grpc_other",status="408"} 1' in client.get("/metrics").text
+
+
+def test_a_call_without_the_token_is_refused_before_its_message_arrives(regressor):
+    answered = threading.Event()
+
+    def messages():
+        answered.wait(60)
+        yield from ()
+
+    method = "/tensorflow.serving.PredictionService/Regress"
+    call = regressor.channel.stream_unary(method).future(messages())
+    assert call.exception(60).code() == Code.UNAUTHENTICATED
+    answered.set()
 
 
 @pytest.mark.parametrize(

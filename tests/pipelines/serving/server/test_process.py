@@ -1,6 +1,7 @@
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc, regression_pb2
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.server.app import ServerSettings
-from pipelines.serving.server.process import ServerAddress, _listening, serve
+from pipelines.serving.server.process import ServerAddress, _allow_files, _listening, serve
 
 PROJECT = pathlib.Path(__file__).parents[4]
 
@@ -105,7 +106,7 @@ def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_p
             metadata = [("authorization", "Bearer secret")]
             (value,) = stub.Regress(request, metadata=metadata).result.regressions
             assert value.value == 0.0
-        rows = {"instances": [{"x": number} for number in range(100_000)]}
+        rows = {"instances": [{"x": number} for number in range(20_000)]}
         late = []
         asking = threading.Thread(
             target=lambda: late.append(
@@ -123,3 +124,23 @@ def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_p
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised"),
+    [
+        (1_024, 4_096, [(3_000, 4_096)]),
+        (1_024, 2_000, [(2_000, 2_000)]),
+        (1_024, resource.RLIM_INFINITY, [(3_000, resource.RLIM_INFINITY)]),
+        (3_000, 4_096, []),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, []),
+    ],
+)
+def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(
+    monkeypatch, soft, hard, raised
+):
+    limits = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append(limit))
+    _allow_files(3_000)
+    assert limits == raised

@@ -48,6 +48,22 @@ def test_rows_are_taken_with_names_and_types_of_the_csv(client):
     assert rows[1]["classes"] == ["no", "yes"]
 
 
+def test_a_missing_value_may_be_alone_in_a_list_as_any_other(regression):
+    body = {"signature_name": "serving_rows", "instances": [{"x": [12], "n": 1, "city": [""]}]}
+    assert regression.post(f"{URL}:predict", body).json() == {"predictions": [[13.0]]}
+    body["instances"][0]["x"] = [None]
+    assert regression.post(f"{URL}:predict", body).json() == {"predictions": [[1.0]]}
+    columns = {"inputs": {"x": [[1.5], [None]]}}
+    assert regression.post(f"{URL}:predict", columns).json() == {"outputs": [[1.5], [0.0]]}
+
+
+def test_too_many_unknown_columns_are_refused(client):
+    names = {f"c{number}": 1 for number in range(1_002)}
+    answer = client.post(f"{URL}:predict", {"instances": [{**names, "x": 1}]})
+    assert answer.status_code == 400
+    assert "does not take more than 1000 of the columns, such as 'c1000'" in answer.json()["error"]
+
+
 def test_serialized_examples_are_taken_in_both_forms(regression):
     rows = {"instances": [serialized(1.0), serialized(2.5)]}
     assert regression.post(f"{URL}:predict", rows).json() == {"predictions": [[1.0], [2.5]]}
@@ -121,6 +137,10 @@ def test_status_and_metadata_have_the_documented_form(client):
         (":predict", {"instances": [{"x": "1"}]}, 400, "row 1, column 'x': '1' is not a number"),
         (":predict", {"instances": [{"xx": 1}]}, 400, "None of the model's columns"),
         (":predict", {"instances": [{"x": 1}, 7]}, 400, "The instance 1 is 7. Give an object with the"),
+        (":predict", {"instances": [{"x": 1}, serialized(2.0)]}, 400, "The instance 1 is a serialized"),
+        (":predict", {"instances": [serialized(2.0), {}]}, 400, "The instance 0 is a serialized"),
+        (":predict", {"instances": [{"x": 1}, {"inputs": serialized(2.0)}]}, 400, "row 2 has inputs"),
+        (":classify", {"examples": [{"x": 1}, serialized(2.0)]}, 400, "row 2 has b64"),
         (":predict", {"instances": [7]}, 400, "The instance 0 is 7. Give an object with the CSV's"),
         (":predict", {"instances": [[1]]}, 400, "The instance 0 is [1]."),
         (":predict", {"instances": [{"b64": "!"}]}, 400, "needs a text in base64"),

@@ -44,8 +44,8 @@ def versions(tmp_path, loader, metrics):
     return make(tmp_path, loader, metrics)
 
 
-def make(tmp_path, loader, metrics, number=1):
-    return ServedVersions(Root(tmp_path), "m", metrics, number, load=loader)
+def make(tmp_path, loader, metrics, number=1, **settings):
+    return ServedVersions(Root(tmp_path), "m", metrics, number, load=loader, **settings)
 
 
 def number(versions, **given):
@@ -74,6 +74,15 @@ def test_a_rollback_brings_the_former_version_back(versions, tmp_path, loader):
     assert loader.loaded == [4, 3]
 
 
+def test_a_rollback_brings_a_version_back_that_was_loaded_before(versions, tmp_path, loader):
+    for version in "34":
+        add_model(tmp_path / "serving" / version)
+        versions.refresh()
+    (tmp_path / "serving" / "4").rename(tmp_path / "elsewhere")
+    assert versions.refresh()
+    assert (number(versions), loader.loaded) == (3, [3, 4, 3])
+
+
 def test_a_version_that_cannot_be_loaded_leaves_the_former_one(versions, tmp_path, loader, metrics):
     add_model(tmp_path / "serving" / "3")
     versions.refresh()
@@ -88,6 +97,122 @@ def test_a_version_that_cannot_be_loaded_leaves_the_former_one(versions, tmp_pat
     add_model(tmp_path / "serving" / "5")
     versions.refresh()
     assert number(versions) == 5
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def patient(tmp_path, loader, metrics, clock):
+    """Versions that wait until files have not changed for 2 s."""
+    return make(tmp_path, loader, metrics, quiet_secs=2.0, clock=clock)
+
+
+def test_a_version_is_loaded_once_its_files_have_stopped_changing(patient, tmp_path, loader, clock):
+    add_model(tmp_path / "serving" / "3")
+    weights = tmp_path / "serving" / "3" / "variables" / "weights"
+    weights.parent.mkdir()
+    for size in range(5):
+        weights.write_bytes(b"x" * size)
+        assert not patient.refresh()
+        assert patient.are_changing()
+        clock.now += 1.9
+    assert not patient.refresh()
+    clock.now += 0.1
+    assert patient.refresh()
+    assert (number(patient), loader.loaded, patient.are_changing()) == (3, [3], False)
+
+
+def test_a_failed_version_is_tried_again_each_time_something_below_it_has_changed(
+    versions, tmp_path, loader, clock
+):
+    versions._clock = clock
+    folder = tmp_path / "serving" / "3"
+    add_model(folder)
+    (folder / "variables").mkdir()
+    loader.broken.add(3)
+    attempts = []
+    for second in range(200):
+        clock.now = float(second)
+        (folder / "variables" / "weights").write_bytes(b"x" * second)
+        versions.refresh()
+        if len(loader.loaded) > len(attempts):
+            attempts.append(second)
+    assert attempts == [0, 2, 6, 14, 30, 62, 122, 182]  # after 2, 4, ... 60 s
+    clock.now = 1_000.0
+    versions.refresh()  # what was written last
+    for _ in range(3):
+        clock.now += 1_000.0
+        versions.refresh()
+    assert len(loader.loaded) == len(attempts) + 1
+
+
+def test_a_version_that_was_repaired_is_listed_once(versions, tmp_path, loader, clock):
+    versions._clock = clock
+    add_model(tmp_path / "serving" / "3")
+    versions.refresh()
+    loader.broken.add(4)
+    add_model(tmp_path / "serving" / "4")
+    versions.refresh()
+    assert versions.failures() == {4: "it is broken"}
+    loader.broken.clear()
+    clock.now += 2.0
+    (tmp_path / "serving" / "4" / "saved_model.pb").write_bytes(b"repaired")
+    assert versions.refresh()
+    assert (versions.versions(), versions.failures()) == ([4], {})
+
+
+def test_a_version_whose_files_change_later_is_loaded_again(versions, tmp_path, loader):
+    add_model(tmp_path / "serving" / "3")
+    versions.refresh()
+    first = versions.find("m").model
+    loader.broken.add(3)
+    (tmp_path / "serving" / "3" / "vocabulary").write_bytes(b"a")
+    assert not versions.refresh()
+    assert (versions.find("m").model, versions.failures()) == (first, {})  # it goes on serving
+    versions._clock = lambda: 1e9
+    loader.broken.clear()
+    (tmp_path / "serving" / "3" / "vocabulary").write_bytes(b"ab")
+    assert versions.refresh()
+    assert versions.find("m").model is not first
+
+
+def test_files_that_change_while_a_version_is_loaded_are_loaded_again(tmp_path, loader, metrics):
+    sizes = iter([b"a", b"ab"])
+
+    def load(folder):
+        for content in sizes:
+            (folder / "vocabulary").write_bytes(content)
+            break
+        return loader(folder)
+
+    versions = make(tmp_path, load, metrics)
+    add_model(tmp_path / "serving" / "3")
+    assert not versions.refresh()
+    assert not versions.refresh()
+    assert versions.refresh()
+    assert loader.loaded == [3, 3, 3]
+
+
+def test_a_version_that_cannot_be_loaded_takes_no_place_of_another(tmp_path, loader, metrics):
+    for version in "34":
+        add_model(tmp_path / "serving" / version)
+    versions = make(tmp_path, loader, metrics, 2)
+    versions.refresh()
+    loader.broken.add(5)
+    add_model(tmp_path / "serving" / "5")
+    assert not versions.refresh()
+    assert versions.versions() == [4, 3]
 
 
 def test_a_root_that_was_emptied_leaves_the_former_version(versions, tmp_path):

@@ -1,0 +1,215 @@
+"""Limits of connections: size and time of a request's headers, time between requests, number of connections.
+
+uvicorn offers none of these with httptools. Its `h11_max_incomplete_event_size` is for h11, which takes twice
+the time, and its `limit_concurrency` answers requests with status 503 but keeps all connections open.
+"""
+
+import asyncio
+import json
+import os
+import resource
+from asyncio.events import TimerHandle
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from pipelines.serving.server.metrics import ServerMetrics
+
+_MAX_PIPELINED = 16  # requests of a connection that wait for their answers
+_SPARE_FILES = 32  # for versions to load, samples to write, connections that are just closing
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """Limits of connections.
+
+    Attributes:
+      max_connections: Number of open connections. One more closes the connection that has waited longest for
+        its client; if none waits for its client, the new connection is refused with status 503.
+      max_header_bytes: Size of a request's line and headers; larger ones have status 431.
+      header_secs: Time for the line and the headers to arrive; then the status is 408. Also the time for the
+        rest of a body whose request has been answered already.
+      idle_secs: Time for which a connection stays open between two requests.
+    """
+
+    max_connections: int = 1_000
+    max_header_bytes: int = 16 << 10
+    header_secs: float = 10.0
+    idle_secs: float = 75.0
+
+
+class Connections:
+    """The connections of a server.
+
+    Args:
+      limits: Limits of connections.
+      request_secs: Time in which the application answers a request whose headers have arrived.
+      metrics: Figures to update.
+    """
+
+    def __init__(self, limits: ConnectionLimits, request_secs: float, metrics: ServerMetrics):
+        self.limits = limits
+        self.metrics = metrics
+        # The application has its own time limit; this one covers answers that the client does not read.
+        self.request_secs = request_secs + limits.header_secs
+        # Connections that wait for bytes of their clients, in the order in which they began to wait.
+        self.waiting: dict[LimitedProtocol, None] = {}
+        self._num_other_files = len(os.listdir("/proc/self/fd")) + _SPARE_FILES
+
+    def protocol(self, **settings: Any) -> "LimitedProtocol":
+        """Returns the protocol of a new connection, for `uvicorn.Config(http=...)`."""
+        return LimitedProtocol(self, **settings)
+
+    def has_room(self, connection: "LimitedProtocol") -> bool:
+        """Returns whether a new connection can stay, after closing another one if necessary."""
+        number = self.limits.max_connections
+        max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if max_files != resource.RLIM_INFINITY:
+            number = min(number, max_files - self._num_other_files)
+        if len(connection.connections) <= number:
+            return True
+        oldest = next(iter(self.waiting), None)
+        if oldest is not None:
+            oldest.give_up()
+        return oldest is not None
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """HTTP/1.1 of one connection, within the limits."""
+
+    def __init__(self, group: Connections, **settings: Any):
+        super().__init__(**settings)
+        self._group = group
+        self._limits = group.limits
+        self._is_arriving = False  # a request has begun and is not complete
+        self._is_head = True  # the next bytes belong to a request's line and headers
+        self._num_unanswered = 0  # requests whose headers have arrived
+        self._has_progress = False
+        self._bytes_left = self._limits.max_header_bytes  # until there must be progress
+        self._deadline = 0.0
+        self._timer: TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accepts a connection, or refuses it if there are too many."""
+        super().connection_made(transport)
+        if not self._group.has_room(self):
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "The server has too many connections.")
+            return
+        self._group.waiting[self] = None
+        self._expect_within(self._limits.header_secs)
+        self._look_at_clock()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forgets the connection."""
+        super().connection_lost(exc)
+        self._group.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Parses bytes, up to the size of headers at a time."""
+        # httptools keeps a header until it is complete. So it gets no more bytes than the limit until there
+        # is progress: complete headers, or a part of a body. This also covers the trailers after chunks.
+        while data and not self.transport.is_closing():
+            part, data = data[: self._bytes_left], data[self._bytes_left :]
+            self._has_progress = False
+            super().data_received(part)
+            if self._has_progress:
+                self._bytes_left = self._limits.max_header_bytes
+                continue
+            self._bytes_left -= len(part)
+            if not self._bytes_left:
+                self._refuse(
+                    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    f"The request line and the headers have more than {self._limits.max_header_bytes} bytes.",
+                )
+
+    def on_message_begin(self) -> None:
+        """Notes the first byte of a request."""
+        super().on_message_begin()
+        self._is_arriving = self._is_head = True
+        if not self._num_unanswered:
+            self._expect_within(self._limits.header_secs)
+
+    def on_headers_complete(self) -> None:
+        """Starts to answer a request."""
+        self._has_progress = True
+        self._is_head = False
+        self._num_unanswered += 1
+        if self._num_unanswered > _MAX_PIPELINED:
+            self._refuse(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"More than {_MAX_PIPELINED} requests wait on this connection. Read the answers first.",
+            )
+            return
+        self._expect_within(self._group.request_secs)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Notes bytes of a body."""
+        self._has_progress = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Notes the last byte of a request."""
+        super().on_message_complete()
+        self._has_progress = True
+        self._is_arriving = False
+        self._is_head = True
+        self._group.waiting.pop(self, None)
+        if not self._num_unanswered:  # it was answered before its body was complete
+            self._wait_for_next_request()
+
+    def on_response_complete(self) -> None:
+        """Waits for the next request."""
+        self._num_unanswered -= 1
+        super().on_response_complete()
+        if self._num_unanswered:
+            self._expect_within(self._group.request_secs)
+        elif self._is_arriving:
+            self._expect_within(self._limits.header_secs)
+        else:
+            self._wait_for_next_request()
+
+    def give_up(self) -> None:
+        """Closes the connection; a request that has no answer has status 408."""
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.")
+
+    def _wait_for_next_request(self) -> None:
+        if not self.transport.is_closing():
+            self._group.waiting[self] = None
+            self._expect_within(self._limits.idle_secs)
+
+    def _expect_within(self, secs: float) -> None:
+        """Sets the time after which the connection is given up, unless this is called again before."""
+        self._deadline = self.loop.time() + secs
+
+    def _look_at_clock(self) -> None:
+        secs = self._deadline - self.loop.time()
+        if secs <= 0:
+            self.give_up()
+            return
+        # No limit is shorter than these two, so a request moves the deadline without a new timer.
+        shortest_secs = min(self._limits.header_secs, self._limits.idle_secs)
+        self._timer = self.loop.call_later(min(secs, shortest_secs), self._look_at_clock)
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        """Closes the connection, after an answer if the client waits for one."""
+        if self.transport.is_closing():
+            return
+        self._group.waiting.pop(self, None)
+        is_new = status == HTTPStatus.SERVICE_UNAVAILABLE
+        is_asking = self._num_unanswered or (self._is_arriving and self._is_head) or is_new
+        if is_asking and not self.transport.get_write_buffer_size():
+            body = json.dumps({"error": message}).encode()
+            head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n"
+            head += "Retry-After: 1\r\n" if is_new else ""
+            head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            self.transport.write(head.encode() + body)
+            self._group.metrics.add_request("other", status.value, 0.0)
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()  # its client does not read: to close would wait for it
+        else:
+            self.transport.close()

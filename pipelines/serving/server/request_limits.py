@@ -1,0 +1,71 @@
+"""Limits of what one request, and all of them together, make the server hold."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pipelines.serving.server.request_error import RequestError
+
+
+def check_rows(num_rows: int, max_rows: int) -> None:
+    """Refuses a request with too many rows."""
+    if num_rows > max_rows:
+        raise RequestError(
+            413, f"The request has {num_rows} rows; {max_rows} are allowed. Split it into several."
+        )
+
+
+def check_json(body: Any, max_rows: int, max_bytes: int) -> None:
+    """Refuses a JSON body of any form with too many rows, before the rows are read."""
+    if not isinstance(body, dict):
+        return
+    inputs = body.get("inputs")
+    tensors = inputs if isinstance(inputs, list) else []
+    columns = inputs.values() if isinstance(inputs, dict) else ()
+    data = [tensor.get("data") for tensor in tensors if isinstance(tensor, dict)]
+    for rows in (body.get("instances"), body.get("examples"), inputs, *columns, *data):
+        if isinstance(rows, list):
+            check_rows(len(rows), max_rows)
+    examples, context = body.get("examples"), body.get("context")
+    if context and isinstance(examples, list):
+        check_context(len(json.dumps(context)), len(examples), max_bytes)
+
+
+def check_context(num_bytes: int, num_examples: int, max_bytes: int, status: int = 413) -> None:
+    """Refuses a context that becomes too large once each example has it."""
+    if num_bytes * num_examples > max_bytes:
+        raise RequestError(status, "The context is too large for so many examples.")
+
+
+class HeldBytes:
+    """Counts the bytes of all requests that the server holds.
+
+    Args:
+      limit: Number of bytes.
+    """
+
+    def __init__(self, limit: int):
+        self._limit = limit
+        self._held = 0
+
+    @contextlib.contextmanager
+    def of_request(self) -> Iterator[Callable[[int], None]]:
+        """Yields a function that counts bytes until the request ends, and refuses those beyond the limit."""
+        held = 0
+
+        def hold(num_bytes: int) -> None:
+            nonlocal held
+            if self._held + num_bytes > self._limit:
+                raise RequestError(
+                    503,
+                    f"The server is busy: it holds {self._held} bytes of requests. Try again later.",
+                    {"Retry-After": "1"},
+                )
+            held += num_bytes
+            self._held += num_bytes
+
+        try:
+            yield hold
+        finally:
+            self._held -= held
