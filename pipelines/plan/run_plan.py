@@ -75,6 +75,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         scheduled_by=request.scheduled_by,
         bad_rows=data.bad_rows,
         model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
+        leaks=learned.leaks,
         doubts=tuple(_doubts(inputs, learned)),
     )
 
