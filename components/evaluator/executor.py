@@ -30,6 +30,7 @@ from components.evaluator import by_example
 from components.evaluator.gate import verdict
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
+from components.evaluator.gate.leak_doubts import leak_doubts
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.extraction import BASELINE_OF_OTHER_TYPES
 from components.evaluator.metrics.slices import Slices
@@ -159,11 +160,15 @@ class Executor(InMemoryExecutor):
         else:
             self._evaluate_saved_model(request)
         checked = read_checks(request.evaluation_uri)
+        importance = details.load_details(request.evaluation_uri).get("importance")
+        doubts = checked.doubts
+        if request.default_checks is not None and importance is not None:
+            doubts += leak_doubts(importance, request.default_checks.accepted)
         result = verdict.make_verdict(
             request.evaluation_uri,
             request.eval_config,
             has_baseline=request.baseline is not None,
-            checked=replace(checked, not_checked=(*checked.not_checked, *unchecked)),
+            checked=replace(checked, doubts=doubts, not_checked=(*checked.not_checked, *unchecked)),
             holds=request.default_checks is not None and request.default_checks.doubts == "hold",
         )
         result.write(request.evaluation_uri)

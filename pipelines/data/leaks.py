@@ -1,4 +1,9 @@
-"""Finds columns that are the label in other words, by predicting the label from each column alone."""
+"""Finds columns that are the label in other words, by predicting the label from each column alone.
+
+What a column says must leave next to no error, since an honest one leaves little, too. That it is empty must
+only remove most of the error: what is filled in after the fact is filled in for the rows that it happened to.
+A leak that neither shows is found by the model's importances (`components.evaluator.gate.leak_doubts`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +21,9 @@ MAX_ERROR_RATIO = 0.02
 
 MIN_CORRELATION = 0.9995
 """Correlation of the numbers, or of their ranks, with the label of a regression."""
+
+MAX_ERROR_RATIO_OF_GAPS = 0.5
+"""The same where only the gaps of a column are looked at: is a cell empty? For numbers, of squared error."""
 
 _MAX_CLASSES = 50
 _MIN_OTHER_ROWS = 20  # rows of other classes than the most frequent one
@@ -44,7 +52,7 @@ def find_leaks(
     is_regression: bool,
     candidates: tuple[str, ...],
 ) -> list[Leak]:
-    """Returns the columns that are near-copies of the label.
+    """Returns the columns that are near-copies of the label, or whose gaps tell most of it.
 
     Of a large table, the sample of the profile is used, at most 50,000 rows spread over the files. A rule is
     judged by leave-one-out: the rule for a row is made without it.
@@ -62,16 +70,17 @@ def find_leaks(
     if is_regression:
         target = _numbers(names, is_missing, kinds[label])
         has_label &= np.isfinite(target)
-        find = _correlation
+        find, find_in_gaps = _correlation, _gaps_of_numbers
     else:
         target = _codes(names, is_missing)
-        find = _rule
+        find, find_in_gaps = _rule, _gaps_of_classes
     if has_label.sum() < _MIN_OTHER_ROWS:
         return []
     leaks = []
     for name in candidates:
         cells, missing = table[name]
         leak = find(name, cells, missing, kinds[name], target, has_label, label)
+        leak = leak or find_in_gaps(name, missing[has_label], target[has_label], label)
         if leak is not None:
             leaks.append(leak)
     return leaks
@@ -112,10 +121,7 @@ def _rule(
 ) -> Leak | None:
     """Returns the leak of a column whose value alone determines the class."""
     classes = np.unique(target[has_label], return_inverse=True)[1]
-    num_classes = int(classes.max()) + 1
-    sizes = np.bincount(classes)
-    base_error = 1 - sizes.max() / classes.size
-    if num_classes > _MAX_CLASSES or classes.size - sizes.max() < _MIN_OTHER_ROWS:
+    if not _has_enough_classes(classes):
         return None
     values = _codes(cells, missing)
     if kind.name in ("number", "date"):
@@ -123,8 +129,64 @@ def _rule(
         if np.unique(numbers[np.isfinite(numbers)]).size > _NUM_BINS:
             values = _bins(numbers)
     values = np.unique(values[has_label], return_inverse=True)[1]
-    counts = np.bincount(values * num_classes + classes, minlength=(values.max() + 1) * num_classes)
-    counts = counts.reshape(-1, num_classes)
+    counts = _counts(values, classes)
+    error, base_error = _errors(values, classes, counts)
+    if error > MAX_ERROR_RATIO * base_error:
+        return None
+    num_classes = counts.shape[1]
+    is_copy = len(counts) == num_classes and np.count_nonzero(counts) == num_classes
+    evidence = f"column {name!r} alone {_score(label, classes, error, base_error)}"
+    return Leak(name, evidence, bool(is_copy))
+
+
+def _gaps_of_classes(name: str, missing: Any, target: Any, label: str) -> Leak | None:
+    """Returns the leak of a column that is empty for some classes and filled for others."""
+    classes = np.unique(target, return_inverse=True)[1]
+    if missing.all() or not missing.any() or not _has_enough_classes(classes):
+        return None
+    values = missing.astype(np.int64)
+    error, base_error = _errors(values, classes, _counts(values, classes))
+    if error > MAX_ERROR_RATIO_OF_GAPS * base_error:
+        return None
+    evidence = f"column {name!r} being empty or not {_score(label, classes, error, base_error)}"
+    return Leak(name, evidence, is_copy=False)
+
+
+def _gaps_of_numbers(name: str, missing: Any, target: Any, label: str) -> Leak | None:
+    """Returns the leak of a column that is empty where the number is another."""
+    num_gaps = np.count_nonzero(missing)
+    if min(num_gaps, missing.size - num_gaps) < _MIN_OTHER_ROWS or not np.ptp(target):
+        return None
+    within = sum(
+        np.square(part - part.mean()).sum() for part in (target[missing], target[~missing])
+    )
+    ratio = within / np.square(target - target.mean()).sum()
+    if ratio > MAX_ERROR_RATIO_OF_GAPS:
+        return None
+    evidence = (
+        f"column {name!r} being empty or not explains {1 - ratio:.0%} of the variance of {label!r} in "
+        f"{target.size} rows"
+    )
+    return Leak(name, evidence, is_copy=False)
+
+
+def _has_enough_classes(classes: Any) -> bool:
+    sizes = np.bincount(classes)
+    return sizes.size <= _MAX_CLASSES and classes.size - sizes.max() >= _MIN_OTHER_ROWS
+
+
+def _counts(values: Any, classes: Any) -> Any:
+    """Returns the number of rows by value and class."""
+    num_classes = int(classes.max()) + 1
+    length = (int(values.max()) + 1) * num_classes
+    return np.bincount(values * num_classes + classes, minlength=length).reshape(-1, num_classes)
+
+
+def _errors(values: Any, classes: Any, counts: Any) -> tuple[float, float]:
+    """Returns the error of the most frequent class of a row's value, and of that of all rows.
+
+    The rule for a row is made without it.
+    """
     own = counts[values, classes]
     rivals = counts.copy()
     best = counts.argmax(axis=1)
@@ -132,16 +194,15 @@ def _rule(
     others = np.where(
         best[values] == classes, rivals.max(axis=1)[values], counts.max(axis=1)[values]
     )
-    error = 1 - np.mean(own - 1 > others)
-    if error > MAX_ERROR_RATIO * base_error:
-        return None
-    is_copy = len(counts) == num_classes and np.count_nonzero(counts) == num_classes
+    return 1 - float(np.mean(own - 1 > others)), 1 - counts.sum(axis=0).max() / classes.size
+
+
+def _score(label: str, classes: Any, error: float, base_error: float) -> str:
     shown = f"{1 - error:.2%}" if error else "100 %"
-    evidence = (
-        f"column {name!r} alone predicts {label!r} right in {shown} of {classes.size} rows "
+    return (
+        f"predicts {label!r} right in {shown} of {classes.size} rows "
         f"(the most frequent class alone: {1 - base_error:.1%})"
     )
-    return Leak(name, evidence, bool(is_copy))
 
 
 def _bins(numbers: Any) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.gate.leak_doubts import dominant_column
 from components.evaluator.gate.slice_columns import MAX_VALUES
 from components.evaluator.gate.slice_doubts import excesses_from
 from pipelines.data.missing import MISSING_TOKENS
@@ -27,13 +28,15 @@ def gate_settings(plan: RunPlan) -> DefaultChecks | None:
         details = plan.root.details(served.same_as or served.run_id).read("evaluation") or {}
     then = excesses_from(details.get("excesses", ()))
     categories, numbers = _columns(plan)
-    important = [one["feature"] for one in (details.get("importance") or {}).get("features", ())]
+    importance = details.get("importance") or {"features": ()}
+    important = [one["feature"] for one in importance["features"]]
     first = dict.fromkeys((*(one.slice.column for one in then), *important, *numbers))
     return replace(
         plan.code.default_checks,
         baseline_then=baseline_when_pushed(plan.root),
         doubts=plan.config.gate.doubts,
         known_doubts=plan.doubts,
+        accepted=tuple(sorted(_accepted_columns(plan, dominant_column(importance)))),
         categories=tuple(categories[:MAX_CATEGORIES]),
         numbers=tuple([name for name in first if name in numbers][:MAX_NUMBERS]),
         slices_then=then,
@@ -57,6 +60,17 @@ def same_values(plan: RunPlan, columns: Iterable[str]) -> dict[str, dict[str, st
                 **dict.fromkeys(MISSING_TOKENS, MISSING_CATEGORY),
             }
     return found
+
+
+def _accepted_columns(plan: RunPlan, served: str | None) -> set[str]:
+    """Returns the columns that the model may live on.
+
+    They are known to the user, doubted already, or that of the served model.
+    """
+    # A date is many features: hour, weekday, season, trend. Where some are missing, the gap may be the leak.
+    dates = {row.name for row in plan.columns if row.kind == "date" and not row.missing_share}
+    leaks = (leak.column for leak in plan.leaks)
+    return {*plan.config.columns, *dates, *leaks, *filter(None, [served])}
 
 
 def _columns(plan: RunPlan) -> tuple[list[str], list[str]]:

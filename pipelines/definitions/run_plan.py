@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.bad_rows import BadRows
 from pipelines.data.kinds import MOVING_KINDS
+from pipelines.data.leaks import Leak
 from pipelines.data.profile import CsvProfile
 from pipelines.data.spans import ResolvedSpans
 from pipelines.data.splits import ROW_BY_ROW, Splits
@@ -45,6 +46,7 @@ class RunPlan:
       scheduled_by: Tick of the schedule that started the run.
       bad_rows: Rows that cannot be read, and were left out; None without any.
       model_fingerprint: Hash of everything that determines the model; empty if it is not known.
+      leaks: Columns that tell the label, as far as the data alone show it.
       doubts: Reasons to hold the model that the data alone give, one sentence each.
     """
 
@@ -66,6 +68,7 @@ class RunPlan:
     scheduled_by: str | None = None
     bad_rows: BadRows | None = None
     model_fingerprint: str = ""
+    leaks: tuple[Leak, ...] = ()
     doubts: tuple[str, ...] = ()
 
     @property

@@ -92,6 +92,7 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
 def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
     elsewhere = {*config.data.exclude, *config.data.numeric, *config.data.categorical}
     copies = {leak.column for leak in plan.leaks if leak.is_copy}
+    leaks = {leak.column for leak in plan.leaks} - copies
     used = set(plan.code.plan.columns) if plan.code.plan else set()
     lines = []
     for row in plan.columns:
@@ -103,6 +104,8 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
             lines.append(f"{_toml(row.name)} = {_toml(config.columns[row.name])}")
         elif row.name in copies:
             lines.append(f'{_toml(row.name)} = "ignore"  # it is the label in other words')
+        elif row.name in leaks:  # an entry would accept it
+            lines.append(f"# {_toml(row.name)} = {_toml(use)}  # {comment}; this entry accepts it")
         elif row.name in used and row.name != config.data.label:
             lines.append(f"{_toml(row.name)} = {_toml(use)}  # {comment}")
         else:

@@ -75,6 +75,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         scheduled_by=request.scheduled_by,
         bad_rows=data.bad_rows,
         model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
+        leaks=learned.leaks,
         doubts=tuple(_doubts(inputs, learned)),
     )
 
@@ -90,9 +91,12 @@ def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
         start = f"{LEAK_PREFIX}column {leak.column!r} "
         was_there = served is not None and any(note.startswith(start) for note in served.notes)
         if not inputs.data.kinds[leak.column].is_given and not was_there:
+            kind = inputs.data.kinds[leak.column].name
+            use = "category" if kind == "boolean" else kind
             yield (
                 f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
-                f"is made, leave it out: {columns_entry(leak.column, 'ignore')}"
+                f"is made, leave it out: {columns_entry(leak.column, 'ignore')}; if it is, accept it: "
+                f"{columns_entry(leak.column, use)}"
             )
 
 

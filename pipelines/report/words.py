@@ -50,6 +50,18 @@ def percent(share: float | None, digits: int = 1) -> str:
     return NOTHING if share is None else f"{100 * share:.{digits}f} %"
 
 
+def relative(growth: float, start: float) -> str:
+    """Returns a growth relative to its start, such as `+9.4 %`; if it at least doubles, as a factor."""
+    if not start:
+        return NOTHING
+    share = growth / start
+    return (
+        f"\N{MULTIPLICATION SIGN}{number(1 + share, 3)}"
+        if share >= 1
+        else f"{signed(100 * share, 3)} %"
+    )
+
+
 def seconds(value: float | None) -> str:
     """Returns a duration in words; a dash for None."""
     if value is None:

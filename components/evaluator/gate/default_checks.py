@@ -83,6 +83,7 @@ class DefaultChecks:
             way from the trivial model to a perfect one.
         doubts: `hold` holds a model that passes but is doubted, `warn` lets it pass.
         known_doubts: Doubts that were found before the evaluation, one sentence each.
+        accepted: Columns that a model may live on, see `leak_doubts`.
         categories: Columns whose values divide the examples into slices, for the doubts.
         numbers: Columns whose quantiles do.
         slices_then: Excesses of the baseline in the slices of the data when it was pushed.
@@ -96,6 +97,7 @@ class DefaultChecks:
     min_skill_kept: float = 0.7
     doubts: Literal["hold", "warn"] = "hold"
     known_doubts: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     slices_then: tuple[SliceExcess, ...] = ()
@@ -132,7 +134,7 @@ class DefaultChecks:
             return None
         then = fields.pop("baseline_then", None)
         slices = excesses_from(fields.pop("slices_then", ()))
-        for key in ("known_doubts", "categories", "numbers"):
+        for key in ("known_doubts", "accepted", "categories", "numbers"):
             fields[key] = tuple(fields.get(key, ()))
         values = tuple(
             ValueThen(**{**one, "interval": tuple(one["interval"])}) for one in then or ()

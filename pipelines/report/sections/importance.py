@@ -30,9 +30,7 @@ def describe(context: Context) -> dict[str, Any] | None:
             "name": one["feature"],
             "growth": words.signed(one["growth"]),
             "interval": words.interval(one["low"], one["high"], 3),
-            "share": words.percent(one["growth"] / found["loss"])
-            if found["loss"]
-            else words.NOTHING,
+            "relative": words.relative(one["growth"], found["loss"]),
             "bar": max(0.0, 100 * one["growth"] / top),
             "is_clear": one["low"] is not None and one["low"] > 0,
         }
@@ -45,5 +43,9 @@ def describe(context: Context) -> dict[str, Any] | None:
         "left_out": found["left_out"],
         "num_rows": words.number(found["num_rows"]),
         "loss": words.number(found["loss"]),
+        # Older versions took the first rows, and did not record the loss of a constant.
+        "trivial_loss": words.number(found.get("trivial_loss"))
+        if "trivial_loss" in found
+        else None,
         "missing": None,
     }

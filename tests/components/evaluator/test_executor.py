@@ -18,6 +18,7 @@ from tfx.utils import io_utils
 
 from components.beam import in_memory_runner
 from components.errors import SettingError
+from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics import batched_evaluation
 
 Make = Callable[..., Any]
@@ -137,6 +138,31 @@ def test_without_thresholds_a_model_is_not_blessed(
     assert not verdict.blessed
     assert "No threshold is configured" in verdict.failures[0]
     assert verdict.metrics == {"example_count": 10}
+
+
+def test_a_model_that_lives_on_one_column_is_held_until_it_is_accepted(
+    make_examples: Make, make_model: Make, evaluate: Make
+) -> None:
+    draw = np.random.default_rng(5)
+    names = ("refunds", "age", "spend", "visits")
+    rows = [
+        {"churn": i % 2, "refunds": float(i % 2), **dict.fromkeys(names[1:], float(draw.normal()))}
+        for i in range(300)
+    ]
+    model = make_model(
+        {"churn": tf.io.FixedLenFeature([], tf.int64), **dict.fromkeys(names, FLOAT)},
+        predict=lambda f: {
+            "logistic": tf.sigmoid(6 * f["refunds"] - 3 + 0.1 * f["age"])[:, tf.newaxis]
+        },
+        label=lambda f: f["churn"],
+    )
+    examples, config = make_examples(rows), eval_config("model_specs {} slicing_specs {}")
+    held = evaluate(examples, model, config, checks=DefaultChecks("binary")).verdict
+    assert (held.blessed, held.held, held.failures) == (False, True, [])
+    (doubt,) = held.doubts
+    assert doubt.startswith("column 'refunds' may tell the label: ")
+    checks = DefaultChecks("binary", accepted=("refunds",))
+    assert evaluate(examples, model, config, checks=checks).verdict.blessed
 
 
 CHANGE = """

@@ -83,6 +83,49 @@ def test_a_number_that_goes_with_the_label_is_found(tmp_path):
     assert "in the order of 'y' (rank correlation 1.00000)" in found["cube"].evidence
 
 
+def test_a_column_that_is_filled_in_after_the_fact_is_found_by_its_gaps(tmp_path):
+    draw = random.Random(3)
+    label = [draw.choice(("no", "no", "no", "yes")) for _ in range(NUM)]
+    rows = [(value == "yes", draw.random(), row) for row, value in enumerate(label)]
+    found = leaks_of(
+        tmp_path,
+        {
+            "date": [f"2014-01-{n % 28 + 1:02d}" if yes and u < 0.97 else "" for yes, u, n in rows],
+            "reason": [draw.choice("abc") if yes and u < 0.8 else "" for yes, u, _ in rows],
+            "survey": ["" if yes and u < 0.8 else n % 11 for yes, u, n in rows],
+            # It leaves 0.3 of the class with a quarter of the rows and 0.05 of the other: 45 % of the error.
+            "complaint": [n % 7 if u < (0.7 if yes else 0.05) else "" for yes, u, n in rows],
+            "test": [n % 7 if u < (0.6 if yes else 0.15) else "" for yes, u, n in rows],
+            "empty": ["" for _ in rows],
+            "y": label,
+        },
+    )
+    assert set(found) == {"date", "reason", "survey", "complaint"}
+    assert found["date"].evidence.startswith(
+        "column 'date' being empty or not predicts 'y' right in 98."
+    )
+    assert not any(leak.is_copy for leak in found.values())
+
+
+def test_gaps_tell_a_number(tmp_path):
+    draw = random.Random(4)
+    paid = [draw.random() < 0.3 for _ in range(NUM)]
+    label = [draw.gauss(900, 200) if is_paid else 0.0 for is_paid in paid]
+    found = leaks_of(
+        tmp_path,
+        {
+            "paid at": [
+                f"2014-01-{n % 28 + 1:02d}" if is_paid else "" for n, is_paid in enumerate(paid)
+            ],
+            "asked at": [f"2014-01-{n % 28 + 1:02d}" if n % 3 else "" for n in range(NUM)],
+            "y": [f"{value:.2f}" for value in label],
+        },
+        is_regression=True,
+    )
+    assert set(found) == {"paid at"}
+    assert "being empty or not explains 9" in found["paid at"].evidence
+
+
 def test_too_few_rows_prove_nothing(tmp_path):
     rows = {"a": ["p"] * 100 + ["q"] * 19, "y": [0] * 100 + [1] * 19}
     assert leaks_of(tmp_path, rows) == {}

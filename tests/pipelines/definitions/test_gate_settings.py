@@ -3,7 +3,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from components.evaluator.gate.default_checks import ValueThen
+from components.evaluator.gate.default_checks import DefaultChecks, ValueThen
 from components.evaluator.gate.slice_doubts import ALL, Slice, SliceExcess
 from components.pusher.provenance import Provenance
 from pipelines.definitions import gate_settings as settings_of
@@ -68,7 +68,8 @@ def test_numbers_that_were_sliced_or_are_important_come_first(
         {
             "excesses": [asdict(one) for one in EXCESSES],
             "importance": {
-                "features": [{"feature": "kind"}, {"feature": "n4"}, {"feature": "gone"}]
+                "features": [{"feature": "kind"}, {"feature": "n4"}, {"feature": "gone"}],
+                "loss": 0.1,
             },
         },
     )
@@ -84,12 +85,36 @@ def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(
 ):
     (doubt,) = gate_settings(plan(table, tmp_path, display)).known_doubts
     assert doubt.startswith("column 'told' alone predicts 'y' right in 99.")
+    assert doubt.endswith(
+        '[columns] told = "ignore"; if it is, accept it: [columns] told = "number"'
+    )
     named = plan(table, tmp_path, display, "columns.told=number")
     assert gate_settings(named).known_doubts == ()
     serve(
         tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' right in 98 % of 90 rows",)
     )
     assert gate_settings(plan(table, tmp_path, display)).known_doubts == ()
+
+
+def test_a_model_may_live_on_columns_that_are_known(table, tmp_path, display, killed):
+    lines = table.read_text().splitlines()
+    dates = [
+        "at,left_at",
+        *(f"2024-01-{i % 28 + 1:02d},{'2024-02-01' if i % 3 else ''}" for i in range(3_000)),
+    ]
+    table.write_text("".join(f"{a},{b}\n" for a, b in zip(lines, dates, strict=True)))
+    found = gate_settings(plan(table, tmp_path, display, "columns.n1=number"))
+    assert found.accepted == ("at", "n1", "told")  # a date without gaps, named, doubted already
+    features = [
+        {"feature": name, "growth": growth, "low": growth}
+        for name, growth in (("n3", 3.0), ("n1", 0.1), ("n2", 0.0), ("kind", 0.0), ("y", 0.0))
+    ]
+    serve(tmp_path, killed).write(
+        "evaluation", {"importance": {"features": features, "loss": 0.1, "trivial_loss": 0.5}}
+    )
+    found = gate_settings(plan(table, tmp_path, display))
+    assert found.accepted == ("at", "n3", "told")  # the served model lives on n3
+    assert DefaultChecks.from_json(found.to_json()) == found
 
 
 def test_slices_take_as_one_what_the_model_takes_as_one(tmp_path, display):

@@ -51,13 +51,14 @@ def rows():
     return [example(x=float(x), y=float(y), z=1.0) for x, y in draw.normal(size=(400, 2))]
 
 
-def importance(rows, clock=lambda: 0.0):
-    labels = predict_sum(rows)
+def importance(rows, clock=lambda: 0.0, predict=predict_sum, classes=None):
+    labels = predict(rows)
     return permutation_importance(
         np.array(rows, object),
-        predict_sum,
-        lambda predictions: (predictions - labels) ** 2,
+        predict,
+        lambda indices, predictions: (predictions - labels[indices]) ** 2,
         np.zeros(len(rows)),
+        np.zeros(len(rows), np.int64) if classes is None else np.array(classes),
         clock,
     )
 
@@ -76,12 +77,59 @@ def test_the_loss_grows_by_twice_the_variance(rows):
 
 
 def test_what_there_is_no_time_for_is_said():
-    rows = [example(**{f"f{number}": 1.0 for number in range(300)}, x=1.0, y=2.0)] * 400
+    rows = [example(**{f"f{number}": 1.0 for number in range(100)}, x=1.0, y=2.0)] * 400
     ticks = itertools.count(step=MAX_SECS / 4)
-    found = importance(rows, lambda: next(ticks))
-    assert len(found["features"]) + len(found["left_out"]) == 302
+    found = importance(rows, lambda: next(ticks), lambda serialized: np.zeros(len(serialized)))
+    assert len(found["features"]) + len(found["left_out"]) == 102
     assert found["left_out"]
     assert found["features"]
+    assert found["num_rows"] == 256
+
+
+class Clock:
+    """A clock that a prediction moves on: a thousandth of MAX_SECS for each example."""
+
+    secs = 0.0
+
+    def __call__(self):
+        return self.secs
+
+    def predict(self, serialized):
+        self.secs += len(serialized) * MAX_SECS / 1_000
+        return np.array([parse(row).get("x", [0.0])[0] for row in serialized])
+
+
+def test_there_are_as_many_rows_as_the_time_allows():
+    """Two features: 256 rows take 512 predictions, and 244 of 1,000 remain for each of them."""
+    clock = Clock()
+    draw = np.random.default_rng(3)
+    rows = [example(x=float(x), y=0.0) for x in draw.normal(size=2_000)]
+    clock.secs = -2.0 * MAX_SECS  # the labels of all rows, in `importance`
+    assert importance(rows, clock, clock.predict)["num_rows"] == 500
+
+
+def test_rare_classes_are_preferred_and_weighted():
+    """Of 5,000 rows, 50 are positive and have x = 1; the model looks at x for positive rows only.
+
+    The loss of a positive row grows by 1 if it gets the x of another class, as 99 of 100 do: by 0.0099 in
+    all.
+    The classes share the sample as the roots of their sizes do, 7 to 70: about 45 of 500 rows are positive.
+    """
+
+    def predict(serialized):
+        clock.secs += len(serialized) * MAX_SECS / 1_000
+        cells = [parse(row) for row in serialized]
+        return np.array([row["x"][0] * row["is_positive"][0] for row in cells])
+
+    clock = Clock()
+    classes = [int(number % 100 == 0) for number in range(5_000)]
+    rows = [example(x=float(one), is_positive=float(one)) for one in classes]
+    clock.secs = -5.0 * MAX_SECS
+    found = importance(rows, clock, predict, classes)
+    assert found["num_rows"] == 500
+    x = next(one for one in found["features"] if one["feature"] == "x")
+    assert x["growth"] == pytest.approx(0.0099, abs=0.0004)
+    assert 0 < x["low"] < x["growth"]
 
 
 def test_the_sample_is_bounded_and_from_all_files(tmp_path):

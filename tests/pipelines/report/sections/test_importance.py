@@ -9,11 +9,24 @@ from ..conftest import HOSTILE, RTL  # noqa: TID252
 def test_features_by_what_the_loss_grows(full):
     found = describe(full)
     first, second = found["rows"]
-    assert (first["name"], first["growth"], first["share"]) == (HOSTILE, "+0.2", "50.0 %")
+    assert (first["name"], first["growth"], first["relative"]) == (HOSTILE, "+0.2", "+50 %")
     assert (first["bar"], first["is_clear"]) == (100, True)
     assert (second["name"], second["is_clear"]) == (RTL, False)
     assert second["bar"] == pytest.approx(25)
     assert (found["unused"], found["left_out"]) == (["paid"], ["late"])
+
+
+def test_a_loss_that_grows_many_times_is_no_share_of_itself(full):
+    evaluation = full.details["evaluation"]
+    leaky = {**evaluation["importance"], "loss": 0.009, "trivial_loss": 0.19}
+    details = {"evaluation": {**evaluation, "importance": leaky}}
+    found = describe(Context(full.record, full.root, details, ()))
+    assert [row["relative"] for row in found["rows"]] == [
+        "\N{MULTIPLICATION SIGN}23.2",
+        "\N{MULTIPLICATION SIGN}6.56",
+    ]
+    assert (found["loss"], found["trivial_loss"]) == ("0.009", "0.19")
+    assert describe(full)["trivial_loss"] is None  # of an older version
 
 
 def test_why_there_are_none(full, bare, failed):
