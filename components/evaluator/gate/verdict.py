@@ -20,6 +20,7 @@ from tfx.utils import io_utils
 from components.evaluator.gate.check import Check, checks_from
 from components.evaluator.gate.default_checks import Checked, Intervals
 from components.evaluator.gate.slice_doubts import SliceExcess, excesses_from
+from components.nearest import nearest_first
 
 VERDICT_FILE = "verdict.json"
 OVERALL = "Overall"
@@ -93,7 +94,8 @@ def make_verdict(
     evaluation_uri: str,
     eval_config: config_pb2.EvalConfig,
     *,
-    has_baseline: bool,
+    candidate: str = "",
+    baseline: str | None = None,
     checked: Checked = NOTHING_CHECKED,
     holds: bool = True,
 ) -> Verdict:
@@ -103,20 +105,21 @@ def make_verdict(
         evaluation_uri: TFMA's output directory.
         eval_config: The user's configuration, including change thresholds without a baseline, so that a
             first model is not reported as one without thresholds.
-        has_baseline: True if a baseline was evaluated too.
+        candidate: Name of the model in the evaluation.
+        baseline: Name of the baseline in the evaluation; None without one.
         checked: Results of the default checks.
         holds: True if a model that is doubted is held.
     """
-    candidate = _load_metrics(evaluation_uri, tfma.CANDIDATE_KEY if has_baseline else None)
-    baseline = _load_metrics(evaluation_uri, tfma.BASELINE_KEY) if has_baseline else {}
-    failures = list(_failures(evaluation_uri, eval_config, candidate, baseline, checked))
+    metrics = _load_metrics(evaluation_uri, candidate or None)
+    baseline_metrics = {} if baseline is None else _load_metrics(evaluation_uri, baseline)
+    failures = list(_failures(evaluation_uri, eval_config, metrics, baseline_metrics, checked))
     held = holds and not failures and bool(checked.doubts)
     return Verdict(
         blessed=not failures and not held,
-        metrics=candidate.get(OVERALL, {}),
+        metrics=metrics.get(OVERALL, {}),
         failures=failures,
-        baseline_metrics=baseline.get(OVERALL, {}),
-        slices={name: metrics for name, metrics in candidate.items() if name != OVERALL},
+        baseline_metrics=baseline_metrics.get(OVERALL, {}),
+        slices={name: values for name, values in metrics.items() if name != OVERALL},
         checks=checked.checks,
         not_checked=checked.not_checked,
         intervals=checked.intervals,
@@ -214,7 +217,7 @@ def _sentence(
     name = _metric_name(key.name, key.output_name, sub_key)
     where = f"(slice: {slice_name})"
     if not failure.HasField("metric_value"):
-        return f"{name} has a threshold but was not computed {where}"
+        return _missing(name, key.is_diff, candidate.get(slice_name, {}), where)
     if failure.message:
         return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
@@ -244,6 +247,16 @@ def _sentence(
         f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is "
         f"required {where}"
     )
+
+
+def _missing(name: str, is_change: bool, metrics: Metrics, where: str) -> str:
+    if is_change and name in metrics:
+        return (
+            f"{name} has a change threshold, but the baseline model has no metric of this name {where}. "
+            "Remove change_threshold until a model that has it is blessed."
+        )
+    names = ", ".join(nearest_first(name, metrics)) or "none"
+    return f"{name} has a threshold but was not computed {where}. The metrics of the evaluation are: {names}"
 
 
 def _one_line(text: object) -> str:

@@ -21,6 +21,7 @@ from tfx_bsl.coders import example_coder
 
 from components.beam.ahead import ahead
 from components.evaluator.gate.slice_columns import Column, column_of, is_text, merge_values
+from components.evaluator.metrics.eval_config import has_user_code
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
 
@@ -55,6 +56,7 @@ class RawFeatures:
         categories: Columns that the gate slices by their values.
         numbers: Columns that the gate slices by their quantiles.
         same_values: Values that count as one in slices, see `Evaluator`.
+        keeps_examples: True if a metric reads the serialized examples.
     """
 
     names: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ class RawFeatures:
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    keeps_examples: bool = False
 
     @classmethod
     def from_config(
@@ -94,6 +97,8 @@ class RawFeatures:
         weight = eval_config.model_specs[0].example_weight_key if eval_config.model_specs else ""
         if weight:
             names.add(weight)
+        if has_user_code(eval_config) and schema is not None:
+            names.update(feature.name for feature in schema.feature)
         if schema is None:
             return cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
         features = {feature.name: feature for feature in schema.feature}
@@ -121,6 +126,7 @@ class Batch:
         prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
         classes: Names of the first model's classes in their order; empty if it has no names.
         columns: Columns that the gate slices by, by name.
+        serialized: The tf.Examples `[batch_size]`; None if no metric reads them.
     """
 
     labels: npt.NDArray[Any]
@@ -129,6 +135,7 @@ class Batch:
     prediction: str = ""
     classes: tuple[str, ...] = ()
     columns: Mapping[str, Column] = field(default_factory=dict)
+    serialized: npt.NDArray[Any] | None = None
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
         """Returns the feature `name` as weights: `[batch_size]`.
@@ -235,6 +242,7 @@ class ReadAndEvaluate(beam.DoFn):
             model.prediction,
             () if classes is None else tuple(map(_text, classes)),
             columns,
+            serialized if self._raw_features.keeps_examples else None,
         )
 
     def _decode(
@@ -327,7 +335,8 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
             if column[i] is not None
         }
         extracts = {
-            tfma.INPUT_KEY: b"",  # only its size is used
+            # Without a metric that reads it, only its size is used.
+            tfma.INPUT_KEY: b"" if batch.serialized is None else batch.serialized[i],
             tfma.FEATURES_KEY: features,
             tfma.LABELS_KEY: label,
             tfma.PREDICTIONS_KEY: (
