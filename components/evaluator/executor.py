@@ -33,9 +33,7 @@ from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.eval_config import (
-    has_user_code,
     resolve_thresholds,
-    uses_model_metrics,
     with_defaults,
     with_single_output,
     with_stock_arguments,
@@ -210,11 +208,7 @@ class Executor(InMemoryExecutor):
             checks.categories if checks else (),
             checks.numbers if checks else (),
         )
-        raw_features = replace(
-            raw_features,
-            same_values=request.same_values,
-            keeps_examples=uses_model_metrics(config) or has_user_code(config),
-        )
+        raw_features = replace(raw_features, same_values=request.same_values)
         # TFMA reads only the names and paths from these; it does not load them.
         named = [
             tfma.EvalSharedModel(

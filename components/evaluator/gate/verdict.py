@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -110,9 +110,14 @@ def make_verdict(
         checked: Results of the default checks.
         holds: True if a model that is doubted is held.
     """
-    metrics = _load_metrics(evaluation_uri, candidate or None)
-    baseline_metrics = {} if baseline is None else _load_metrics(evaluation_uri, baseline)
-    failures = list(_failures(evaluation_uri, eval_config, metrics, baseline_metrics, checked))
+    result = tfma.load_eval_result(evaluation_uri, model_name=candidate or None)
+    metrics, baseline_metrics = _by_slice(result), {}
+    if baseline is not None:
+        baseline_metrics = _by_slice(tfma.load_eval_result(evaluation_uri, model_name=baseline))
+    slice_keys = [key for key, _ in result.slicing_metrics]
+    failures = list(
+        _failures(evaluation_uri, eval_config, metrics, baseline_metrics, slice_keys, checked)
+    )
     held = holds and not failures and bool(checked.doubts)
     return Verdict(
         blessed=not failures and not held,
@@ -130,9 +135,8 @@ def make_verdict(
     )
 
 
-def _load_metrics(evaluation_uri: str, model_name: str | None) -> dict[str, Metrics]:
+def _by_slice(result: Any) -> dict[str, Metrics]:
     """Returns metrics by slice and name."""
-    result = tfma.load_eval_result(evaluation_uri, model_name=model_name)
     return {
         slicer_lib.stringify_slice_key(slice_key): dict(sorted(_flatten(by_output)))
         for slice_key, by_output in sorted(result.slicing_metrics, key=lambda item: str(item[0]))
@@ -161,6 +165,7 @@ def _failures(
     eval_config: config_pb2.EvalConfig,
     candidate: Mapping[str, Metrics],
     baseline: Mapping[str, Metrics],
+    slice_keys: Sequence[Any],
     checked: Checked,
 ) -> Iterator[str]:
     if OVERALL not in candidate and not candidate:
@@ -179,7 +184,22 @@ def _failures(
         for failure in validation.failures:
             yield _sentence(failure, slice_name, candidate, baseline)
     for missing in (*result.missing_slices, *result.missing_cross_slices):
-        yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
+        # TFMA 0.52 also lists every pair of slices, and slices of which no metric was computed.
+        if not any(_is_applicable(missing, key) for key in slice_keys):
+            yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
+
+
+def _is_applicable(
+    spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec, slice_key: Any
+) -> bool:
+    is_cross = slicer_lib.is_cross_slice_key(slice_key)
+    if isinstance(spec, config_pb2.CrossSlicingSpec):
+        return is_cross and bool(
+            slicer_lib.is_cross_slice_applicable(cross_slice_key=slice_key, cross_slicing_spec=spec)
+        )
+    return not is_cross and bool(
+        slicer_lib.SingleSliceSpec(spec=spec).is_slice_applicable(slice_key)
+    )
 
 
 def _has_thresholds(eval_config: config_pb2.EvalConfig) -> bool:

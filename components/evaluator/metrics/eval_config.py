@@ -179,7 +179,11 @@ def resolve_thresholds(
             module=ModelMetrics.__module__,
             config=json.dumps(
                 {
-                    "paths": {name: graph.path for name, graph in graphs.items()},
+                    "paths": {
+                        model: graph.path
+                        for model, graph in graphs.items()
+                        if not set(names.values()).isdisjoint(graph.metric_names)
+                    },
                     "names": sorted(names.items()),
                     "output_name": output,
                 }
@@ -219,8 +223,9 @@ def _move_thresholds(
 
 def _metric_in_tfma(name: str, own: Sequence[str], *, has_own: bool) -> config_pb2.MetricConfig:
     known = _names_in_tfma()
-    if name in known:
-        return _metric_config(known[name], name)
+    # The prefix of metrics that TFMA added to an EvalSavedModel itself.
+    if class_name := known.get(name.removeprefix("post_export_metrics/")):
+        return _metric_config(class_name, name)
     metrics_of_model = (
         f"The model's own: {', '.join(nearest_first(name, own)) or 'none'}."
         if has_own

@@ -88,41 +88,39 @@ class EvalGraph:
         self._lock = threading.Lock()  # the threads share the variables of the metrics
 
     def _make_metrics(self, graph: Any, names: Sequence[str], outputs: Mapping[str, Any]) -> None:
+        make = self._session.make_callable
         variables = tf1.get_collection(tf1.GraphKeys.METRIC_VARIABLES)
         given = [tf1.placeholder(v.dtype.base_dtype, v.shape) for v in variables]
-        self._assign = self._session.make_callable(
-            tf.group(*[v.assign(value) for v, value in zip(variables, given, strict=True)]), given
-        )
+        # Lists of operations, as tf.group would change some that the session has run already; none is empty.
+        nothing = tf.no_op()
+        assigned = [v.assign(value).op for v, value in zip(variables, given, strict=True)]
+        self._assign = make([*assigned, nothing], given)
+        self._reset = make([*[variable.initializer for variable in tf1.local_variables()], nothing])
+        self._read = make([*variables, nothing])
         updates = [graph.get_tensor_by_name(outputs[name + _UPDATE].name) for name in names]
-        self._reset = self._session.make_callable(
-            tf.group(*[variable.initializer for variable in tf1.local_variables()])
-        )
-        self._update = self._session.make_callable(tf.group(*updates), [self._examples])
-        self._read = self._session.make_callable(variables)
-        self._values = self._session.make_callable(
-            {
-                name.removeprefix(_METRICS_PREFIX): graph.get_tensor_by_name(
-                    outputs[name + _VALUE].name
-                )
-                for name in names
-            }
-        )
+        self._update = make(updates, [self._examples])
+        values = [graph.get_tensor_by_name(outputs[name + _VALUE].name) for name in names]
+        short = [name.removeprefix(_METRICS_PREFIX) for name in names]
+        self._values = make(dict(zip(short, values, strict=True)))
 
     def fetch(self, tensors: Mapping[str, Any]) -> Any:
         """Returns a function that returns the values of tensors for serialized tf.Examples."""
         return self._session.make_callable(dict(tensors), [self._examples])
 
     def metric_sums(self, serialized: npt.NDArray[Any]) -> list[Any]:
-        """Returns the variables of the model's metrics for some examples; those of several batches add up."""
+        """Returns the number of examples, and the variables of the model's metrics for them.
+
+        Those of several batches add up.
+        """
         with self._lock:
             self._reset()
             self._update(serialized)
-            return list(self._read())
+            return [np.array(len(serialized)), *self._read()[:-1]]
 
     def metric_values(self, sums: Sequence[Any]) -> dict[str, Any]:
-        """Returns the model's metrics from the sums of their variables."""
+        """Returns the model's metrics from the sums of `metric_sums`."""
         with self._lock:
-            self._assign(*sums)
+            self._assign(*sums[1:])
             return dict(self._values())
 
 

@@ -6,7 +6,7 @@ metrics and slices need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apache_beam as beam
@@ -21,7 +21,7 @@ from tfx_bsl.coders import example_coder
 
 from components.beam.ahead import ahead
 from components.evaluator.gate.slice_columns import Column, column_of, is_text, merge_values
-from components.evaluator.metrics.eval_config import has_user_code
+from components.evaluator.metrics.eval_config import has_user_code, uses_model_metrics
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
 
@@ -56,6 +56,7 @@ class RawFeatures:
         categories: Columns that the gate slices by their values.
         numbers: Columns that the gate slices by their quantiles.
         same_values: Values that count as one in slices, see `Evaluator`.
+        reads_all: True if all features are read, as the user's own metrics may need them.
         keeps_examples: True if a metric reads the serialized examples.
     """
 
@@ -65,6 +66,7 @@ class RawFeatures:
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reads_all: bool = False
     keeps_examples: bool = False
 
     @classmethod
@@ -97,10 +99,11 @@ class RawFeatures:
         weight = eval_config.model_specs[0].example_weight_key if eval_config.model_specs else ""
         if weight:
             names.add(weight)
-        if has_user_code(eval_config) and schema is not None:
-            names.update(feature.name for feature in schema.feature)
+        reads_all = has_user_code(eval_config)
+        keeps_examples = reads_all or uses_model_metrics(eval_config)
         if schema is None:
-            return cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
+            found = cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
+            return replace(found, reads_all=reads_all, keeps_examples=keeps_examples)
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
             raise ValueError(
@@ -108,11 +111,11 @@ class RawFeatures:
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
         known = [tuple(name for name in some if name in features) for some in (categories, numbers)]
-        projected = schema_pb2.Schema(
-            feature=[features[name] for name in sorted({*names, *known[0], *known[1]})]
-        )
+        columns = features if reads_all else {*names, *known[0], *known[1]}
+        projected = schema_pb2.Schema(feature=[features[name] for name in sorted(columns)])
         serialized = projected.SerializeToString()
-        return cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
+        found = cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
+        return replace(found, reads_all=reads_all, keeps_examples=keeps_examples)
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ class ReadAndEvaluate(beam.DoFn):
         """Loads the models, once for all threads of a process."""
         self._loaded = load_models(self._shared, self._models)
         given = self._raw_features
-        asked = (*given.names, *given.categories, *given.numbers)
+        asked = given.reads_all or (*given.names, *given.categories, *given.numbers)
         # Of the labels alone, nothing but the weight is asked for.
         if given.example_weight if self._labels_only else asked:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(
@@ -252,15 +255,16 @@ class ReadAndEvaluate(beam.DoFn):
             return {}, {}
         record_batch = self._decoder.DecodeBatch(serialized.tolist())
         given = self._raw_features
+        names = record_batch.schema.names if given.reads_all else given.names
         arrays = {
             name: record_batch.column(index)
-            for name in (*given.names, *given.categories, *given.numbers)
+            for name in (*names, *given.categories, *given.numbers)
             if (index := record_batch.schema.get_field_index(name)) >= 0
         }
         for name in given.same_values.keys() & arrays:
             if is_text(arrays[name]):
                 arrays[name] = merge_values(arrays[name], given.same_values[name])
-        features = {name: arrays[name].to_pylist() for name in given.names if name in arrays}
+        features = {name: arrays[name].to_pylist() for name in names if name in arrays}
         if self._labels_only:
             return features, {}
         return features, {

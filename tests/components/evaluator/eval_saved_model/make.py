@@ -1,4 +1,4 @@
-"""Writes model.tar.xz and metrics.json: an EvalSavedModel of earlier years, and its metrics by the TFMA of then.
+"""Writes model.tar.xz, with an EvalSavedModel, and metrics.json, with its metrics by the TFMA of that time.
 
     python3.10 -m venv reference
     reference/bin/pip install tensorflow==2.15.1 tensorflow-model-analysis==0.46.0 apache-beam==2.56.0 dill
@@ -31,6 +31,7 @@ ROWS = [
 SPEC = {
     "x": tf.io.FixedLenFeature([], tf.float32),
     "city": tf.io.FixedLenFeature([], tf.string),
+    "hour": tf.io.FixedLenFeature([], tf.int64),
     "weight": tf.io.FixedLenFeature([], tf.float32),
     "label": tf.io.FixedLenFeature([], tf.int64),
 }
@@ -121,9 +122,7 @@ def write_metrics(folder):
             writer.write(example.SerializeToString())
     config = tfma.EvalConfig(
         model_specs=[
-            tfma.ModelSpec(
-                signature_name="eval", label_key="label", example_weight_key="weight"
-            )
+            tfma.ModelSpec(signature_name="eval", label_key="label", example_weight_key="weight")
         ],
         slicing_specs=[
             tfma.SlicingSpec(),
@@ -150,9 +149,17 @@ def write_metrics(folder):
     metrics = {}
     for slice_key, by_output in result.slicing_metrics:
         columns = "_X_".join(name for name, _ in slice_key)
-        name = f"{columns}:{'_X_'.join(str(value) for _, value in slice_key)}" if slice_key else "Overall"
+        name = (
+            f"{columns}:{'_X_'.join(str(value) for _, value in slice_key)}"
+            if slice_key
+            else "Overall"
+        )
         values = by_output[""][""]
-        metrics[name] = {key: values[key]["doubleValue"] for key in sorted(values)}
+        metrics[name] = {
+            key: values[key]["doubleValue"]
+            for key in sorted(values)
+            if not key.startswith("post_export_metrics/")  # counts that TFMA added by itself
+        }
     path = HERE / "metrics.json"
     path.write_text(json.dumps({"rows": ROWS, "metrics": metrics}, indent=1, sort_keys=True) + "\n")
 
