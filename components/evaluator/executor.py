@@ -294,8 +294,8 @@ class Executor(InMemoryExecutor):
             )
         shared_model = models[0] if len(models) == 1 else models
         extractors = None
-        if hasattr(request.module, "custom_extractors"):
-            extractors = request.module.custom_extractors(
+        if make_extractors := getattr(request.module, "custom_extractors", None):
+            extractors = make_extractors(
                 eval_shared_model=shared_model,
                 eval_config=config,
                 tensor_adapter_config=adapter_config,

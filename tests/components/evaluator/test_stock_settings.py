@@ -1,4 +1,4 @@
-"""What EvalConfigs and arguments of the years with Estimators mean: see TFX 1.0 to 1.15 and TFMA 0.46."""
+"""EvalConfigs and arguments of the years with Estimators, as TFX 1.0 to 1.15 and TFMA 0.46 took them."""
 
 import logging
 from collections.abc import Callable
