@@ -1,3 +1,4 @@
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -94,4 +95,6 @@ def test_examples_that_wait_are_part_of_the_sums(monkeypatch: pytest.MonkeyPatch
     merged = combiner.merge_accumulators(accumulators)
     assert combiner.extract_output(merged) == {key: 10}
     assert graph.batches == [["a", "bb"], ["ccc"], ["dddd"]]
+    # Beam sends it to other processes, each of which loads the model.
+    assert pickle.loads(pickle.dumps(combiner)).extract_output(merged) == {key: 10}
     assert combiner.extract_output(combiner.create_accumulator()) == {}
