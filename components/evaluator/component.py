@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 
 from tensorflow_model_analysis.proto import config_pb2
+from tfx.components.util import udf_utils
 from tfx.dsl.components.base import base_beam_component, executor_spec
+from tfx.orchestration.data_types import RuntimeParameter
+from tfx.proto import evaluator_pb2
 from tfx.types import standard_artifacts, standard_component_specs
 from tfx.types.channel import BaseChannel, Channel
 from tfx.types.component_spec import ExecutionParameter
@@ -63,7 +66,8 @@ class Evaluator(base_beam_component.BaseBeamComponent):
 
     Source: TFX's Evaluator. Unlike it, this one evaluates Estimators by their evaluation models, writes a
     verdict, has default checks, and is faster. As in TFX, change thresholds do not apply without a
-    baseline, and a model without any threshold or default check is not blessed.
+    baseline, and a model without any threshold or default check is not blessed. A threshold that no metric
+    belongs to is an error, which TFX reports as a model that is not blessed.
     """
 
     SPEC_CLASS = EvaluatorSpec
@@ -72,11 +76,15 @@ class Evaluator(base_beam_component.BaseBeamComponent):
     def __init__(
         self,
         examples: BaseChannel,
-        model: BaseChannel,
+        model: BaseChannel | None = None,
         baseline_model: BaseChannel | None = None,
+        feature_slicing_spec: evaluator_pb2.FeatureSlicingSpec | RuntimeParameter | None = None,
+        fairness_indicator_thresholds: list[float] | RuntimeParameter | None = None,
+        example_splits: list[str] | None = None,
         eval_config: config_pb2.EvalConfig | None = None,
         schema: BaseChannel | None = None,
-        example_splits: list[str] | None = None,
+        module_file: str | None = None,
+        module_path: str | None = None,
         default_checks: DefaultChecks | None = None,
         same_values: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
@@ -84,37 +92,85 @@ class Evaluator(base_beam_component.BaseBeamComponent):
 
         Args:
             examples: Channel of raw `Examples`, from an ExampleGen.
-            model: Channel of the `Model` to evaluate.
+            model: Channel of the `Model` to evaluate; required.
             baseline_model: Channel of the `Model` to compare with, such as the served one,
                 from a Resolver.
-            eval_config: TFMA's configuration: metrics, thresholds, slices.
-            schema: Channel of the `Schema` of the examples. Default: types are inferred.
+            feature_slicing_spec: Slices, instead of an eval_config; the metrics are the model's own.
+            fairness_indicator_thresholds: Thresholds of probabilities at which false positive rates and so
+                on are computed, named as by TFMA's FairnessIndicators.
             example_splits: Splits to evaluate on. Default: `eval`.
+            eval_config: TFMA's configuration: metrics, thresholds, slices. A threshold without a metric is
+                for the model's own metric of this name, or else for TFMA's.
+            schema: Channel of the `Schema` of the examples. Default: types are inferred.
+            module_file: Path of a Python file, which may define `custom_eval_shared_model` and
+                `custom_extractors` as for stock TFX, and metrics that the eval_config names. With either
+                function, the serving model is evaluated.
+            module_path: Import path of such a module, instead of module_file.
             default_checks: Checks the model against the trivial one and the baseline as well.
                 Default: only the thresholds of the eval_config apply, as in TFX.
             same_values: Values of text columns that the model takes as one, and so do the slices: the
                 common name by value, without white space around it; "" is no value. Default: none.
 
         Raises:
-            ValueError: There is no eval_config, or it has no metrics.
+            ValueError: There is no model, there is nothing to evaluate, or arguments contradict each other.
         """
-        if eval_config is None or not any(spec.metrics for spec in eval_config.metrics_specs):
+        if model is None:
+            raise ValueError(
+                "Evaluator needs a model. To evaluate predictions that are columns of the examples, call "
+                "tfma.run_model_analysis with ModelSpec(prediction_key=...)."
+            )
+        if module_file and module_path:
+            raise ValueError(
+                "Evaluator takes module_file or module_path, not both. "
+                f"Received: module_file={module_file!r}, module_path={module_path!r}"
+            )
+        if eval_config is not None and feature_slicing_spec is not None:
+            raise ValueError(
+                "Evaluator takes eval_config or feature_slicing_spec, not both: set slicing_specs of the "
+                "eval_config instead."
+            )
+        if not (eval_config and eval_config.ListFields()) and feature_slicing_spec is None:
             raise ValueError(
                 "Evaluator needs an eval_config with metrics, such as EvalConfig(metrics_specs="
-                "[MetricsSpec(metrics=[MetricConfig(class_name='AUC')])]). "
+                "[MetricsSpec(metrics=[MetricConfig(class_name='AUC')])]). For the metrics of the evaluation "
+                "model itself: EvalConfig(model_specs=[ModelSpec(signature_name='eval')]). "
                 f"Received: eval_config={eval_config!r}"
             )
+        if eval_config is not None:
+            _check_model_specs(eval_config)
+        if not isinstance(fairness_indicator_thresholds, RuntimeParameter):
+            fairness_indicator_thresholds = json_utils.dumps(fairness_indicator_thresholds)
         spec = EvaluatorSpec(
             examples=examples,
             model=model,
             baseline_model=baseline_model,
+            feature_slicing_spec=feature_slicing_spec,
+            fairness_indicator_thresholds=fairness_indicator_thresholds,
+            example_splits=json_utils.dumps(example_splits),
             eval_config=eval_config,
             schema=schema,
-            example_splits=json_utils.dumps(example_splits),
-            fairness_indicator_thresholds=json_utils.dumps(None),
+            module_file=module_file,
+            module_path=module_path,
             **({executor.DEFAULT_CHECKS_KEY: default_checks.to_json()} if default_checks else {}),
             **({executor.SAME_VALUES_KEY: json_utils.dumps(same_values)} if same_values else {}),
             evaluation=Channel(type=standard_artifacts.ModelEvaluation),
             blessing=Channel(type=standard_artifacts.ModelBlessing),
         )
         super().__init__(spec=spec)
+        if module_file and udf_utils.should_package_user_modules():
+            udf_utils.add_user_module_dependency(
+                self,
+                standard_component_specs.MODULE_FILE_KEY,
+                standard_component_specs.MODULE_PATH_KEY,
+            )
+
+
+def _check_model_specs(eval_config: config_pb2.EvalConfig) -> None:
+    is_baseline = [spec.is_baseline for spec in eval_config.model_specs]
+    if is_baseline and (is_baseline.count(False) != 1 or len(is_baseline) > 2):
+        names = {spec.name: spec.is_baseline for spec in eval_config.model_specs}
+        raise ValueError(
+            "An Evaluator evaluates one model: an EvalConfig has one ModelSpec for it, and may have one more "
+            "with is_baseline=True for the baseline. Use an Evaluator for each further model. "
+            f"Received: is_baseline by name: {names}"
+        )

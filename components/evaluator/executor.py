@@ -1,9 +1,11 @@
 """Runs TFMA on a model and writes the evaluation, the verdict and the blessing."""
 
+import contextlib
 import logging
 import os
 import re
-from collections.abc import Mapping
+import types
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,11 +15,10 @@ import tensorflow_model_analysis as tfma
 from apache_beam.utils import shared
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
-from tensorflow_model_analysis.utils import config_util
 from tfx.components.evaluator import constants
-from tfx.components.util import examples_utils, tfxio_utils
+from tfx.components.util import examples_utils, tfxio_utils, udf_utils
 from tfx.dsl.io import fileio
-from tfx.proto import example_gen_pb2
+from tfx.proto import evaluator_pb2, example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
@@ -32,6 +33,13 @@ from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
 from components.evaluator.gate.leak_doubts import leak_doubts
 from components.evaluator.metrics import batched_evaluation, extraction
+from components.evaluator.metrics.eval_config import (
+    resolve_thresholds,
+    with_defaults,
+    with_single_output,
+    with_stock_arguments,
+)
+from components.evaluator.metrics.eval_model import load_graph
 from components.evaluator.metrics.extraction import BASELINE_OF_OTHER_TYPES
 from components.evaluator.metrics.slices import Slices
 from components.evaluator.report_details import details
@@ -39,6 +47,7 @@ from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
 from components.pusher.held import HELD_KEY
 from components.tfx.model_paths import eval_model_path, serving_model_path
+from components.user import code as user_code
 
 _logger = logging.getLogger(__name__)
 
@@ -47,6 +56,8 @@ _TELEMETRY_DESCRIPTORS = ["Evaluator"]
 DEFAULT_CHECKS_KEY = "default_checks"
 SAME_VALUES_KEY = "same_values"
 _TRAIN_SPLIT = "train"
+_EVAL_SIGNATURE = "eval"
+_CUSTOM_FUNCTIONS = ("custom_eval_shared_model", "custom_extractors")
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,7 @@ class EvaluationRequest:
         evaluation_uri: Directory for the results.
         default_checks: Settings of the default checks; None makes none.
         same_values: Values that count as one in slices, see `Evaluator`.
+        module: The user's module; None without one.
     """
 
     model: Artifact
@@ -74,34 +86,26 @@ class EvaluationRequest:
     evaluation_uri: str
     default_checks: DefaultChecks | None = None
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    module: types.ModuleType | None = None
 
     @property
     def effective_config(self) -> config_pb2.EvalConfig:
         """The configuration with defaults and model names; change thresholds only with a baseline."""
-        given = config_pb2.EvalConfig()
-        given.CopyFrom(self.eval_config)
-        if not given.model_specs:
-            given.model_specs.add()  # the baseline becomes a copy of it
-        config = config_util.update_eval_config_with_defaults(
-            given, has_baseline=self.baseline is not None, rubber_stamp=True
-        )
-        config_util.verify_eval_config(config)
-        return config
+        return with_defaults(self.eval_config, has_baseline=self.baseline is not None)
+
+    @property
+    def model_names(self) -> tuple[str, str | None]:
+        """The names of the model and the baseline in the evaluation; None without a baseline."""
+        names = [spec.name for spec in self.effective_config.model_specs]
+        return names[0], names[1] if len(names) > 1 else None
 
     def artifact(self, spec: config_pb2.ModelSpec) -> Artifact:
         """Returns the model of a ModelSpec."""
         return self.baseline if spec.is_baseline and self.baseline else self.model
 
-    def gate(self, config: config_pb2.EvalConfig, example_weight: str) -> Gate:
+    def gate(self, example_weight: str) -> Gate:
         """Returns the settings of the default checks and of a report's details."""
-        baselines = [spec.name for spec in config.model_specs if spec.is_baseline]
-        (candidate,) = (spec.name for spec in config.model_specs if not spec.is_baseline)
-        return Gate(
-            self.default_checks or DefaultChecks(),
-            candidate,
-            baselines[0] if baselines else None,
-            example_weight,
-        )
+        return Gate(self.default_checks or DefaultChecks(), *self.model_names, example_weight)
 
     def training_files(self) -> list[str]:
         """Returns the files of the split `train`; none if it is evaluated on, or does not exist."""
@@ -146,9 +150,20 @@ class Executor(InMemoryExecutor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Evaluates the model, writes `evaluation` and `blessing`."""
-        request = _parse(input_dict, output_dict, exec_properties)
+        with self._user_module(exec_properties) as module:
+            request = _parse(input_dict, output_dict, exec_properties, module)
+            self._evaluate(request, output_dict, exec_properties)
+
+    def _evaluate(
+        self,
+        request: EvaluationRequest,
+        output_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> None:
         unchecked: tuple[str, ...] = ()
-        if eval_model_path(request.model.uri):
+        # The functions of a user's module are made for serving models, as TFMA's own extractors are.
+        is_customized = any(hasattr(request.module, name) for name in _CUSTOM_FUNCTIONS)
+        if eval_model_path(request.model.uri) and not is_customized:
             try:
                 self._evaluate_estimator(request)
             except RuntimeError as error:
@@ -167,13 +182,14 @@ class Executor(InMemoryExecutor):
         result = verdict.make_verdict(
             request.evaluation_uri,
             request.eval_config,
-            has_baseline=request.baseline is not None,
+            candidate=request.model_names[0],
+            baseline=request.model_names[1],
             checked=replace(checked, doubts=doubts, not_checked=(*checked.not_checked, *unchecked)),
             holds=request.default_checks is not None and request.default_checks.doubts == "hold",
         )
         result.write(request.evaluation_uri)
         for failure in result.failures:
-            _logger.warning("Not blessed: %s", failure)
+            _logger.warning("NOT_BLESSED: %s", failure)
         for doubt in result.doubts:
             _logger.warning("Doubted: %s", doubt)
         for reason in result.not_checked:
@@ -185,8 +201,12 @@ class Executor(InMemoryExecutor):
 
     def _evaluate_estimator(self, request: EvaluationRequest) -> None:
         """Evaluates on the evaluation models, in large batches."""
-        config = request.effective_config
+        config = with_single_output(request.effective_config)
         checks = request.default_checks
+        models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
+        # Held until the end, so that the workers of this process do not load them again.
+        graphs = {model.name: load_graph(model.path) for model in models}
+        config = resolve_thresholds(config, graphs)
         raw_features = extraction.RawFeatures.from_config(
             config,
             request.schema,
@@ -194,7 +214,6 @@ class Executor(InMemoryExecutor):
             checks.numbers if checks else (),
         )
         raw_features = replace(raw_features, same_values=request.same_values)
-        models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
         # TFMA reads only the names and paths from these; it does not load them.
         named = [
             tfma.EvalSharedModel(
@@ -207,7 +226,7 @@ class Executor(InMemoryExecutor):
         ]
         models_of = shared.Shared()
         read = extraction.ReadAndEvaluate(models, raw_features, models_of=models_of)
-        gate = request.gate(config, raw_features.example_weight)
+        gate = request.gate(raw_features.example_weight)
         with self._make_beam_pipeline() as pipeline:
             files = request.files()
             batches = pipeline | "Files" >> Spread(files) | "ReadAndEvaluate" >> beam.ParDo(read)
@@ -250,14 +269,21 @@ class Executor(InMemoryExecutor):
         """Evaluates on the serving models, with TFMA's own extractors."""
         config = request.effective_config
         _check_labels(config, request)
+        make_model = getattr(
+            request.module, "custom_eval_shared_model", tfma.default_eval_shared_model
+        )
         models = [
-            tfma.default_eval_shared_model(
+            make_model(
                 eval_saved_model_path=serving_model_path(request.artifact(spec)),
                 model_name=spec.name,
                 eval_config=config,
+                add_metrics_callbacks=None,
             )
             for spec in config.model_specs
         ]
+        # Of a Keras 2 model, TFMA computes the metrics that were compiled into it.
+        if not any(model.model_type == tfma.TF_KERAS for model in models):
+            config = resolve_thresholds(config, {})
         tfxio_factory = tfxio_utils.get_tfxio_factory_from_artifact(
             examples=request.examples,
             telemetry_descriptors=_TELEMETRY_DESCRIPTORS,
@@ -271,11 +297,19 @@ class Executor(InMemoryExecutor):
                 arrow_schema=tfxio.ArrowSchema(),
                 tensor_representations=tfxio.TensorRepresentations(),
             )
+        shared_model = models[0] if len(models) == 1 else models
+        extractors = None
+        if make_extractors := getattr(request.module, "custom_extractors", None):
+            extractors = make_extractors(
+                eval_shared_model=shared_model,
+                eval_config=config,
+                tensor_adapter_config=adapter_config,
+            )
         evaluators = tfma.default_evaluators(eval_config=config, eval_shared_model=models)
         weight = config.model_specs[0].example_weight_key
         evaluators.append(
             by_example.gate_evaluator(
-                request.gate(config, weight),
+                request.gate(weight),
                 Slices(config),
                 request.evaluation_uri,
                 makes_checks=request.default_checks is not None,
@@ -287,13 +321,29 @@ class Executor(InMemoryExecutor):
                 | "Read" >> tfxio.BeamSource()
                 | "EvaluateAndWriteResults"
                 >> tfma.ExtractEvaluateAndWriteResults(
-                    eval_shared_model=models[0] if len(models) == 1 else models,
+                    eval_shared_model=shared_model,
                     eval_config=config,
+                    extractors=extractors,
                     evaluators=evaluators,
                     output_path=request.evaluation_uri,
                     tensor_adapter_config=adapter_config,
                 )
             )
+
+    @contextlib.contextmanager
+    def _user_module(self, exec_properties: dict[str, Any]) -> Iterator[types.ModuleType | None]:
+        """Returns the user's module, whose wheel Beam's workers get as well; None without one."""
+        name, wheels = udf_utils.decode_user_module_key(
+            exec_properties.get(standard_component_specs.MODULE_PATH_KEY)
+        )
+        file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
+        wheels = [io_utils.ensure_local(wheel) for wheel in wheels]
+        self._beam_pipeline_args.extend(f"--extra_package={wheel}" for wheel in wheels)
+        with udf_utils.TempPipInstallContext(wheels):
+            if name:
+                yield user_code.load_module(name)
+            else:
+                yield user_code.load_module_file(file) if file else None
 
 
 def _describe_other_types(error: str) -> str:
@@ -313,11 +363,16 @@ def _parse(
     input_dict: dict[str, list[Artifact]],
     output_dict: dict[str, list[Artifact]],
     exec_properties: dict[str, Any],
+    module: types.ModuleType | None,
 ) -> EvaluationRequest:
     eval_config = config_pb2.EvalConfig()
     proto_utils.json_to_proto(
-        exec_properties[standard_component_specs.EVAL_CONFIG_KEY], eval_config
+        exec_properties.get(standard_component_specs.EVAL_CONFIG_KEY) or "{}", eval_config
     )
+    feature_slicing_spec = evaluator_pb2.FeatureSlicingSpec()
+    slicing_json = exec_properties.get(standard_component_specs.FEATURE_SLICING_SPEC_KEY)
+    proto_utils.json_to_proto(slicing_json or "{}", feature_slicing_spec)
+    fairness_json = exec_properties.get(standard_component_specs.FAIRNESS_INDICATOR_THRESHOLDS_KEY)
     splits = json_utils.loads(
         exec_properties.get(standard_component_specs.EXAMPLE_SPLITS_KEY) or "null"
     )
@@ -334,13 +389,18 @@ def _parse(
         baseline=artifact_utils.get_single_instance(baseline) if baseline else None,
         examples=input_dict[standard_component_specs.EXAMPLES_KEY],
         splits=tuple(splits or ("eval",)),
-        eval_config=eval_config,
+        eval_config=with_stock_arguments(
+            eval_config,
+            feature_slicing_spec if slicing_json else None,
+            json_utils.loads(fairness_json or "null") or (),
+        ),
         schema=schema,
         evaluation_uri=artifact_utils.get_single_uri(
             output_dict[standard_component_specs.EVALUATION_KEY]
         ),
         default_checks=DefaultChecks.from_json(exec_properties.get(DEFAULT_CHECKS_KEY)),
         same_values=json_utils.loads(exec_properties.get(SAME_VALUES_KEY) or "{}"),
+        module=module,
     )
 
 
@@ -352,6 +412,13 @@ def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> 
     """
     features = _raw_feature_names(request)
     for spec in config.model_specs:
+        if spec.signature_name == _EVAL_SIGNATURE:
+            raise SettingError(
+                "signature_name 'eval' of the ModelSpec is the signature of an evaluation model, which "
+                f"{request.artifact(spec).uri} lacks, or which the functions of module_file cannot use. "
+                "Remove signature_name to evaluate the serving model, or export an evaluation model "
+                "(export_eval_savedmodel) to Format-TFMA."
+            )
         keys = list(spec.label_keys.values()) or [spec.label_key]
         for key in keys:
             if features and key not in features:

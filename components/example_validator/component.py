@@ -58,8 +58,8 @@ class ExampleValidator(base_component.BaseComponent):
         self,
         statistics: BaseChannel,
         schema: BaseChannel,
+        exclude_splits: Sequence[str] | None = None,
         baseline_statistics: BaseChannel | None = None,
-        exclude_splits: Sequence[str] = (),
         label: str | None = None,
         limits: DriftLimits | None = None,
         moving: Sequence[str] = (),
@@ -70,10 +70,10 @@ class ExampleValidator(base_component.BaseComponent):
         Args:
             statistics: Channel of `ExampleStatistics`, from a StatisticsGen.
             schema: Channel of the `Schema` for the data.
+            exclude_splits: Splits to skip. Default: none.
             baseline_statistics: Channel of the `ExampleStatistics` to compare with, such as those of the
                 run that made the served model. Without it, or if the channel has no artifact, drift is
                 not checked.
-            exclude_splits: Splits to skip.
             label: Column of the label, in which every anomaly is an ERROR.
             limits: Limits of drift. Default: `DriftLimits()`.
             moving: Columns with new values in each data set, such as times and counters: they are
@@ -86,7 +86,7 @@ class ExampleValidator(base_component.BaseComponent):
                 statistics=statistics,
                 schema=schema,
                 baseline_statistics=baseline_statistics,
-                exclude_splits=json.dumps(list(exclude_splits)),
+                exclude_splits=json.dumps(list(exclude_splits or ())),
                 label=label,
                 limits=json.dumps(asdict(limits or DriftLimits())),
                 moving=json.dumps(list(moving)),

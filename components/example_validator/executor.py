@@ -8,6 +8,7 @@ from typing import Any
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
+from tfx.proto.orchestration import execution_result_pb2
 from tfx.types import artifact_utils
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
@@ -30,12 +31,12 @@ class Executor(base_executor.BaseExecutor):
         input_dict: dict[str, list[Artifact]],
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
-    ) -> None:
-        """Runs the component; the arguments are those of its ComponentSpec."""
+    ) -> execution_result_pb2.ExecutorOutput:
+        """Runs the component and returns its anomalies; the arguments are those of its ComponentSpec."""
         statistics = artifact_utils.get_single_instance(input_dict["statistics"])
         anomalies = artifact_utils.get_single_instance(output_dict["anomalies"])
         before = next(iter(input_dict.get("baseline_statistics") or ()), None)
-        excluded = json.loads(exec_properties.get("exclude_splits") or "[]")
+        excluded = json.loads(exec_properties.get("exclude_splits") or "null") or []
         limits = DriftLimits(**json.loads(exec_properties.get("limits") or "{}"))
         schema = _read_schema(artifact_utils.get_single_uri(input_dict["schema"]))
         splits = [name for name in _splits(statistics) if name not in excluded]
@@ -62,6 +63,9 @@ class Executor(base_executor.BaseExecutor):
             BLESSED,
             {split: int(not _has_anomalies(result)) for split, result in found.items()},
         )
+        output = execution_result_pb2.ExecutorOutput()
+        output.output_artifacts["anomalies"].artifacts.append(anomalies.mlmd_artifact)
+        return output
 
 
 def _keep_chance_out(found: dict[str, anomalies_pb2.Anomalies]) -> None:

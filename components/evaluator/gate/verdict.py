@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from tfx.utils import io_utils
 from components.evaluator.gate.check import Check, checks_from
 from components.evaluator.gate.default_checks import Checked, Intervals
 from components.evaluator.gate.slice_doubts import SliceExcess, excesses_from
+from components.nearest import nearest_first
 
 VERDICT_FILE = "verdict.json"
 OVERALL = "Overall"
@@ -93,7 +94,8 @@ def make_verdict(
     evaluation_uri: str,
     eval_config: config_pb2.EvalConfig,
     *,
-    has_baseline: bool,
+    candidate: str = "",
+    baseline: str | None = None,
     checked: Checked = NOTHING_CHECKED,
     holds: bool = True,
 ) -> Verdict:
@@ -103,20 +105,26 @@ def make_verdict(
         evaluation_uri: TFMA's output directory.
         eval_config: The user's configuration, including change thresholds without a baseline, so that a
             first model is not reported as one without thresholds.
-        has_baseline: True if a baseline was evaluated too.
+        candidate: Name of the model in the evaluation.
+        baseline: Name of the baseline in the evaluation; None without one.
         checked: Results of the default checks.
         holds: True if a model that is doubted is held.
     """
-    candidate = _load_metrics(evaluation_uri, tfma.CANDIDATE_KEY if has_baseline else None)
-    baseline = _load_metrics(evaluation_uri, tfma.BASELINE_KEY) if has_baseline else {}
-    failures = list(_failures(evaluation_uri, eval_config, candidate, baseline, checked))
+    result = tfma.load_eval_result(evaluation_uri, model_name=candidate or None)
+    metrics, baseline_metrics = _by_slice(result), {}
+    if baseline is not None:
+        baseline_metrics = _by_slice(tfma.load_eval_result(evaluation_uri, model_name=baseline))
+    slice_keys = [key for key, _ in result.slicing_metrics]
+    failures = list(
+        _failures(evaluation_uri, eval_config, metrics, baseline_metrics, slice_keys, checked)
+    )
     held = holds and not failures and bool(checked.doubts)
     return Verdict(
         blessed=not failures and not held,
-        metrics=candidate.get(OVERALL, {}),
+        metrics=metrics.get(OVERALL, {}),
         failures=failures,
-        baseline_metrics=baseline.get(OVERALL, {}),
-        slices={name: metrics for name, metrics in candidate.items() if name != OVERALL},
+        baseline_metrics=baseline_metrics.get(OVERALL, {}),
+        slices={name: values for name, values in metrics.items() if name != OVERALL},
         checks=checked.checks,
         not_checked=checked.not_checked,
         intervals=checked.intervals,
@@ -127,9 +135,8 @@ def make_verdict(
     )
 
 
-def _load_metrics(evaluation_uri: str, model_name: str | None) -> dict[str, Metrics]:
+def _by_slice(result: Any) -> dict[str, Metrics]:
     """Returns metrics by slice and name."""
-    result = tfma.load_eval_result(evaluation_uri, model_name=model_name)
     return {
         slicer_lib.stringify_slice_key(slice_key): dict(sorted(_flatten(by_output)))
         for slice_key, by_output in sorted(result.slicing_metrics, key=lambda item: str(item[0]))
@@ -158,6 +165,7 @@ def _failures(
     eval_config: config_pb2.EvalConfig,
     candidate: Mapping[str, Metrics],
     baseline: Mapping[str, Metrics],
+    slice_keys: Sequence[Any],
     checked: Checked,
 ) -> Iterator[str]:
     if OVERALL not in candidate and not candidate:
@@ -176,7 +184,22 @@ def _failures(
         for failure in validation.failures:
             yield _sentence(failure, slice_name, candidate, baseline)
     for missing in (*result.missing_slices, *result.missing_cross_slices):
-        yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
+        # TFMA 0.52 also lists every pair of slices, and slices of which no metric was computed.
+        if not any(_is_applicable(missing, key) for key in slice_keys):
+            yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
+
+
+def _is_applicable(
+    spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec, slice_key: Any
+) -> bool:
+    is_cross = slicer_lib.is_cross_slice_key(slice_key)
+    if isinstance(spec, config_pb2.CrossSlicingSpec):
+        return is_cross and bool(
+            slicer_lib.is_cross_slice_applicable(cross_slice_key=slice_key, cross_slicing_spec=spec)
+        )
+    return not is_cross and bool(
+        slicer_lib.SingleSliceSpec(spec=spec).is_slice_applicable(slice_key)
+    )
 
 
 def _has_thresholds(eval_config: config_pb2.EvalConfig) -> bool:
@@ -214,7 +237,7 @@ def _sentence(
     name = _metric_name(key.name, key.output_name, sub_key)
     where = f"(slice: {slice_name})"
     if not failure.HasField("metric_value"):
-        return f"{name} has a threshold but was not computed {where}"
+        return _missing(name, key.is_diff, candidate.get(slice_name, {}), where)
     if failure.message:
         return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
@@ -244,6 +267,16 @@ def _sentence(
         f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is "
         f"required {where}"
     )
+
+
+def _missing(name: str, is_change: bool, metrics: Metrics, where: str) -> str:
+    if is_change and name in metrics:
+        return (
+            f"{name} has a change threshold, but the baseline model has no metric of this name {where}. "
+            "Remove change_threshold until a model that has it is blessed."
+        )
+    names = ", ".join(nearest_first(name, metrics)) or "none"
+    return f"{name} has a threshold but was not computed {where}. The metrics of the evaluation are: {names}"
 
 
 def _one_line(text: object) -> str:

@@ -29,6 +29,7 @@ from components.evaluator.metrics.extraction import Batch
 from components.evaluator.metrics.slices import SliceKey, Slices
 
 _MAX_WAITING = 1 << 20  # predicted numbers of all slices together
+_BYTES_OF_A_NUMBER = 64  # serialized examples count as so many numbers: at most 64 MiB wait
 
 _POSITIVE, _NEGATIVE = "positive", "negative"
 _CLASSES_OF_METRICS = {
@@ -109,9 +110,12 @@ class SliceBatch(beam.DoFn):
                 labels=batch.labels[index],
                 predictions={name: p[index] for name, p in batch.predictions.items()},
                 weights=None if weights is None else weights[index],
+                serialized=None if batch.serialized is None else batch.serialized[index],
             )
             self._waiting.setdefault(slice_key, []).append(rows)
             self._num_waiting += sum(p.size for p in rows.predictions.values())
+            if rows.serialized is not None:
+                self._num_waiting += sum(map(len, rows.serialized)) // _BYTES_OF_A_NUMBER
         if self._num_waiting >= _MAX_WAITING:
             yield from self._collected()
 

@@ -31,6 +31,8 @@ from tensorflow_model_analysis.metrics import (
     tf_metric_wrapper,
 )
 
+from components.evaluator.metrics import model_metrics
+
 # TFMA has no public names for these; see the module's docstring.
 _KerasCombiner = tf_metric_wrapper._CompilableMetricsCombiner  # noqa: SLF001
 _MatrixCombiner = binary_confusion_matrices._BinaryConfusionMatrixCombiner  # noqa: SLF001
@@ -55,11 +57,13 @@ class Rows:
         labels: `[n]` or `[n, label_dimension]`.
         predictions: Predictions by model name, `[n]` or `[n, prediction_dimension]`.
         weights: `[n]`; None without weights.
+        serialized: tf.Examples `[n]`; None if no metric reads them.
     """
 
     labels: Array
     predictions: Mapping[str, Array]
     weights: Array | None
+    serialized: Array | None = None
 
     @classmethod
     def concatenate(cls, parts: Sequence["Rows"]) -> "Rows":
@@ -70,9 +74,8 @@ class Rows:
                 name: np.concatenate([part.predictions[name] for part in parts])
                 for name in parts[0].predictions
             },
-            None
-            if parts[0].weights is None
-            else np.concatenate([part.weights for part in parts if part.weights is not None]),
+            _concatenate([part.weights for part in parts]),
+            _concatenate([part.serialized for part in parts]),
         )
 
     def flat(self, key: metric_types.MetricKey) -> tuple[Array, Array, Array]:
@@ -294,6 +297,22 @@ class _KerasMetrics(Sums):
         return self._combiner.extract_output(accumulator)
 
 
+class _ModelMetrics(Sums):
+    """Sums are the variables of the model's own metrics."""
+
+    def __init__(self, computation: metric_types.MetricComputation) -> None:
+        self._combiner: model_metrics.ModelMetricsCombiner = computation.combiner
+
+    def add(self, rows: Rows) -> model_metrics.Sums:
+        return self._combiner.sums(np.asarray(rows.serialized))
+
+    def merge(self, first: model_metrics.Sums, second: model_metrics.Sums) -> model_metrics.Sums:
+        return model_metrics.add_sums(first, second)
+
+    def output(self, sums: model_metrics.Sums) -> MetricsDict:
+        return self._combiner.metrics(sums)
+
+
 def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
     """Returns the sums that replace a computation's combiner, None if there are none."""
     combiner = computation.combiner
@@ -327,6 +346,8 @@ def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
         return _RegressionError(computation, power=1)
     if kind is _PearsonCombiner:
         return _SquaredPearson(computation)
+    if kind is model_metrics.ModelMetricsCombiner:
+        return _ModelMetrics(computation)
     return None
 
 
@@ -336,6 +357,12 @@ def all_sums(
     """Returns the sums for all computations, None if one of them has none."""
     sums = [sums_for(computation) for computation in computations]
     return None if any(s is None for s in sums) else [s for s in sums if s is not None]
+
+
+def _concatenate(parts: Sequence[Array | None]) -> Array | None:
+    return (
+        None if parts[0] is None else np.concatenate([part for part in parts if part is not None])
+    )
 
 
 def _column(values: Array) -> Array:

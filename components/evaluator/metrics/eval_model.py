@@ -1,6 +1,12 @@
-"""The evaluation model that a Trainer writes: labels and predictions for serialized raw examples."""
+"""Evaluation models: labels, predictions and metrics of serialized raw examples.
 
-from collections.abc import Mapping
+A Trainer writes one, and so did `tfma.export` with TensorFlow 1.15 to 2.15. They are graphs, so they are
+loaded into a session: as TF2 objects, those of earlier years cannot be loaded.
+"""
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +16,16 @@ import tensorflow as tf
 
 from components.errors import SettingError
 from components.nearest import nearest_first
+from estimator_core import tf1
 
 _TAG = "eval"
 _SIGNATURE = "eval"
 _LABELS = "labels"
-_PREDICTIONS_PREFIX = "predictions/"
-_LABELS_PREFIX = "labels/"
+_PREDICTIONS = "predictions"
+_METRICS_PREFIX = "metrics/"
+_VALUE, _UPDATE = "/value", "/update_op"
+# Names in the signature's inputs of `tfma.export` that are not fed.
+_NOT_FED = ("features", "input_refs", "iterator_initializer", "labels", "tfma")
 
 # Default prediction_key, first match first: the probabilities of a binary head, of a multi-class
 # head, the values of a regression head.
@@ -35,6 +45,98 @@ class Evaluated:
 
     labels: npt.NDArray[Any]
     predictions: npt.NDArray[Any]
+
+
+class EvalGraph:
+    """An evaluation SavedModel in a session of its own.
+
+    `load_graph` returns it; all threads of a process share it.
+
+    Attributes:
+        path: Directory of the SavedModel.
+        labels: Labels by name; `labels` if there is only one.
+        predictions: Predictions by name, such as `logistic`.
+        metric_names: Names of the model's own metrics: `eval_metric_ops`, and those of `add_metrics`.
+
+    Raises:
+        ValueError: The model does not take serialized tf.Examples alone.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with tf.Graph().as_default() as graph:
+            self._session = tf1.Session(config=tf1.ConfigProto(allow_soft_placement=True))
+            load = tf1.without_warning(tf1.saved_model.load)
+            # Devices are those of the machine that wrote the model.
+            meta_graph = load(self._session, [_TAG], path, clear_devices=True)
+            signature = meta_graph.signature_def[_SIGNATURE]
+            inputs, outputs = dict(signature.inputs), dict(signature.outputs)
+            fed = [name for name in inputs if name.partition("/")[0] not in _NOT_FED]
+            if len(fed) != 1 or "iterator_initializer" in inputs:
+                raise ValueError(
+                    f"The evaluation model {path} must take one input, serialized tf.Examples. "
+                    f"Received: {sorted(inputs)}"
+                )
+            self._examples = graph.get_tensor_by_name(inputs[fed[0]].name)
+            # `tfma.export` wrote the labels among the inputs, estimator_core writes them as outputs.
+            self.labels = _tensors(graph, {**inputs, **outputs}, _LABELS)
+            self.predictions = _tensors(graph, outputs, _PREDICTIONS)
+            names = [name.removesuffix(_UPDATE) for name in outputs if name.endswith(_UPDATE)]
+            self.metric_names = tuple(sorted(name.removeprefix(_METRICS_PREFIX) for name in names))
+            self._make_metrics(graph, names, outputs)
+            graph.finalize()
+        self._lock = threading.Lock()  # the threads share the variables of the metrics
+
+    def _make_metrics(self, graph: Any, names: Sequence[str], outputs: Mapping[str, Any]) -> None:
+        make = self._session.make_callable
+        variables = tf1.get_collection(tf1.GraphKeys.METRIC_VARIABLES)
+        given = [tf1.placeholder(v.dtype.base_dtype, v.shape) for v in variables]
+        # Lists of operations, as tf.group would change some that the session has run already; none is empty.
+        nothing = tf.no_op()
+        assigned = [v.assign(value).op for v, value in zip(variables, given, strict=True)]
+        self._assign = make([*assigned, nothing], given)
+        self._reset = make([*[variable.initializer for variable in tf1.local_variables()], nothing])
+        self._read = make([*variables, nothing])
+        updates = [graph.get_tensor_by_name(outputs[name + _UPDATE].name) for name in names]
+        self._update = make(updates, [self._examples])
+        values = [graph.get_tensor_by_name(outputs[name + _VALUE].name) for name in names]
+        short = [name.removeprefix(_METRICS_PREFIX) for name in names]
+        self._values = make(dict(zip(short, values, strict=True)))
+
+    def fetch(self, tensors: Mapping[str, Any]) -> Any:
+        """Returns a function that returns the values of tensors for serialized tf.Examples."""
+        return self._session.make_callable(dict(tensors), [self._examples])
+
+    def metric_sums(self, serialized: npt.NDArray[Any]) -> list[Any]:
+        """Returns the number of examples, and the variables of the model's metrics for them.
+
+        Those of several batches add up.
+        """
+        with self._lock:
+            self._reset()
+            self._update(serialized)
+            return [np.array(len(serialized)), *self._read()[:-1]]
+
+    def metric_values(self, sums: Sequence[Any]) -> dict[str, Any]:
+        """Returns the model's metrics from the sums of `metric_sums`."""
+        with self._lock:
+            self._assign(*sums[1:])
+            return dict(self._values())
+
+
+_graphs: "weakref.WeakValueDictionary[tuple[str, int], EvalGraph]" = weakref.WeakValueDictionary()
+_loading = threading.Lock()
+
+
+def load_graph(path: str) -> EvalGraph:
+    """Returns an evaluation model, loaded once in a process as long as it is in use."""
+    with _loading:
+        # A model that was written to the same place later is another one.
+        key = path, tf.io.gfile.stat(path).mtime_nsec
+        graph = _graphs.get(key)
+        if graph is None:
+            graph = _graphs[key] = EvalGraph(path)
+        return graph
 
 
 class EvalModel:
@@ -58,34 +160,21 @@ class EvalModel:
 
     def __init__(self, path: str, prediction_key: str = "", label_key: str = "") -> None:
         self._path = path
-        model = tf.saved_model.load(path, tags=[_TAG])
-        signature = model.signatures[_SIGNATURE]
-        inputs = signature.structured_input_signature[1]
-        if len(inputs) != 1:
-            raise ValueError(
-                f"The evaluation model {path} must take one input, serialized tf.Examples. "
-                f"Received: {sorted(inputs)}"
-            )
-        outputs = {name: tensor.name for name, tensor in signature.structured_outputs.items()}
-        label = _find_label(outputs, label_key, path)
-        prediction = _find_prediction(outputs, prediction_key, path)
-        fetches = {"labels": outputs[label], "predictions": outputs[prediction]}
+        self._graph = load_graph(path)
+        self._label = _find_label(self._graph.labels, label_key, path)
+        self.prediction = _find_prediction(self._graph.predictions, prediction_key, path)
+        labels = {"labels": self._graph.labels[self._label]}
+        outputs = {**labels, "predictions": self._graph.predictions[self.prediction]}
         # Keyed like the prediction itself when the model has several heads: "head/all_classes".
-        classes = prediction.rpartition("/")[0] + f"/{_ALL_CLASSES}"
-        self._says_classes = classes in outputs
+        head, separator, _ = self.prediction.rpartition("/")
+        classes = f"{head}{separator}{_ALL_CLASSES}"
+        self._says_classes = classes in self._graph.predictions
         if self._says_classes:
-            fetches["classes"] = outputs[classes]
+            outputs["classes"] = self._graph.predictions[classes]
         # Fetching only these tensors skips the metrics, which would take more time than the rest.
-        feeds = [signature.inputs[0].name]
-        # Without input_signature, TensorFlow formats all examples for an error that it catches.
-        given: Any = (tuple(inputs.values()), {})
-        labels = {"labels": fetches["labels"]}
-        self._function = model.prune(feeds, fetches, input_signature=given)
-        self._labels_function = model.prune(feeds, labels, input_signature=given)
-        self._label = label
-        self.prediction = prediction.removeprefix(_PREDICTIONS_PREFIX)
+        self._function = self._graph.fetch(outputs)
+        self._labels_function = self._graph.fetch(labels)
         self._classes: npt.NDArray[Any] | None = None
-        self._model = model  # keeps variables and tables alive
 
     def __call__(self, serialized: npt.NDArray[Any]) -> Evaluated:
         """Returns labels and predictions of serialized tf.Examples `[batch_size]`.
@@ -107,8 +196,7 @@ class EvalModel:
             ValueError: A label is not in the vocabulary, or is a string without a vocabulary.
         """
         self.classes(serialized[:1])
-        outputs = self._labels_function(tf.constant(serialized))
-        return self._numbers(outputs["labels"].numpy())
+        return self._numbers(self._labels_function(serialized)["labels"])
 
     def classes(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
         """Returns the names of the classes in their order; None if the model has no names.
@@ -121,7 +209,12 @@ class EvalModel:
         return self._classes
 
     def _run(self, serialized: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-        outputs = {k: v.numpy() for k, v in self._function(tf.constant(serialized)).items()}
+        outputs: dict[str, npt.NDArray[Any]] = self._function(serialized)
+        if len(outputs["predictions"]) != len(serialized):
+            raise ValueError(
+                f"The evaluation model {self._path} must return one row for each example. Received: "
+                f"{len(outputs['predictions'])} rows for {len(serialized)} examples"
+            )
         classes = outputs.get("classes")
         if self._classes is None and classes is not None and classes.size:
             self._classes = classes.reshape(-1, classes.shape[-1])[0]
@@ -151,34 +244,46 @@ class EvalModel:
         return flat.reshape(labels.shape)
 
 
-def _find_label(outputs: Mapping[str, str], label_key: str, path: str) -> str:
-    if _LABELS in outputs:
+_get_tensor = tf1.without_warning(tf1.saved_model.utils.get_tensor_from_tensor_info)
+
+
+def _tensors(graph: Any, infos: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Returns the tensors of a group of a signature by their names without the group's."""
+    tensors = {}
+    for name, info in infos.items():
+        # tf.estimator left a name that begins with the group's as it is.
+        if name.startswith(group):
+            tensor = _get_tensor(info, graph)
+            is_sparse = isinstance(tensor, tf.SparseTensor)
+            tensors[name.removeprefix(f"{group}/")] = (
+                tf.sparse.to_dense(tensor) if is_sparse else tensor
+            )
+    return tensors
+
+
+def _find_label(labels: Mapping[str, Any], label_key: str, path: str) -> str:
+    if _LABELS in labels:
         return _LABELS  # the only one, whatever label_key says
-    names = [name for name in outputs if name.startswith(_LABELS_PREFIX)]
-    if label_key and f"{_LABELS_PREFIX}{label_key}" in names:
-        return f"{_LABELS_PREFIX}{label_key}"
-    if len(names) == 1 and not label_key:
-        return names[0]
-    choices = [name.removeprefix(_LABELS_PREFIX) for name in names]
+    if label_key in labels:
+        return label_key
+    if len(labels) == 1 and not label_key:
+        return next(iter(labels))
     raise SettingError(
         f"Which label of {path} to evaluate? Set label_key of the ModelSpec to one of: "
-        f"{', '.join(nearest_first(label_key, choices)) or 'none; the model has no labels'}. "
+        f"{', '.join(nearest_first(label_key, labels)) or 'none; the model has no labels'}. "
         f"Received: label_key={label_key!r}"
     )
 
 
-def _find_prediction(outputs: Mapping[str, str], prediction_key: str, path: str) -> str:
-    names = [name for name in outputs if name.startswith(_PREDICTIONS_PREFIX)]
-    wanted = (prediction_key,) if prediction_key else _DEFAULT_PREDICTION_KEYS
-    for key in wanted:
-        if f"{_PREDICTIONS_PREFIX}{key}" in names:
-            return f"{_PREDICTIONS_PREFIX}{key}"
-    if len(names) == 1 and not prediction_key:
-        return names[0]
-    choices = [name.removeprefix(_PREDICTIONS_PREFIX) for name in names]
+def _find_prediction(predictions: Mapping[str, Any], prediction_key: str, path: str) -> str:
+    for key in (prediction_key,) if prediction_key else _DEFAULT_PREDICTION_KEYS:
+        if key in predictions:
+            return key
+    if len(predictions) == 1 and not prediction_key:
+        return next(iter(predictions))
     raise ValueError(
         f"Which prediction of {path} to evaluate? Set prediction_key of the ModelSpec to one of: "
-        f"{', '.join(nearest_first(prediction_key, choices)) or 'none; the model has no predictions'}. "
+        f"{', '.join(nearest_first(prediction_key, predictions)) or 'none; the model has no predictions'}. "
         f"Received: prediction_key={prediction_key!r}"
     )
 

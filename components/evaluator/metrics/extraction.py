@@ -6,7 +6,7 @@ metrics and slices need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +21,7 @@ from tfx_bsl.coders import example_coder
 
 from components.beam.ahead import ahead
 from components.evaluator.gate.slice_columns import Column, column_of, is_text, merge_values
+from components.evaluator.metrics.eval_config import has_user_code, uses_model_metrics
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
 
@@ -55,6 +56,8 @@ class RawFeatures:
         categories: Columns that the gate slices by their values.
         numbers: Columns that the gate slices by their quantiles.
         same_values: Values that count as one in slices, see `Evaluator`.
+        reads_all: True if all features are read, as the user's own metrics may need them.
+        keeps_examples: True if a metric reads the serialized examples.
     """
 
     names: tuple[str, ...] = ()
@@ -63,6 +66,8 @@ class RawFeatures:
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reads_all: bool = False
+    keeps_examples: bool = False
 
     @classmethod
     def from_config(
@@ -94,8 +99,11 @@ class RawFeatures:
         weight = eval_config.model_specs[0].example_weight_key if eval_config.model_specs else ""
         if weight:
             names.add(weight)
+        reads_all = has_user_code(eval_config)
+        keeps_examples = reads_all or uses_model_metrics(eval_config)
         if schema is None:
-            return cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
+            found = cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
+            return replace(found, reads_all=reads_all, keeps_examples=keeps_examples)
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
             raise ValueError(
@@ -103,11 +111,11 @@ class RawFeatures:
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
         known = [tuple(name for name in some if name in features) for some in (categories, numbers)]
-        projected = schema_pb2.Schema(
-            feature=[features[name] for name in sorted({*names, *known[0], *known[1]})]
-        )
+        columns = features if reads_all else {*names, *known[0], *known[1]}
+        projected = schema_pb2.Schema(feature=[features[name] for name in sorted(columns)])
         serialized = projected.SerializeToString()
-        return cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
+        found = cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
+        return replace(found, reads_all=reads_all, keeps_examples=keeps_examples)
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,7 @@ class Batch:
         prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
         classes: Names of the first model's classes in their order; empty if it has no names.
         columns: Columns that the gate slices by, by name.
+        serialized: The tf.Examples `[batch_size]`; None if no metric reads them.
     """
 
     labels: npt.NDArray[Any]
@@ -129,6 +138,7 @@ class Batch:
     prediction: str = ""
     classes: tuple[str, ...] = ()
     columns: Mapping[str, Column] = field(default_factory=dict)
+    serialized: npt.NDArray[Any] | None = None
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
         """Returns the feature `name` as weights: `[batch_size]`.
@@ -182,7 +192,7 @@ class ReadAndEvaluate(beam.DoFn):
         """Loads the models, once for all threads of a process."""
         self._loaded = load_models(self._shared, self._models)
         given = self._raw_features
-        asked = (*given.names, *given.categories, *given.numbers)
+        asked = given.reads_all or (*given.names, *given.categories, *given.numbers)
         # Of the labels alone, nothing but the weight is asked for.
         if given.example_weight if self._labels_only else asked:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(
@@ -235,6 +245,7 @@ class ReadAndEvaluate(beam.DoFn):
             model.prediction,
             () if classes is None else tuple(map(_text, classes)),
             columns,
+            serialized if self._raw_features.keeps_examples else None,
         )
 
     def _decode(
@@ -244,15 +255,16 @@ class ReadAndEvaluate(beam.DoFn):
             return {}, {}
         record_batch = self._decoder.DecodeBatch(serialized.tolist())
         given = self._raw_features
+        names = record_batch.schema.names if given.reads_all else given.names
         arrays = {
             name: record_batch.column(index)
-            for name in (*given.names, *given.categories, *given.numbers)
+            for name in (*names, *given.categories, *given.numbers)
             if (index := record_batch.schema.get_field_index(name)) >= 0
         }
         for name in given.same_values.keys() & arrays:
             if is_text(arrays[name]):
                 arrays[name] = merge_values(arrays[name], given.same_values[name])
-        features = {name: arrays[name].to_pylist() for name in given.names if name in arrays}
+        features = {name: arrays[name].to_pylist() for name in names if name in arrays}
         if self._labels_only:
             return features, {}
         return features, {
@@ -327,7 +339,8 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
             if column[i] is not None
         }
         extracts = {
-            tfma.INPUT_KEY: b"",  # only its size is used
+            # Without a metric that reads it, only its size is used.
+            tfma.INPUT_KEY: b"" if batch.serialized is None else batch.serialized[i],
             tfma.FEATURES_KEY: features,
             tfma.LABELS_KEY: label,
             tfma.PREDICTIONS_KEY: (

@@ -34,9 +34,10 @@ class Slices:
     def of(self, batch: Batch) -> Iterator[tuple[SliceKey, Any]]:
         """Yields slice keys with the indices of their examples."""
         size = len(batch.labels)
+        names = [name for name in self.features if name in batch.features]
         columns = [
-            [None if values is None else tuple(values) for values in column]
-            for column in batch.features.values()
+            [None if values is None else tuple(values) for values in batch.features[name]]
+            for name in names
         ]
         # Examples with the same values fall into the same slices: TFMA is called once for them all.
         indices_by_values: dict[Any, list[int]] = {}
@@ -46,7 +47,7 @@ class Slices:
         for values, indices in indices_by_values.items():
             features = {
                 name: np.asarray(value)
-                for name, value in zip(batch.features, values, strict=True)
+                for name, value in zip(names, values, strict=True)
                 if value is not None
             }
             keys = slicer_lib.get_slices_for_features_dicts([], features, self._specs)

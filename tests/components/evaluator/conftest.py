@@ -34,14 +34,17 @@ def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callab
         predict: Callable[[Mapping[str, Any]], Mapping[str, Any]],
         label: Callable[[Mapping[str, Any]], Any],
         name: str = "model",
+        metrics: Callable[[Any, Any, Any], Mapping[str, Any]] | None = None,
     ) -> Artifact:
         def model_fn(features: Any, labels: Any, mode: str) -> estimator.EstimatorSpec:
             step = tf1.train.get_global_step()
+            predictions = predict(features)
             return estimator.EstimatorSpec(
                 mode,
-                predictions=predict(features),
+                predictions=predictions,
                 loss=tf.constant(0.0),
                 train_op=tf1.assign_add(step, 1),
+                eval_metric_ops=metrics(features, labels, predictions) if metrics else None,
             )
 
         def input_fn() -> tf.data.Dataset:
@@ -94,6 +97,7 @@ def evaluate(make_artifact: Callable[..., Artifact]) -> Callable[..., Evaluation
         model: Artifact,
         eval_config: config_pb2.EvalConfig,
         checks: DefaultChecks | None = None,
+        properties: Mapping[str, Any] | None = None,
         **inputs: Artifact,
     ) -> Evaluation:
         nonlocal executions
@@ -111,6 +115,7 @@ def evaluate(make_artifact: Callable[..., Artifact]) -> Callable[..., Evaluation
                 "eval_config": proto_utils.proto_to_json(eval_config),
                 "example_splits": json_utils.dumps(None),
                 "default_checks": checks.to_json() if checks else None,
+                **(properties or {}),
             },
         )
         return Evaluation(evaluation, blessing)

@@ -1,8 +1,22 @@
+import inspect
+from typing import Any
+
 import pytest
+from tfx.components.evaluator import component
+from tfx.orchestration.data_types import RuntimeParameter
+from tfx.proto import evaluator_pb2
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
 
-from components import DefaultChecks, EvalConfig, Evaluator, MetricConfig, MetricsSpec
+from components import (
+    DefaultChecks,
+    EvalConfig,
+    Evaluator,
+    MetricConfig,
+    MetricsSpec,
+    MetricThreshold,
+    ModelSpec,
+)
 
 
 def test_it_has_stock_outputs() -> None:
@@ -25,6 +39,56 @@ def test_metrics_are_required(eval_config: EvalConfig | None) -> None:
             model=Channel(type=standard_artifacts.Model),
             eval_config=eval_config,
         )
+
+
+EXAMPLES, MODEL = (
+    Channel(type=kind) for kind in (standard_artifacts.Examples, standard_artifacts.Model)
+)
+
+
+def test_the_arguments_of_stock_tfx_come_first_in_the_same_order() -> None:
+    stock = list(inspect.signature(component.Evaluator).parameters)
+    assert list(inspect.signature(Evaluator).parameters)[: len(stock)] == stock
+
+
+def test_thresholds_alone_are_enough() -> None:
+    thresholds = {"accuracy": MetricThreshold(value_threshold={"lower_bound": {"value": 0.6}})}
+    config = EvalConfig(metrics_specs=[MetricsSpec(thresholds=thresholds)])
+    assert Evaluator(EXAMPLES, MODEL, eval_config=config).exec_properties["eval_config"]
+
+
+def test_stock_settings_travel_as_execution_properties() -> None:
+    slicing = evaluator_pb2.FeatureSlicingSpec(specs=[{"column_for_slicing": ["city"]}])
+    properties = Evaluator(
+        EXAMPLES,
+        MODEL,
+        feature_slicing_spec=slicing,
+        fairness_indicator_thresholds=RuntimeParameter("fair", str),
+        module_path="my_project.evaluation",
+    ).exec_properties
+    assert "city" in properties["feature_slicing_spec"]
+    assert properties["fairness_indicator_thresholds"].name == "fair"
+    assert properties["module_path"] == "my_project.evaluation"
+
+
+CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": None}, r"needs a model.*run_model_analysis"),
+        ({"module_file": "a.py", "module_path": "a"}, r"not both.*module_path='a'"),
+        ({"feature_slicing_spec": evaluator_pb2.FeatureSlicingSpec()}, r"set slicing_specs"),
+        (
+            {"eval_config": EvalConfig(model_specs=[ModelSpec(name="a"), ModelSpec(name="b")])},
+            r"is_baseline=True.*'a': False, 'b': False",
+        ),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Evaluator(**{"examples": EXAMPLES, "model": MODEL, "eval_config": CONFIG, **arguments})
 
 
 def test_the_default_checks_travel_as_an_execution_property() -> None:

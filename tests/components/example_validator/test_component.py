@@ -1,5 +1,7 @@
+import inspect
 import json
 
+from tfx.components.example_validator import component
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
 
@@ -14,6 +16,13 @@ def test_it_has_stock_inputs_and_outputs():
     assert validator.outputs["anomalies"].type is standard_artifacts.ExampleAnomalies
     assert list(validator.inputs) == ["statistics", "schema"]
     assert json.loads(validator.exec_properties["exclude_splits"]) == ["eval"]
+
+
+def test_the_arguments_of_stock_tfx_come_first_in_the_same_order():
+    stock = list(inspect.signature(component.ExampleValidator).parameters)
+    assert list(inspect.signature(ExampleValidator).parameters)[: len(stock)] == stock
+    validator = ExampleValidator(STATISTICS, SCHEMA, None)
+    assert json.loads(validator.exec_properties["exclude_splits"]) == []
 
 
 def test_settings_of_drift():

@@ -59,7 +59,8 @@ def run(tmp_path, make_artifact):
         inputs = {"statistics": [artifact("now", now)], "schema": [schema]}
         if before is not None:
             inputs["baseline_statistics"] = [artifact("before", before)] if before else []
-        Executor().Do(inputs, {"anomalies": [anomalies]}, settings)
+        result = Executor().Do(inputs, {"anomalies": [anomalies]}, settings)
+        assert list(result.output_artifacts["anomalies"].artifacts) == [anomalies.mlmd_artifact]
         found = {
             split: anomalies_pb2.Anomalies.FromString(
                 (tmp_path / "exampleanomalies" / f"Split-{split}" / "SchemaDiff.pb").read_bytes()
@@ -82,6 +83,10 @@ def test_data_that_fit_are_blessed(run):
     assert found == {"train": {}, "eval": {}}
     assert artifact.get_json_value_custom_property("blessed") == {"train": 1, "eval": 1}
     assert artifact.span == 7
+
+
+def test_no_splits_are_excluded_as_stock_tfx_says_it(run):
+    assert run({"train": GOOD}, exclude_splits="null")[0] == {"train": {}}
 
 
 def test_a_column_that_is_empty_everywhere_is_an_error(run):

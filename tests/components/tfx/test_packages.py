@@ -45,7 +45,7 @@ IMPORTED = {
     "components.example_validator.executor": [TFDV],
     "components.transform.executor": [TFDV, TRANSFORM],
     "components.trainer.executor": ["estimator_core"],
-    "components.evaluator.executor": [METRICS],
+    "components.evaluator.executor": [METRICS, "estimator_core"],  # its gateway to tf.compat.v1
     "components.serving_check.executor": [],
 }
 

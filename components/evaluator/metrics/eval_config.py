@@ -1,0 +1,262 @@
+"""Completes an EvalConfig: defaults, the arguments of TFX's Evaluator, and thresholds without a metric.
+
+Until TFMA 0.46, `MetricsSpec.thresholds` without `metrics` referred to metrics that were saved with the
+model. TFMA 0.52 no longer computes these, so that a model with such a threshold would never be blessed.
+"""
+
+import functools
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tensorflow_model_analysis.metrics import metric_specs, metric_types
+from tensorflow_model_analysis.proto import config_pb2
+from tensorflow_model_analysis.utils import config_util
+from tensorflow_model_analysis.utils.keras_lib import tf_keras
+from tfx.proto import evaluator_pb2
+
+from components.errors import SettingError
+from components.evaluator.metrics.eval_model import EvalGraph
+from components.evaluator.metrics.model_metrics import ModelMetrics
+from components.nearest import nearest_first
+
+_FAIRNESS_METRICS = {
+    "false_positive_rate": "FPR",
+    "false_negative_rate": "FNR",
+    "true_positive_rate": "TPR",
+    "true_negative_rate": "TNR",
+    "positive_rate": "PredictedPositiveRate",
+    "false_discovery_rate": "FalseDiscoveryRate",
+    "false_omission_rate": "FalseOmissionRate",
+    "precision": "Precision",
+    "recall": "Recall",
+}
+"""Names in TFMA's FairnessIndicators, which has a package of its own now, and the metrics that they are."""
+
+# Keras metrics of other things than labels and predictions: `accuracy` compares them for equality.
+_NOT_OF_PREDICTIONS = ("Accuracy", "Mean", "MeanTensor", "Sum")
+_MAX_CHOICES = 5
+
+
+def with_stock_arguments(
+    eval_config: config_pb2.EvalConfig | None,
+    feature_slicing_spec: evaluator_pb2.FeatureSlicingSpec | None,
+    fairness_indicator_thresholds: Sequence[float],
+) -> config_pb2.EvalConfig:
+    """Returns an EvalConfig that says what TFX's arguments of these names say."""
+    config = config_pb2.EvalConfig()
+    if eval_config is not None:
+        config.CopyFrom(eval_config)
+    if feature_slicing_spec is not None:
+        slices = [list(spec.column_for_slicing) for spec in feature_slicing_spec.specs]
+        for columns in slices if [] in slices else [*slices, []]:
+            config.slicing_specs.add(feature_keys=columns)
+    if not any(spec.metrics or _threshold_names(spec) for spec in config.metrics_specs):
+        config.options.include_default_metrics.value = True  # the model's own
+    if fairness_indicator_thresholds:
+        # As TFMA names them: "false_positive_rate@0.50" beside "...@0.25".
+        digits = max(1, *(len(str(value)) - 2 for value in fairness_indicator_thresholds))
+        config.metrics_specs.add(
+            metrics=[
+                _metric_config(
+                    class_name,
+                    f"fairness_indicators_metrics/{name}@{value:.{digits}f}",
+                    thresholds=[value],
+                )
+                for value in fairness_indicator_thresholds
+                for name, class_name in _FAIRNESS_METRICS.items()
+            ]
+        )
+    return config
+
+
+def with_defaults(
+    eval_config: config_pb2.EvalConfig, *, has_baseline: bool
+) -> config_pb2.EvalConfig:
+    """Returns the configuration with names for the models, the candidate first.
+
+    Without a baseline, it has neither the baseline's ModelSpec nor change thresholds.
+    """
+    config = config_pb2.EvalConfig()
+    config.CopyFrom(eval_config)
+    if not config.model_specs:
+        config.model_specs.add()
+    if has_baseline and len(config.model_specs) == 1:
+        # TFMA adds a copy for the baseline only if the ModelSpec has no name.
+        for spec in config.metrics_specs:
+            if list(spec.model_names) == [config.model_specs[0].name]:
+                del spec.model_names[:]
+        config.model_specs[0].name = ""
+    config.model_specs.sort(key=lambda spec: spec.is_baseline)
+    config = config_util.update_eval_config_with_defaults(
+        config, has_baseline=has_baseline, rubber_stamp=True
+    )
+    config_util.verify_eval_config(config)
+    return config
+
+
+def with_single_output(eval_config: config_pb2.EvalConfig) -> config_pb2.EvalConfig:
+    """Returns the configuration for evaluation models, of which one output is evaluated.
+
+    Raises:
+        SettingError: It names several outputs.
+    """
+    config = config_pb2.EvalConfig()
+    config.CopyFrom(eval_config)
+    for spec in config.model_specs:
+        for key in ("label_key", "prediction_key", "example_weight_key"):
+            by_output = getattr(spec, f"{key}s")
+            if len(set(by_output.values())) > 1:
+                raise SettingError(
+                    f"An Evaluator evaluates one output of an evaluation model: set {key} of the ModelSpec "
+                    f"instead of {key}s, and use an Evaluator for each output. "
+                    f"Received: {key}s={dict(by_output)}"
+                )
+            if by_output:
+                setattr(spec, key, next(iter(by_output.values())))
+                by_output.clear()
+    return config
+
+
+def has_user_code(eval_config: config_pb2.EvalConfig) -> bool:
+    """Returns True if a metric is the user's own code, which may need all features."""
+    ours = ("", "tensorflow_model_analysis", "tf_keras", "keras", "components")
+    modules = [m.module for spec in eval_config.metrics_specs for m in spec.metrics]
+    return any(module.partition(".")[0] not in ours for module in modules)
+
+
+def uses_model_metrics(eval_config: config_pb2.EvalConfig) -> bool:
+    """Returns True if the model's own metrics are computed."""
+    return any(
+        metric.class_name == ModelMetrics.__name__
+        for spec in eval_config.metrics_specs
+        for metric in spec.metrics
+    )
+
+
+def resolve_thresholds(
+    eval_config: config_pb2.EvalConfig, graphs: Mapping[str, EvalGraph]
+) -> config_pb2.EvalConfig:
+    """Returns the configuration with a metric for each of `MetricsSpec.thresholds`.
+
+    A name is that of a metric in the configuration, or else one of the model's own, or else one of TFMA's.
+
+    Args:
+        eval_config: The configuration, with defaults.
+        graphs: Evaluation models by name, the candidate first; empty if there are none.
+
+    Raises:
+        SettingError: A name is none of these, or there is nothing to evaluate.
+    """
+    config = config_pb2.EvalConfig()
+    config.CopyFrom(eval_config)
+    own = next(iter(graphs.values())).metric_names if graphs else ()
+    computed = {
+        metric_specs.metric_instance(metric).name: metric
+        for spec in config.metrics_specs
+        for metric in spec.metrics
+    }
+    requested: dict[str, dict[str, str]] = {}  # output -> name -> name in the model
+    for spec in config.metrics_specs:
+        for name in _threshold_names(spec):
+            names_in_model = {
+                output: f"{name}/{output}" if output else name
+                for output in spec.output_names or [""]
+            }
+            if name not in computed and set(names_in_model.values()) <= set(own):
+                for output, name_in_model in names_in_model.items():
+                    requested.setdefault(output, {})[name] = name_in_model
+                continue
+            metric = computed.get(name) or _metric_in_tfma(name, own, has_own=bool(graphs))
+            _move_thresholds(spec, name, metric)
+    option = config.options.include_default_metrics
+    if option.value if config.options.HasField("include_default_metrics") else requested:
+        requested[""] = {name: name for name in own if name not in computed}
+    for output, names in requested.items():
+        config.metrics_specs.add(model_names=graphs).metrics.add(
+            class_name=ModelMetrics.__name__,
+            module=ModelMetrics.__module__,
+            config=json.dumps(
+                {
+                    "paths": {
+                        model: graph.path
+                        for model, graph in graphs.items()
+                        if not set(names.values()).isdisjoint(graph.metric_names)
+                    },
+                    "names": sorted(names.items()),
+                    "output_name": output,
+                }
+            ),
+        )
+    if not any(spec.metrics for spec in config.metrics_specs):
+        raise SettingError(
+            "The EvalConfig has no metrics, and the model has none of its own"
+            f"{'' if graphs else ', since it has no evaluation model (Format-TFMA)'}. Add some: "
+            "MetricsSpec(metrics=[MetricConfig(class_name='AUC')])."
+        )
+    return config
+
+
+def _threshold_names(spec: config_pb2.MetricsSpec) -> list[str]:
+    return sorted({*spec.thresholds, *spec.per_slice_thresholds, *spec.cross_slice_thresholds})
+
+
+def _move_thresholds(
+    spec: config_pb2.MetricsSpec, name: str, metric: config_pb2.MetricConfig
+) -> None:
+    """Moves the thresholds of a name to a MetricConfig of their own; TFMA computes the metric once."""
+    moved = spec.metrics.add(
+        class_name=metric.class_name, module=metric.module, config=metric.config
+    )
+    if name in spec.thresholds:
+        moved.threshold.CopyFrom(spec.thresholds[name])
+        del spec.thresholds[name]
+    for ours, theirs in (
+        (spec.per_slice_thresholds, moved.per_slice_thresholds),
+        (spec.cross_slice_thresholds, moved.cross_slice_thresholds),
+    ):
+        if name in ours:
+            theirs.extend(ours[name].thresholds)
+            del ours[name]
+
+
+def _metric_in_tfma(name: str, own: Sequence[str], *, has_own: bool) -> config_pb2.MetricConfig:
+    known = _names_in_tfma()
+    # The prefix of metrics that TFMA added to an EvalSavedModel itself.
+    if class_name := known.get(name.removeprefix("post_export_metrics/")):
+        return _metric_config(class_name, name)
+    metrics_of_model = (
+        f"The model's own: {', '.join(nearest_first(name, own)) or 'none'}."
+        if has_own
+        else "The model has no evaluation model (Format-TFMA), and so no metrics of its own."
+    )
+    near = ", ".join(nearest_first(name, known)[:_MAX_CHOICES])
+    raise SettingError(
+        f"MetricsSpec(thresholds={{{name!r}: ...}}): there is no metric of this name. {metrics_of_model} "
+        f"TFMA's, nearest first: {near}, ... Use one of these names, or add the metric: "
+        "MetricConfig(class_name=..., threshold=...)."
+    )
+
+
+def _metric_config(class_name: str, name: str, **settings: Any) -> config_pb2.MetricConfig:
+    config = json.dumps({"name": name, **settings})
+    return config_pb2.MetricConfig(class_name=class_name, config=config)
+
+
+@functools.cache
+def _names_in_tfma() -> dict[str, str]:
+    """Returns the class of each metric that needs no settings, by the metric's default name."""
+    keras = dict(inspect.getmembers(tf_keras.metrics, inspect.isclass))
+    classes = {k: v for k, v in keras.items() if k not in _NOT_OF_PREDICTIONS}
+    return dict(_default_names({**classes, **metric_types.registered_metrics()}))
+
+
+def _default_names(classes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for class_name, metric_class in classes.items():
+        try:
+            name = metric_class().name
+        except (TypeError, ValueError):  # it needs settings
+            continue
+        if name:
+            yield name, class_name
