@@ -23,11 +23,11 @@ class ParsedColumns:
     """Columns whose cells stand for numbers or dates, and how to parse them.
 
     Attributes:
-        parse_fn: Import path of a function: cells (a pyarrow array of strings without nulls), format -> values
-            by quantity, float64 arrays of the same length, with NaN where a cell has no value. The quantity is
-            `numbers`; for dates, `days` since 1970 and, if they may have times, `hours` since midnight.
-        formats: Formats of each column, JSON values by their descriptions. The format of these data comes first;
-            another one is that of the data to compare with.
+        parse_fn: Import path of a function: cells (pyarrow strings without nulls), format -> values
+            by quantity, float64 arrays of the same length, with NaN where a cell has no value. The quantity
+            is `numbers`; for dates, `days` since 1970, and `hours` of the day if they have times.
+        formats: Formats of each column, JSON values by their descriptions. The format of these data comes
+            first; another one is that of the data to compare with.
     """
 
     parse_fn: str
@@ -97,7 +97,7 @@ def add_reading(
 def readings(
     feature: statistics_pb2.FeatureNameStatistics,
 ) -> dict[str, dict[str, statistics_pb2.FeatureNameStatistics]]:
-    """Returns the statistics of a column's parsed values by format and quantity; empty if it is not parsed."""
+    """Returns the statistics of a column's parsed values by format and quantity; empty for others."""
     parsed: dict[str, dict[str, statistics_pb2.FeatureNameStatistics]] = {}
     for custom in feature.custom_stats:
         values = statistics_pb2.FeatureNameStatistics()

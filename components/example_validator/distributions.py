@@ -176,8 +176,6 @@ def _compare_numbers(
         return None
     # The last bin is open: the values between the last quantile and the maximum are mostly unknown.
     edges = np.unique(quantiles[0].high[_every(len(quantiles[0].high), _NUM_BINS)])[:-1]
-    if not edges.size:  # a single value so far
-        edges = np.array([np.nextafter(before.min, -np.inf), before.max])
     below = [histogram.share_up_to(edges) for histogram in quantiles]
     shares = [np.diff(share, prepend=0.0, append=1.0) for share in below]
     value = _jensen_shannon(*shares)

@@ -13,8 +13,8 @@ from components.statistics_gen import executor
 class StatisticsGen(component.StatisticsGen):
     """TFX's StatisticsGen: the same arguments, channels, files and name in ML Metadata.
 
-    It differs in two points: it reads tf.Examples in large batches, which depend on the files alone, and it can
-    also describe the numbers and dates in columns of text, see `ParsedColumns`.
+    It differs in two points: it reads tf.Examples in large batches, which depend on the files alone; and it
+    can describe the numbers and dates in columns of text, see `ParsedColumns`.
 
     Example:
         statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])

@@ -92,8 +92,8 @@ class CellFormat:
     def parse(self, cells: Any) -> dict[str, Any]:
         """Returns the values of cells by quantity, as a model of the plan reads them: float64, NaN for none.
 
-        A column of numbers has `numbers`. One of dates has `days` since 1970 (UTC) and, if it may have times,
-        the `hours` since midnight (local time).
+        A column of numbers has `numbers`. One of dates has `days` since 1970 (UTC) and, unless all times are
+        midnight, the `hours` of the day (local time).
 
         Args:
           cells: pyarrow string array, with or without white space around the cells.
@@ -105,11 +105,11 @@ class CellFormat:
         trimmed = pc.utf8_trim_whitespace(cells)
         if self.date is None:
             return {"numbers": arrow_reading.read_numbers(trimmed, self.number)}
-        date_format = DateFormat(self.date)
-        times = arrow_reading.read_times(trimmed, date_format)
+        times = arrow_reading.read_times(trimmed, DateFormat(self.date))
         values = {"days": times.utc_secs / SECS_PER_DAY}
-        if date_format.has_days:
-            values["hours"] = times.local_secs % SECS_PER_DAY / 3_600
+        hours = times.local_secs % SECS_PER_DAY / 3_600
+        if hours[times.is_valid].any():
+            values["hours"] = hours
         return {name: np.where(times.is_valid, part, np.nan) for name, part in values.items()}
 
     def written(self, value: Any) -> Any:

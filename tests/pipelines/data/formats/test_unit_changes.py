@@ -62,67 +62,63 @@ def written(seed, changed):
         "another time zone": [f"{at - later:%Y-%m-%d %H:%M:%S}" for at in times],
         "an offset in place of UTC": [f"{at - later:%Y-%m-%dT%H:%M:%S}{pick('Z', '-09:00')}" for at in times],
         "epoch timestamp to milliseconds": [int(at.timestamp()) * pick(1, 1_000) for at in times],
-        "percent sign lost": [f"{a:.2f}{pick(' %', '')}" for a in amounts],
         # Of one scale: the model converts them itself.
         "feet to cm": [pick(f"{a:.0f} ft 3 in", f"{30.48 * int(a + 0.5) + 7.62:.2f} cm") for a in amounts],
     }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def compare(tmp_path_factory):
-    """Returns a function from two tables to severity and description of the anomalies by column."""
-    folder = tmp_path_factory.mktemp("tables")
+def described(tmp_path_factory):
+    """Returns a function from a table, and the plan of another one, to its plan and its statistics."""
+    file = tmp_path_factory.mktemp("table") / "data.csv"
+    types = {"string": pa.binary(), "integer": pa.int64(), "float": pa.float32()}
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
 
-    def compare(before, now):
-        plans = []
-        for number, columns in enumerate((before, now)):
-            file = folder / f"{number}.csv"
-            rows = zip(*columns.values(), strict=True)
-            lines = [[f'"{cell}"' for cell in row] for row in ([*columns], *rows)]
-            file.write_text("\n".join(map(",".join, lines)) + "\n")
-            profile = profile_csv([file])
-            label = next(iter(columns))
-            plans.append(
-                (profile, list_columns(profile, recognise_columns(profile, {}), label, None))
-            )
-        former = [asdict(row) for row in plans[0][1]]
-        found = []
-        for (profile, rows), columns, others in zip(
-            plans, (before, now), ((), former), strict=True
-        ):
-            parsed = find_parsed_columns(map(asdict, rows), others)
-            types = {"string": pa.binary(), "integer": pa.int64(), "float": pa.float32()}
-            batch = {
-                name: pa.array(
-                    [
-                        [float(cell) if column.stored_as == "float" else cell]
-                        for cell in columns[name]
-                    ],
-                    pa.list_(types[column.stored_as]),
-                )
-                for name, column in profile.columns.items()
-            }
-            options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
-            batch = parsed.add_values(pa.RecordBatch.from_pydict(batch))
-            statistics = generate_statistics_in_memory(batch, options)
-            parsed.nest(statistics)
-            found.append(statistics)
-        schema = tfdv.infer_schema(found[0], infer_feature_shape=False, max_string_domain_size=20)
-        anomalies = validate(found[1], schema, found[0])
-        return {
-            name: (info.severity, info.description) for name, info in anomalies.anomaly_info.items()
+    def described(table, former=()):
+        rows = ([*table], *zip(*table.values(), strict=True))
+        file.write_text("".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows))
+        profile = profile_csv([file])
+        kinds = recognise_columns(profile, {})
+        plan = [asdict(row) for row in list_columns(profile, kinds, "dollars to cents", None)]
+        batch = {
+            name: pa.array([[cell] for cell in cells], pa.list_(types[profile.columns[name].type]))
+            for name, cells in table.items()
         }
+        parsed = find_parsed_columns(plan, former)
+        statistics = generate_statistics_in_memory(
+            parsed.add_values(pa.RecordBatch.from_pydict(batch)), options
+        )
+        parsed.nest(statistics)
+        return plan, statistics
 
-    return compare
+    return described
 
 
 @pytest.fixture(scope="module")
-def changed(compare):
-    return compare(written(1, changed=False), written(2, changed=True))
+def before(described):
+    return described(written(1, changed=False))
 
 
-def test_other_rows_and_later_dates_have_not_drifted(compare):
-    assert compare(written(1, changed=False), written(2, changed=False)) == {}
+@pytest.fixture(scope="module")
+def anomalies(described, before):
+    """Returns a function from a table to severity and description of the anomalies by column."""
+
+    def anomalies(table):
+        plan, statistics = before
+        schema = tfdv.infer_schema(statistics, infer_feature_shape=False, max_string_domain_size=20)
+        found = validate(described(table, plan)[1], schema, statistics).anomaly_info
+        return {name: (info.severity, info.description) for name, info in found.items()}
+
+    return anomalies
+
+
+@pytest.fixture(scope="module")
+def changed(anomalies):
+    return anomalies(written(2, changed=True))
+
+
+def test_other_rows_and_later_dates_have_not_drifted(anomalies):
+    assert anomalies(written(2, changed=False)) == {}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +141,6 @@ def test_other_rows_and_later_dates_have_not_drifted(compare):
         ("another time zone", WARNS, "of the hours of the day, the median was 13."),
         ("an offset in place of UTC", WARNS, "of the hours of the day, the median was 13."),
         ("epoch timestamp to milliseconds", STOPS, "of the dates are more than ten years"),
-        ("percent sign lost", STOPS, "The values were text (BYTES), and are numbers"),
     ],
 )  # fmt: skip
 def test_a_change_of_unit_is_named(changed, column, severity, text):
