@@ -124,8 +124,8 @@ class TrainingData:
                 continue
             if column.format is not None:
                 for quantity, parsed in column.format.parse(pyarrow.array(values)).items():
-                    if numbers := _statistics(parsed, before.INT):
-                        add_reading(now, column.format.describe(), quantity, numbers)
+                    numbers = _statistics(parsed, before.INT) or type(before)()
+                    add_reading(now, column.format.describe(), quantity, numbers)
             if column.format is not None or readings(before):
                 shifts = compare_readings(before, now)
             else:
