@@ -208,7 +208,8 @@ class _Comparison:
                 for quantity, shift in shifts.items():
                     # Times of day follow the hours that the data cover.
                     self._add_shift(anomalies, name, shift, can_break=quantity != "hours")
-                    self._add_measurement(anomalies, name, shift)
+                    if quantity != "unread" or shift.value:
+                        self._add_measurement(anomalies, name, shift)
                 continue
             if _are_dates(feature) or _are_dates(former):
                 continue  # in no common format; as values, they are always new

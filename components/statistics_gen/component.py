@@ -4,7 +4,6 @@ from typing import Any
 
 from tfx.components.statistics_gen import component
 from tfx.dsl.components.base import executor_spec
-from tfx.types.channel import BaseChannel
 
 from components.parsed_columns import ParsedColumns
 from components.statistics_gen import executor
@@ -23,16 +22,16 @@ class StatisticsGen(component.StatisticsGen):
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
     def __init__(
-        self, examples: BaseChannel, *, parsed_columns: ParsedColumns | None = None, **stock: Any
+        self, *stock: Any, parsed_columns: ParsedColumns | None = None, **named: Any
     ) -> None:
         """Declares the component.
 
         Args:
-            examples: Channel of `Examples`.
+            *stock: Arguments of TFX's StatisticsGen.
             parsed_columns: Columns whose cells stand for numbers or dates. Default: none.
-            **stock: Other arguments of TFX's StatisticsGen.
+            **named: Arguments of TFX's StatisticsGen by name.
         """
-        super().__init__(examples, **stock)
+        super().__init__(*stock, **named)
         if parsed_columns is not None and parsed_columns.formats:
             # TFX's specification has no parameter for it; the compiler and the cache read this dict.
             self.exec_properties["parsed_columns"] = parsed_columns.to_json()
