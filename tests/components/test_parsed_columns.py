@@ -74,7 +74,7 @@ def test_the_values_are_described_beside_the_cells_and_change_nothing_else(parse
     assert tfdv.infer_schema(found) == tfdv.infer_schema(plain)
     assert not tfdv.validate_statistics(found, tfdv.infer_schema(plain)).anomaly_info
     del price.custom_stats[:]
-    assert found == plain
+    assert [*map(str, found.datasets[0].features)] == [*map(str, plain.datasets[0].features)]
 
 
 def test_cells_that_are_numbers_already_are_parsed_as_text(parsed):
