@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from components.example_validator.served_statistics import ServedStatisticsStrategy
     from components.example_validator.validation import DriftLimits
     from components.import_schema_gen.component import ImportSchemaGen
+    from components.parsed_columns import ParsedColumns
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
     from components.serving_check.component import ServingCheck
@@ -104,6 +105,7 @@ __all__ = [
     "ModelBlessing",
     "ModelSpec",
     "Output",
+    "ParsedColumns",
     "PerSliceMetricThreshold",
     "Pipeline",
     "PushDestination",
@@ -165,6 +167,7 @@ _MODULES = {
     "ModelBlessing": "tfx.types.standard_artifacts",
     "ModelSpec": _TFMA_CONFIG,
     "Output": "tfx.proto.example_gen_pb2",
+    "ParsedColumns": "components.parsed_columns",
     "PerSliceMetricThreshold": _TFMA_CONFIG,
     "Pipeline": "tfx.orchestration.pipeline",
     "PushDestination": "tfx.proto.pusher_pb2",

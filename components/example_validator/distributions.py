@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from tensorflow_metadata.proto.v0 import statistics_pb2
+
+from components.parsed_columns import readings
 
 Measure = Literal["l_infinity", "jensen_shannon"]
 
@@ -14,6 +16,7 @@ _Feature: TypeAlias = statistics_pb2.FeatureNameStatistics
 _NUMERIC = (_Feature.INT, _Feature.FLOAT)
 _NUM_BINS = 20
 _MOST_CATEGORIES = 100
+_MOST_DAYS_OUTSIDE = 3_652.5  # new dates are expected, but not of another decade
 _Z = 4.5
 """Standard errors that chance explains: 1 of 150,000 comparisons of equal distributions exceeds them."""
 
@@ -51,6 +54,12 @@ def num_present(common: Any) -> int:
     return int(common.tot_num_values if common.max_num_values == 1 else common.num_non_missing)
 
 
+def common_stats(feature: _Feature) -> statistics_pb2.CommonStatistics:
+    """Returns the counts of a column of any type."""
+    kind = feature.WhichOneof("stats")
+    return getattr(feature, kind).common_stats if kind else statistics_pb2.CommonStatistics()
+
+
 def compare_values(before: _Feature, now: _Feature) -> Shift | None:
     """Returns the shift of the values; None if either column has no values, or the types differ.
 
@@ -68,6 +77,39 @@ def compare_values(before: _Feature, now: _Feature) -> Shift | None:
     if before.type == now.type == _Feature.STRING:
         return _compare_categories(before.string_stats, now.string_stats)
     return None
+
+
+def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
+    """Returns the shifts of a parsed column by quantity; that of the cells that cannot be parsed is `unread`.
+
+    Both columns are parsed in the same format, that of the data to compare with: a column that is written in
+    another way now has shifted, too. The result is empty if no such format is common to both.
+
+    Args:
+      before: Statistics of the column in the data to compare with.
+      now: Statistics of the same column in the new data.
+    """
+    former, new = readings(before), readings(now)
+    cells = [num_present(common_stats(feature)) for feature in (before, now)]
+    description = next((name for name in former if name in new), None)
+    if description is None or not all(cells):
+        return {}
+    unread = []
+    for num_cells, reading in zip(cells, (former[description], new[description]), strict=True):
+        values = next(iter(reading.values()))
+        unread.append(1 - num_present(common_stats(values)) / num_cells)
+    text = f"{percent(unread[1] - unread[0])} of the cells no longer read as {description}"
+    more = max(0.0, unread[1] - unread[0])
+    shifts = {"unread": Shift("l_infinity", more, _noise_of_share(*unread, *cells), text)}
+    for quantity, values in former[description].items():
+        if quantity not in new[description]:
+            continue
+        compare = _compare_days if quantity == "days" else _compare_numbers
+        shift = compare(values.num_stats, new[description][quantity].num_stats)
+        if shift is not None:
+            text = f"of the hours of the day, {shift.text}" if quantity == "hours" else shift.text
+            shifts[quantity] = replace(shift, text=text)
+    return shifts
 
 
 def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
@@ -142,6 +184,29 @@ def _compare_numbers(
     text = f"the median was {before.median:.6g}, now {now.median:.6g}"
     noise = _noise_of_divergence(bins, *sizes) + _coarseness(bins, *quantiles)
     return Shift("jensen_shannon", value, noise, text)
+
+
+def _compare_days(
+    before: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
+) -> Shift | None:
+    """Returns the share of the dates that are far from all earlier ones; newer dates alone are no shift."""
+    quantiles = _quantiles(now)
+    sizes = [num_present(stats.common_stats) for stats in (before, now)]
+    if quantiles is None or not all(sizes):
+        return None
+    edges = np.array([before.min - _MOST_DAYS_OUTSIDE, before.max + _MOST_DAYS_OUTSIDE])
+    too_early, not_too_late = map(float, quantiles.share_up_to(edges))
+    share = min(max(too_early + 1 - not_too_late, 0.0), 1.0)  # rounded sums may lie outside
+    first, last, median = map(_as_date, (before.min, before.max, now.median))
+    text = (
+        f"{percent(share)} of the dates are more than ten years before or after all earlier ones ({first} to "
+        f"{last}); the median is {median} now"
+    )
+    return Shift("l_infinity", share, _noise_of_share(0.0, share, *sizes), text)
+
+
+def _as_date(days: float) -> str:
+    return str(np.datetime64(math.floor(days), "D"))
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,15 @@ from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_p
 from components.example_validator.allowed import TRAINING, Allowed
 from components.example_validator.distributions import (
     Shift,
+    common_stats,
     compare_missing,
+    compare_readings,
     compare_values,
     new_values,
     num_present,
     percent,
 )
+from components.parsed_columns import readings
 
 _Info: TypeAlias = anomalies_pb2.AnomalyInfo
 _Statistics: TypeAlias = statistics_pb2.DatasetFeatureStatistics
@@ -196,12 +199,21 @@ class _Comparison:
                     breaks = self.allowed.type_of(name) != _type_of(feature)
                     _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks)
                 continue
-            self._add_new_values(anomalies, name, former, feature)
             missing = compare_missing(
                 _missing_share(former, before), _missing_share(feature, now), *_sizes(before, now)
             )
             is_more = _missing_share(feature, now) > _missing_share(former, before)
             self._add_shift(anomalies, name, missing, can_break=is_more)
+            if shifts := compare_readings(former, feature):
+                for quantity, shift in shifts.items():
+                    # Times of day follow the hours that the data cover.
+                    self._add_shift(anomalies, name, shift, can_break=quantity != "hours")
+                    if quantity != "unread" or shift.value:
+                        self._add_measurement(anomalies, name, shift)
+                continue
+            if _are_dates(feature) or _are_dates(former):
+                continue  # in no common format; as values, they are always new
+            self._add_new_values(anomalies, name, former, feature)
             moved = compare_values(former, feature)
             if moved is not None:
                 self._add_shift(anomalies, name, moved, can_break=True)
@@ -264,7 +276,7 @@ def _has_reason(anomalies: anomalies_pb2.Anomalies, name: str, kinds: Collection
 
 
 def _missing_share(feature: _Feature, statistics: _Statistics) -> float:
-    return 1 - num_present(_common(feature)) / float(statistics.num_examples)
+    return 1 - num_present(common_stats(feature)) / float(statistics.num_examples)
 
 
 def _sizes(before: _Statistics, now: _Statistics) -> tuple[int, int]:
@@ -311,8 +323,12 @@ def _name(feature: _Feature) -> str:
     return feature.name or ".".join(feature.path.step)
 
 
+def _are_dates(feature: _Feature) -> bool:
+    return any("days" in values for values in readings(feature).values())
+
+
 def _has_values(feature: _Feature) -> bool:
-    return num_present(_common(feature)) > 0
+    return num_present(common_stats(feature)) > 0
 
 
 def _kind(feature: _Feature) -> str:
@@ -326,8 +342,3 @@ def _type_of(feature: _Feature) -> str:
         return ""
     kinds = {_Feature.INT: "INT", _Feature.FLOAT: "FLOAT"}
     return kinds.get(feature.type, "BYTES")
-
-
-def _common(feature: _Feature) -> statistics_pb2.CommonStatistics:
-    kind = feature.WhichOneof("stats")
-    return getattr(feature, kind).common_stats if kind else statistics_pb2.CommonStatistics()

@@ -1,21 +1,40 @@
 """The StatisticsGen component."""
 
+from typing import Any
+
 from tfx.components.statistics_gen import component
 from tfx.dsl.components.base import executor_spec
 
+from components.parsed_columns import ParsedColumns
 from components.statistics_gen import executor
 
 
 class StatisticsGen(component.StatisticsGen):
     """TFX's StatisticsGen: the same arguments, channels, files and name in ML Metadata.
 
-    It differs in one point: it reads tf.Examples in large batches, which depend on the files alone.
+    It differs in two points: it reads tf.Examples in large batches, which depend on the files alone; and it
+    can describe the numbers and dates in columns of text, see `ParsedColumns`.
 
     Example:
         statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])
     """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+
+    def __init__(
+        self, *stock: Any, parsed_columns: ParsedColumns | None = None, **named: Any
+    ) -> None:
+        """Declares the component.
+
+        Args:
+            *stock: Arguments of TFX's StatisticsGen.
+            parsed_columns: Columns whose cells stand for numbers or dates. Default: none.
+            **named: Arguments of TFX's StatisticsGen by name.
+        """
+        super().__init__(*stock, **named)
+        if parsed_columns is not None and parsed_columns.formats:
+            # TFX's specification has no parameter for it; the compiler and the cache read this dict.
+            self.exec_properties["parsed_columns"] = parsed_columns.to_json()
 
     @classmethod
     def get_class_type(cls) -> str:

@@ -47,12 +47,14 @@ def describe_statistics(statistics: Any) -> dict[str, Any]:
 
 
 def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
-    """Returns the statistics of a column in a split.
+    """Returns the statistics of a column in a split, those of its parsed values under `parsed`.
 
     Args:
       feature: `FeatureNameStatistics` proto.
       num_examples: Number of examples of the split.
     """
+    from components.parsed_columns import readings
+
     kind = feature.WhichOneof("stats")
     if kind is None:
         return {"type": "", "missing": num_examples, "values": 0}
@@ -62,16 +64,17 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
         "missing": _missing(common, num_examples),
         "values": int(common.tot_num_values),
     }
-    if kind == "num_stats":
-        is_whole = feature.type == feature.INT
-        quantities = ("mean", "std_dev", "min", "median", "max")
-        return {
-            "type": "whole numbers" if is_whole else "numbers",
-            **found,
-            **{name: _number(getattr(stats, name)) for name in quantities},
-            "zeros": int(stats.num_zeros),
-            "histogram": _histogram(stats),
+    if parsed := readings(feature):
+        # The first format is that of these data; another one is that of the data they were compared with.
+        quantity, values = next(iter(next(iter(parsed.values())).items()))
+        found["parsed"] = {
+            "quantity": quantity,
+            "missing": num_examples - int(values.num_stats.common_stats.tot_num_values),
+            **_describe_numbers(values.num_stats),
         }
+    if kind == "num_stats":
+        what = "whole numbers" if feature.type == feature.INT else "numbers"
+        return {"type": what, **found, **_describe_numbers(stats)}
     if kind == "string_stats":
         buckets = stats.rank_histogram.buckets[:MAX_VALUES]
         return {
@@ -82,6 +85,15 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
             "top": [[_shortened(bucket.label), float(bucket.sample_count)] for bucket in buckets],
         }
     return {"type": kind.removesuffix("_stats"), **found}
+
+
+def _describe_numbers(stats: Any) -> dict[str, Any]:
+    quantities = ("mean", "std_dev", "min", "median", "max")
+    return {
+        **{name: _number(getattr(stats, name)) for name in quantities},
+        "zeros": int(stats.num_zeros),
+        "histogram": _histogram(stats),
+    }
 
 
 def _missing(common: Any, num_examples: int) -> int:

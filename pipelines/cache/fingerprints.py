@@ -70,7 +70,10 @@ def component_fingerprints(
     training = {"code": users_code, "components": components_code, "core": core_code}
     own: dict[BaseNode, dict[str, str]] = {
         pipeline.example_gen: {"components": components_code, "data": data_fingerprint[:16]},
-        pipeline.statistics_gen: {"TFDV": metadata.version("tensorflow-data-validation")},
+        pipeline.statistics_gen: {
+            "TFDV": metadata.version("tensorflow-data-validation"),
+            "formats": package_fingerprint("pipelines.data.formats"),
+        },
         pipeline.schema_gen: {"schema": schema[:16]},
         pipeline.example_validator: {"components": components_code},
         pipeline.transform: {"code": users_code},

@@ -29,7 +29,14 @@ _SECTIONS = {
 
 _NO_SETTING = ("data.path", "data.spans")
 
-_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "schema_sha256", "user_code"}
+_FOLLOW = {
+    "custom_config",
+    "default_checks",
+    "fixed_schema",
+    "parsed_columns",
+    "schema_sha256",
+    "user_code",
+}
 """Execution properties that change with the code, the data or the served version, reported separately."""
 
 _FILES = "input_fingerprint"
@@ -39,6 +46,7 @@ _OF_FILES = {_FILES, "span", "version"}
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "TFDV": "another version of TFDV is installed",
+    "formats": "the code that parses cells changed",
     "optuna": "another version of Optuna is installed",
     "components": "the code of `components` changed",
     "core": "the code of `estimator_core` changed",

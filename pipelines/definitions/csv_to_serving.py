@@ -1,16 +1,18 @@
 """DAG of the pipeline from a CSV to a gated, versioned model."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import components
 from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
+from pipelines.data.formats.cell_format import find_parsed_columns
 from pipelines.data.staging import StagedData
 from pipelines.definitions.evaluation import build_eval_config
 from pipelines.definitions.gate_settings import gate_settings, same_values
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
+from pipelines.root.served_run import serving_run
 
 # Beam would otherwise download and start a runner of its own.
 IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -54,7 +56,10 @@ def csv_to_serving(
     code = plan.code
     example_gen = _example_gen(plan, data)
     examples = example_gen.outputs["examples"]
-    statistics_gen = components.StatisticsGen(examples=examples, stats_options=_stats_options())
+    parsed_columns = _parsed_columns(plan)
+    statistics_gen = components.StatisticsGen(
+        examples=examples, stats_options=_stats_options(), parsed_columns=parsed_columns
+    )
     statistics = statistics_gen.outputs["statistics"]
     schema_gen = _schema_gen(plan, statistics)
     schema = schema_gen.outputs["schema"]
@@ -66,7 +71,12 @@ def csv_to_serving(
         baseline_statistics=served_statistics.outputs["statistics"],
         label=plan.config.data.label,
         limits=_drift_limits(plan),
-        moving=plan.moving_columns,
+        # Dates that are parsed are compared as dates.
+        moving=tuple(
+            name
+            for name in plan.moving_columns
+            if name not in parsed_columns.formats or name in plan.config.example_validator.moving
+        ),
         fixed_schema=bool(plan.schema or plan.root_schema),
     )
     transform = components.Transform(
@@ -191,6 +201,13 @@ def _stats_options() -> Any:
     import tensorflow_data_validation as tfdv
 
     return tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+
+
+def _parsed_columns(plan: RunPlan) -> components.ParsedColumns:
+    """Returns the columns to parse, as the plan reads them and as that of the data to compare with did."""
+    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
+    record = plan.root.records.read(accepted_run) if accepted_run else serving_run(plan.root)
+    return find_parsed_columns(map(asdict, plan.columns), record.columns if record else ())
 
 
 def _schema_gen(

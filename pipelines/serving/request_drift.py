@@ -7,7 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow
 
+from components.parsed_columns import add_reading, readings
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.saved_model import Column
@@ -31,8 +33,8 @@ class ColumnDrift:
 
     Attributes:
       column: Name of the column.
-      measure: `missing` for the share of rows without a value; for the values `l_infinity` or
-        `jensen_shannon`.
+      measure: `missing` for the share of rows without a value; `unread` for that of the cells of numbers or
+        dates that cannot be parsed; for the values `l_infinity` or `jensen_shannon`.
       shift: Shift from the training data to the requests.
     """
 
@@ -73,30 +75,35 @@ class TrainingData:
                 if file.exists():
                     content = file.read_bytes()
                     found = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
-                    return cls._of(found.datasets[0], _moving(root, origin.pipeline_run_id))
+                    return cls._of(found.datasets[0], *_moving(root, origin.pipeline_run_id))
         raise BadInputError(
             f"The statistics of the data that version {version} was trained on are not in {root}."
         )
 
     @classmethod
-    def _of(cls, dataset: Any, moving: Collection[str]) -> "TrainingData":
+    def _of(cls, dataset: Any, moving: Collection[str], dates: Collection[str]) -> "TrainingData":
         columns = {
             feature.name or ".".join(feature.path.step): feature for feature in dataset.features
         }
-        kept = {name: column for name, column in columns.items() if name not in moving}
+        kept = {
+            name: column
+            for name, column in columns.items()
+            if name not in moving and (name not in dates or readings(column))
+        }
         return cls(int(dataset.num_examples), kept)
 
     def drift(self, rows: Sequence[Row], columns: Mapping[str, Column]) -> list[ColumnDrift]:
         """Returns the drift of each column that is known; empty without rows.
 
-        Numbers and dates that are stored as text have nearly all their own values: only the share of missing
-        ones is compared.
-
         Args:
           rows: Rows of requests.
           columns: Columns that the model takes, by name.
         """
-        from components.example_validator.distributions import compare_missing, compare_values
+        from components.example_validator.distributions import (
+            compare_missing,
+            compare_readings,
+            compare_values,
+        )
 
         found = []
         for name, column in columns.items():
@@ -111,12 +118,23 @@ class TrainingData:
                 len(rows),
             )
             found.append(ColumnDrift(name, "missing", missing))
-            if column.format is not None:
-                continue
             values = [one for value in present for one in _listed(value)]
             now = _statistics(values, before.type)
-            if now and (shift := compare_values(before, now)):
-                found.append(ColumnDrift(name, shift.measure, shift))
+            if now is None:
+                continue
+            if column.format is not None:
+                for quantity, parsed in column.format.parse(pyarrow.array(values)).items():
+                    numbers = _statistics(parsed, before.INT) or type(before)()
+                    add_reading(now, column.format.describe(), quantity, numbers)
+            if column.format is not None or readings(before):
+                shifts = compare_readings(before, now)
+            else:
+                shifts = {"values": compare_values(before, now)}
+            found += [
+                ColumnDrift(name, "unread" if quantity == "unread" else shift.measure, shift)
+                for quantity, shift in shifts.items()
+                if shift
+            ]
         return found
 
 
@@ -135,20 +153,22 @@ def limits_of(root: Root, version: int) -> dict[str, float]:
             settings = record.validated_config().example_validator
     return {
         "missing": settings.l_infinity,
+        "unread": settings.l_infinity,
         "l_infinity": settings.l_infinity,
         "jensen_shannon": settings.jensen_shannon,
     }
 
 
-def _moving(root: Root, run_id: str) -> set[str]:
-    """Returns the columns that the ExampleValidator of a run does not compare either."""
-    from pipelines.data.kinds import MOVING_KINDS
-
+def _moving(root: Root, run_id: str) -> tuple[set[str], set[str]]:
+    """Returns the columns that the ExampleValidator of a run does not compare either, and those of dates."""
     record = root.records.read(run_id)
     if record is None:
-        return set()
-    of_kind = (column["name"] for column in record.columns if column["kind"] in MOVING_KINDS)
-    return {*record.validated_config().example_validator.moving, *of_kind}
+        return set(), set()
+    kinds = {
+        kind: {column["name"] for column in record.columns if column["kind"] == kind}
+        for kind in ("id", "date")
+    }
+    return kinds["id"] | {*record.validated_config().example_validator.moving}, kinds["date"]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -177,7 +197,8 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
         for label, count in counts.most_common():
             texts.rank_histogram.buckets.add(label=label, sample_count=count)
         return found
-    # A tf.Example has 32 bits for a number: frequent values must be those of the training data.
+    # A tf.Example has 32 bits for a number: frequent values must be those of the training data. A parsed
+    # number has 64 bits.
     with np.errstate(over="ignore"):
         array = np.asarray(values, np.float32 if kind == found.FLOAT else np.float64)
     array = array[np.isfinite(array)].astype(np.float64)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
@@ -23,6 +24,7 @@ class ColumnRow:
       missing_share: Share of its cells that are missing, 0 to 1.
       note: Evidence for the kind, or a peculiarity.
       number_format: Format of numbers that `float` does not read.
+      date_format: Format of dates.
     """
 
     name: str
@@ -31,6 +33,7 @@ class ColumnRow:
     missing_share: float
     note: str
     number_format: NumberFormat | None = None
+    date_format: DateName | None = None
 
     def cells(self) -> tuple[str, str, str, str, str]:
         """Returns the cells of the row, in the order of `HEADER`."""
@@ -64,7 +67,13 @@ def list_columns(
         share = column.num_missing / profile.num_rows
         rows.append(
             ColumnRow(
-                name, kind.name, use, share, "; ".join(filter(None, parts)), kind.number_format
+                name,
+                kind.name,
+                use,
+                share,
+                "; ".join(filter(None, parts)),
+                kind.number_format,
+                kind.date_format,
             )
         )
     return tuple(rows)

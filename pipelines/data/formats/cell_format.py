@@ -7,17 +7,26 @@ With this file, whoever asks the model can say instead that a cell does not fit.
 import datetime
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.data.formats.date_format import DateFormat, DateName, Part, seconds_of
+from pipelines.data.formats.date_format import (
+    SECS_PER_DAY,
+    DateFormat,
+    DateName,
+    Part,
+    seconds_of,
+)
 from pipelines.data.formats.number_format import PLAIN, NumberFormat
 from pipelines.data.missing import is_missing
+
+if TYPE_CHECKING:
+    from components.parsed_columns import ParsedColumns
 
 FILE = "cell_formats.json"
 """Name of the file in `assets.extra/` of a SavedModel."""
@@ -80,6 +89,29 @@ class CellFormat:
             return arrow_reading.read_times(cells, DateFormat(self.date)).is_valid
         return arrow_reading.matches(cells, self._pattern.pattern)
 
+    def parse(self, cells: Any) -> dict[str, Any]:
+        """Returns the values of cells by quantity, as a model of the plan reads them: float64, NaN for none.
+
+        A column of numbers has `numbers`. One of dates has `days` since 1970 (UTC) and, unless all times are
+        midnight, the `hours` of the day (local time).
+
+        Args:
+          cells: pyarrow string array, with or without white space around the cells.
+        """
+        import pyarrow.compute as pc
+
+        from pipelines.data.formats import arrow_reading
+
+        trimmed = pc.utf8_trim_whitespace(cells)
+        if self.date is None:
+            return {"numbers": arrow_reading.read_numbers(trimmed, self.number)}
+        times = arrow_reading.read_times(trimmed, DateFormat(self.date))
+        values = {"days": times.utc_secs / SECS_PER_DAY}
+        hours = times.local_secs % SECS_PER_DAY / 3_600
+        if hours[times.is_valid].any():
+            values["hours"] = hours
+        return {name: np.where(times.is_valid, part, np.nan) for name, part in values.items()}
+
     def written(self, value: Any) -> Any:
         """Returns a number or a date as the text of this format, and anything else as it is.
 
@@ -106,7 +138,11 @@ class CellFormat:
             return f"dates ({self.date.replace('-', ' ')})"
         number = self.number or NumberFormat()
         what = f"amounts of money ({number.currency})" if number.currency else "numbers"
-        described = [number.describe(), "with decimal commas" if number.decimal == "," else ""]
+        described = [
+            number.describe(),
+            "with multiples such as K and M" if number.scale == "multiples" else "",
+            "with decimal commas" if number.decimal == "," else "",
+        ]
         return " ".join(filter(None, [what, *described]))
 
     @cached_property
@@ -124,6 +160,43 @@ def formats_to_json(formats: Mapping[str, CellFormat]) -> str:
     return json.dumps(
         {name: asdict(one) for name, one in formats.items()}, indent=1, sort_keys=True
     )
+
+
+def parse_cells(cells: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns `CellFormat.parse` of cells, for StatisticsGen; `fields` are those of the format."""
+    return _format(**fields).parse(cells)
+
+
+def format_of_column(row: Mapping[str, Any]) -> CellFormat | None:
+    """Returns the format of a column of a plan or a record; None if its cells are not parsed.
+
+    Args:
+      row: Fields of a `ColumnRow`, which in records of former versions has only the decimal mark of numbers.
+    """
+    number, decimal = row.get("number_format"), row.get("decimal")
+    if number is None and decimal:
+        number = {"decimal": decimal}
+    date = row.get("date_format")
+    return _format(number, date, []) if number or date else None
+
+
+def find_parsed_columns(
+    columns: Iterable[Mapping[str, Any]], former: Iterable[Mapping[str, Any]] = ()
+) -> "ParsedColumns":
+    """Returns the columns whose cells StatisticsGen parses, in the formats of two plans.
+
+    Args:
+      columns: Columns of the plan, see `format_of_column`.
+      former: Columns of the data to compare with.
+    """
+    from components.parsed_columns import ParsedColumns
+
+    formats: dict[str, dict[str, Any]] = {}
+    for row in (*columns, *former):
+        if cell_format := format_of_column(row):
+            by_description = formats.setdefault(row["name"], {})
+            by_description[cell_format.describe()] = asdict(cell_format)
+    return ParsedColumns(f"{__name__}.{parse_cells.__name__}", formats)
 
 
 def read_formats(model: Path) -> dict[str, CellFormat]:
@@ -145,5 +218,7 @@ def read_formats(model: Path) -> dict[str, CellFormat]:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
 
-def _format(number: dict[str, str] | None, date: DateName | None, missing: list[str]) -> CellFormat:
+def _format(
+    number: dict[str, str] | None, date: DateName | None, missing: Sequence[str]
+) -> CellFormat:
     return CellFormat(NumberFormat(**number) if number else None, date, tuple(missing))  # type: ignore[arg-type]

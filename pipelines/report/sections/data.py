@@ -1,7 +1,10 @@
 """Section of the data: statistics by column with small histograms, and the label by split."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from pipelines.data.missing import is_missing
 from pipelines.report import words
@@ -59,13 +62,13 @@ def column_rows(
             "plot": None,
         }
         if measured and statistics:
-            row |= _measured(measured, statistics["splits"], row["missing"])
+            row |= _measured(measured, statistics["splits"], row["missing"], row["kind"])
         rows.append(row)
     return rows
 
 
 def _measured(
-    column: Mapping[str, Any], sizes: Mapping[str, int], share: float | None
+    column: Mapping[str, Any], sizes: Mapping[str, int], share: float | None, kind: str
 ) -> dict[str, Any]:
     """Returns what the statistics add to a row.
 
@@ -74,8 +77,11 @@ def _measured(
       sizes: Numbers of rows, by split.
       share: The plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
           The statistics see an empty cell only.
+      kind: Kind of the column; the cells of numbers and dates are shown as the values that they stand for.
     """
     splits: Mapping[str, Mapping[str, Any]] = column["splits"]
+    if kind in ("number", "date"):
+        splits = {name: {**values, **values.get("parsed", {})} for name, values in splits.items()}
     first = splits.get("train") or next(iter(splits.values()), {})
     total = sum(sizes.values()) or 1
     known = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]
@@ -83,26 +89,28 @@ def _measured(
     if share is None:
         row["missing"] = sum(missing for _, missing in known) / total
     if "histogram" in first:
+        is_date = first.get("quantity") == "days"
+        show = _date if is_date else words.number
         row["summary"] = (
-            f"mean {words.number(first['mean'], 4)}, from {words.number(first['min'], 4)} to "
-            f"{words.number(first['max'], 4)}"
+            f"mean {show(first['mean'], 4)}, from {show(first['min'], 4)} to {show(first['max'], 4)}"
         )
         row["details"] = [
             {
                 "split": name,
                 "values": [
-                    ("mean", words.number(one.get("mean"))),
-                    ("standard deviation", words.number(one.get("std_dev"))),
-                    ("minimum", words.number(one.get("min"))),
-                    ("median", words.number(one.get("median"))),
-                    ("maximum", words.number(one.get("max"))),
-                    ("zeros", words.number(one.get("zeros"))),
+                    ("mean", show(one.get("mean"))),
+                    (f"standard deviation{', days' * is_date}", words.number(one.get("std_dev"))),
+                    ("minimum", show(one.get("min"))),
+                    ("median", show(one.get("median"))),
+                    ("maximum", show(one.get("max"))),
+                    *([] if is_date else [("zeros", words.number(one.get("zeros")))]),
                     ("missing", words.number(one.get("missing"))),
                 ],
             }
             for name, one in splits.items()
         ]
-        row["plot"] = number_plot({name: one.get("histogram", []) for name, one in splits.items()})
+        histograms = {name: one.get("histogram", []) for name, one in splits.items()}
+        row["plot"] = number_plot(histograms, show)
     elif "top" in first:
         frequent = next((label for label, _ in first["top"] if not is_missing(label)), "")
         row["summary"] = words.counted(first["unique"], "value") + (
@@ -123,11 +131,15 @@ def _measured(
     return row
 
 
-def number_plot(histograms: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any] | None:
+def number_plot(
+    histograms: Mapping[str, Sequence[Sequence[float]]],
+    show: Callable[[float, int], str] = words.number,
+) -> dict[str, Any] | None:
     """Returns a small histogram: bars of the training split, an outline of the evaluation split.
 
     Args:
       histograms: Low, high and count of each bucket, by split.
+      show: Function that formats a number with so many digits.
     """
     train, other = (histograms.get(name, ()) for name in _SPLIT_NAMES)
     shown = train or other
@@ -159,7 +171,7 @@ def number_plot(histograms: Mapping[str, Sequence[Sequence[float]]]) -> dict[str
         outline = f"M{paths[1][0][0]:.4g} {_HEIGHT - 1}" + "".join(
             f"V{height:.4g}H{right:.4g}" for _, right, height in paths[1]
         )
-    text = f"from {words.number(low, 4)} to {words.number(high, 4)}"
+    text = f"from {show(low, 4)} to {show(high, 4)}"
     return _small_plot(bars, outline, text)
 
 
@@ -210,6 +222,11 @@ def label_table(found: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "left_out": len(first) - len(levels),
     }
+
+
+def _date(days: float | None, digits: int = 0) -> str:
+    """Returns the date of days since 1970; `digits` is an argument of numbers."""
+    return words.NOTHING if days is None else str(np.datetime64(math.floor(days), "D"))
 
 
 def _densities(buckets: Sequence[Sequence[float]]) -> list[tuple[float, float, float]]:

@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.data.formats.cell_format import format_of_column
+from pipelines.data.missing import is_missing
 from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.root import Root
@@ -41,6 +43,7 @@ def example_row(context: Context) -> dict[str, Any]:
     label = record.section("data").get("label")
     unused = {one["name"] for one in record.columns if str(one["use"]).startswith("not used")}
     statistics = context.details.get("statistics") or {"columns": []}
+    formats = {one["name"]: format_of_column(one) for one in record.columns}
     found: dict[str, Any] = {}
     for column in statistics["columns"]:
         name = column["name"]
@@ -51,8 +54,12 @@ def example_row(context: Context) -> dict[str, Any]:
         if values.get("median") is not None:
             is_whole = column["type"] == "whole numbers"
             found[name] = round(values["median"]) if is_whole else values["median"]
-        elif values.get("top"):
-            found[name] = values["top"][0][0]
+            continue
+        cell_format = formats.get(name)
+        for cell, _ in values.get("top", ()):
+            if not is_missing(cell.strip()) and (cell_format is None or cell_format.reads(cell)):
+                found[name] = cell
+                break
     return found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
+from pipelines.data.formats.cell_format import format_of_column
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root.records import utc_now
@@ -207,7 +208,11 @@ def _write(
     content = schema_text(schema, *_COMMENTS).encode()
     columns = list(columns)
     kinds = {column["name"]: column["kind"] for column in columns}
-    formats = {one["name"]: found for one in columns if (found := _format_of(one))}
+    formats = {
+        column["name"]: cell_format.number
+        for column in columns
+        if (cell_format := format_of_column(column)) and cell_format.number
+    }
     origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, formats, accepted_for)
     atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
     atomic_files.write(folder / _FILE, content)
@@ -229,13 +234,6 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
             f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
         ) from error
-
-
-def _format_of(column: Mapping[str, Any]) -> NumberFormat | None:
-    """Returns the format of a column of a record; records of former versions have the decimal mark alone."""
-    if found := column.get("number_format"):
-        return NumberFormat(**found)
-    return NumberFormat(column["decimal"]) if column.get("decimal") else None
 
 
 def _sha256(content: bytes) -> str:

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from components.example_validator.distributions import compare_missing, compare_values, new_values
+from components.example_validator.distributions import (
+    compare_missing,
+    compare_readings,
+    compare_values,
+    new_values,
+)
+from components.parsed_columns import add_reading
 
 FLOAT, STRING = (
     statistics_pb2.FeatureNameStatistics.FLOAT,
@@ -144,3 +150,67 @@ def test_new_values_of_many_or_unlisted_ones_are_none():
     unlisted = words(a=3, b=1)
     unlisted.string_stats.unique = 7
     assert new_values(unlisted, words(other=3)) == {}
+
+
+def cells(count, **formats):
+    """Returns statistics of so many cells, and of their values by format and quantity."""
+    feature = words(cell=count)
+    for description, quantities in formats.items():
+        for quantity, values in quantities.items():
+            found = numbers(values)
+            found.num_stats.min, found.num_stats.max = min(values), max(values)
+            add_reading(feature, description, quantity, found)
+    return feature
+
+
+def test_parsed_columns_are_compared_in_the_format_of_the_former_data():
+    before = cells(1000, dollars={"numbers": range(1000)})
+    now = cells(
+        500, euros={"numbers": range(500)}, dollars={"numbers": [1000 * at for at in range(300)]}
+    )
+    shifts = compare_readings(before, now)
+    assert list(shifts) == ["unread", "numbers"]
+    assert shifts["unread"].value == pytest.approx(0.4)
+    assert shifts["unread"].text == "40 % of the cells no longer read as dollars"
+    # Of 1,500 cells, 200 could not be read.
+    noise = 4.5 * np.sqrt(200 / 1500 * 1300 / 1500 * (1 / 1000 + 1 / 500))
+    assert shifts["unread"].noise == pytest.approx(noise)
+    assert shifts["numbers"].exceeds(0.7)
+    assert shifts["numbers"].text.startswith("the median was 499.5, now 149500")
+
+
+def test_cells_that_read_again_are_no_shift():
+    worse, better = cells(100, a={"numbers": range(60)}), cells(100, a={"numbers": range(90)})
+    assert compare_readings(worse, better)["unread"].value == 0
+
+
+def test_without_a_common_format_or_a_cell_nothing_is_compared():
+    one = cells(9, dollars={"numbers": range(9)})
+    assert compare_readings(one, cells(9, euros={"numbers": range(9)})) == {}
+    assert compare_readings(words(a=9), one) == {}
+    assert compare_readings(one, words()) == {}
+
+
+def test_newer_dates_have_not_drifted_but_those_of_another_decade():
+    # 2000-01-01 is day 10,957. All but a tenth are in the year after, the others ten years and a day later.
+    before = cells(
+        366, iso={"days": range(10_957, 10_957 + 366), "hours": [9.0] * 183 + [15.0] * 183}
+    )
+    year = [10_957 + 366 + at for at in range(360)]
+    far = [11_322 + 3_654] * 40
+    shift = compare_readings(before, cells(400, iso={"days": year + far}))["days"]
+    assert shift.measure == "l_infinity"
+    assert shift.value == pytest.approx(0.1, abs=0.01)
+    assert (
+        "more than ten years before or after all earlier ones (2000-01-01 to 2000-12-31)"
+        in shift.text
+    )
+    assert compare_readings(before, cells(360, iso={"days": year}))["days"].value == 0
+
+
+def test_times_of_day_are_compared_as_hours():
+    before = cells(400, iso={"days": [1] * 400, "hours": [8 + at / 50 for at in range(400)]})
+    now = cells(400, iso={"days": [9] * 400, "hours": [1 + at / 50 for at in range(400)]})
+    shift = compare_readings(before, now)["hours"]
+    assert shift.exceeds(0.5)
+    assert shift.text == "of the hours of the day, the median was 11.99, now 4.99"

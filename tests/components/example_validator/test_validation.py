@@ -11,6 +11,7 @@ from tfx_bsl.coders import example_coder
 
 from components.example_gen.example_encoder import serialize
 from components.example_validator.validation import DriftLimits, validate
+from components.parsed_columns import add_reading
 
 ERROR, WARNING = anomalies_pb2.AnomalyInfo.ERROR, anomalies_pb2.AnomalyInfo.WARNING
 ROWS = 2000
@@ -291,3 +292,16 @@ def test_how_far_each_column_has_moved_is_measured_though_it_is_little(schema, b
     assert 0 < measured["fare"].value < measured["fare"].threshold
     kinds = anomalies_pb2.DriftSkewInfo.Measurement
     assert measured["fare"].type == kinds.JENSEN_SHANNON_DIVERGENCE
+
+
+def test_dates_in_no_common_format_are_not_compared_as_text(baseline, schema):
+    dates = pandas.DataFrame({"day": [f"2024-01-{1 + at % 9:02}" for at in range(ROWS)]})
+    before, now = (statistics(dates.replace("2024", year, regex=True)) for year in ("2024", "2025"))
+    schema = tfdv.infer_schema(before, infer_feature_shape=False, max_string_domain_size=5)
+    assert (
+        "was 11.2 % of the values, now 0 %"
+        in validate(now, schema, before).anomaly_info["day"].description
+    )
+    days = statistics(pandas.DataFrame({"day": np.arange(9.0)})).datasets[0].features[0]
+    add_reading(now.datasets[0].features[0], "dates (iso)", "days", days)
+    assert not validate(now, schema, before).anomaly_info

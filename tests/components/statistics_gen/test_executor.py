@@ -1,5 +1,10 @@
+import sys
+import types
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import tensorflow as tf
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -11,6 +16,7 @@ from tfx.types import standard_artifacts
 
 from components.beam import in_memory_runner, record_files
 from components.beam.example_batches import ReadBatches
+from components.parsed_columns import ParsedColumns, readings
 from components.statistics_gen.executor import Executor
 
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -39,9 +45,11 @@ def examples(make_artifact):
     return artifact
 
 
-def statistics(kind, examples, artifact) -> dict[str, statistics_pb2.DatasetFeatureStatistics]:
+def statistics(
+    kind, examples, artifact, properties=None
+) -> dict[str, statistics_pb2.DatasetFeatureStatistics]:
     context = base_beam_executor.BaseBeamExecutor.Context(beam_pipeline_args=[RUNNER])
-    kind(context).Do({"examples": [examples]}, {"statistics": [artifact]}, {})
+    kind(context).Do({"examples": [examples]}, {"statistics": [artifact]}, properties or {})
     found = {}
     for split in ("train", "eval"):
         content = (Path(artifact.uri) / f"Split-{split}" / "FeatureStats.pb").read_bytes()
@@ -71,6 +79,25 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
     )
     assert again == ours
     assert tfxio_utils.get_split_tfxio is before
+
+
+def test_parsed_columns_are_described_in_each_split(examples, make_artifact, monkeypatch) -> None:
+    def parse(cells: pa.Array, unit: float) -> dict[str, np.ndarray]:
+        return {"numbers": np.where(pc.equal(cells, "odd"), unit, np.nan)}
+
+    monkeypatch.setitem(sys.modules, "odd", types.SimpleNamespace(parse=parse))
+    parsed = ParsedColumns("odd.parse", {"word": {"sevens": 7.0}})
+    plain = make_artifact(standard_artifacts.ExampleStatistics, "plain")
+    expected = statistics(Executor, examples, plain)
+    artifact = make_artifact(standard_artifacts.ExampleStatistics, "parsed")
+    found = statistics(Executor, examples, artifact, {"parsed_columns": parsed.to_json()})
+    # Of 80 and of 20 rows, those that are odd and no multiple of 3.
+    for split, count in (("train", 27), ("eval", 6)):
+        word = found[split].features[1]
+        values = readings(word)["sevens"]["numbers"].num_stats
+        assert (values.common_stats.num_non_missing, values.mean) == (count, 7.0)
+        del word.custom_stats[:]
+        assert found[split] == expected[split]
 
 
 def test_no_batch_is_copied_and_the_columns_are_sorted(

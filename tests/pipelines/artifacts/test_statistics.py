@@ -2,6 +2,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.types import artifact_utils, standard_artifacts
 
+from components.parsed_columns import add_reading
 from pipelines.artifacts.statistics import MAX_VALUES, describe_feature, describe_statistics
 
 NUMBERS = """
@@ -80,3 +81,20 @@ def test_the_artifact_by_column_and_split(tmp_path):
         "train": 3, "eval": 1,
     }  # fmt: skip
     assert second["splits"] == {"eval": {"missing": 8, "values": 0}}
+
+
+def test_the_values_of_a_parsed_column_are_beside_its_cells():
+    column = feature(
+        'name: "price" type: STRING string_stats { common_stats { num_non_missing: 9 max_num_values: 1 '
+        'tot_num_values: 9 } unique: 2 rank_histogram { buckets { label: "$4" sample_count: 9 } } }'
+    )
+    add_reading(column, "amounts of money (USD)", "numbers", feature(NUMBERS.replace("name", "#")))
+    add_reading(
+        column, "of the former data", "numbers", feature("type: FLOAT num_stats { mean: 1 }")
+    )
+    found = describe_feature(column, 10)
+    assert (found["type"], found["missing"], found["top"]) == ("text", 1, [["$4", 9.0]])
+    assert found["parsed"] == {
+        "quantity": "numbers", "missing": 3, "mean": 4.5, "std_dev": 1.25, "min": 0, "median": 4,
+        "max": 9, "zeros": 2, "histogram": [[0, 4.5, 5], [4.5, 9, 2]],
+    }  # fmt: skip

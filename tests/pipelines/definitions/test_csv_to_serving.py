@@ -13,7 +13,9 @@ from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.terminal.progress import PlainDisplay
+from tests.pipelines import sum_models
 
 
 @pytest.fixture
@@ -212,3 +214,44 @@ def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
         assert tuner.exec_properties[key] == trainer.exec_properties[key]
     settings = components.TunerSettings.from_json(tuner.exec_properties["tuner_settings"])
     assert (settings.trials, settings.own_validation) == (7, True)
+
+
+def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_with(
+    define, data, tmp_path
+):
+    rows = [f"${number}.50,2024-01-{1 + number % 28:02},{number % 2}" for number in range(60)]
+    data.write_text("\n".join(["price,day,y", *rows]) + "\n")
+    pipeline = define()
+    parsed = components.ParsedColumns.from_json(
+        pipeline.statistics_gen.exec_properties["parsed_columns"]
+    )
+    assert {name: [*formats] for name, formats in parsed.formats.items()} == {
+        "price": ["amounts of money (USD)"],
+        "day": ["dates (iso)"],
+    }
+    assert json.loads(pipeline.example_validator.exec_properties["moving"]) == []
+    assert json.loads(
+        define('example_validator.moving=["day"]').example_validator.exec_properties["moving"]
+    ) == ["day", "day"]
+
+    root = Root(tmp_path / "root")
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "saved_model.pb").touch()
+    sum_models.push(model, root.path, 5)
+    kilograms = {"name": "price", "kind": "number", "number_format": {"unit": "kg"}}
+    root.records.write(
+        RunRecord(
+            run_id="run-5",
+            name="data",
+            status="pushed",
+            started="2026-01-01T00:00:00+00:00",
+            config={"name": "data", "data": {"path": str(data), "label": "y"}},
+            data_fingerprint="f",
+            log="log",
+            columns=(kilograms,),
+        )
+    )
+    properties = define().statistics_gen.exec_properties
+    formats = components.ParsedColumns.from_json(properties["parsed_columns"]).formats
+    assert [*formats["price"]] == ["amounts of money (USD)", "numbers in kg"]

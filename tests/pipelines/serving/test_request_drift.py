@@ -1,9 +1,11 @@
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 import tensorflow_data_validation as tfdv
 
 from components.example_validator.distributions import compare_values
+from components.parsed_columns import add_reading
 from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
@@ -106,6 +108,41 @@ def test_numbers_as_text_are_compared_by_their_missing_values_only(training):
     assert [(one.measure, one.shift.value) for one in found] == [("missing", 0.5)]
 
 
+@pytest.fixture(scope="module")
+def prices():
+    """The column, and the training data of 500 amounts around 100 dollars, of which 5 are `on request`."""
+    column = Column("price", "BYTES", format=CellFormat(NumberFormat(currency="USD")))
+    cells = [f"${100 + at % 50}.50" for at in range(495)] + ["on request"] * 5
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+    values = column.format.parse(pyarrow.array(cells))["numbers"]
+    features = [
+        tfdv.generate_statistics_from_dataframe(pandas.DataFrame({"price": part}), options)
+        .datasets[0]
+        .features[0]
+        for part in (cells, values[np.isfinite(values)])
+    ]
+    add_reading(features[0], column.format.describe(), "numbers", features[1])
+    return {"price": column}, TrainingData(500, {"price": features[0]})
+
+
+@pytest.mark.parametrize("factor", [1, 100])
+def test_numbers_as_text_are_compared_as_numbers(prices, factor):
+    columns, training = prices
+    rows = [{"price": f"${factor * (100 + at % 50):,}.50"} for at in range(300)]
+    found = {one.measure: one.shift for one in training.drift(rows, columns)}
+    assert list(found) == ["missing", "unread", "jensen_shannon"]
+    assert found["jensen_shannon"].exceeds(0.3) == (factor == 100)
+    assert found["jensen_shannon"].text.startswith("the median was 124.5, now 1")
+
+
+def test_requests_whose_cells_have_no_value_are_named(prices):
+    columns, training = prices
+    rows = [{"price": "on request"}] * 200
+    found = {one.measure: one.shift for one in training.drift(rows, columns)}
+    assert found["unread"].text == "99 % of the cells no longer read as amounts of money (USD)"
+    assert found["missing"].value == 0
+
+
 def test_a_column_of_lists_has_the_values_of_all(training):
     found = found_by(training, [{"city": ["Oslo", "Oslo"]}, {"city": "Moss"}])
     # Oslo was half of the values; the table is random.
@@ -154,4 +191,5 @@ def test_a_version_without_statistics_is_named(tmp_path, root):
 
 
 def test_limits_are_the_defaults_without_a_record(root):
-    assert limits_of(root, 5) == {"missing": 0.1, "l_infinity": 0.1, "jensen_shannon": 0.02}
+    shares = {"missing": 0.1, "unread": 0.1, "l_infinity": 0.1}
+    assert limits_of(root, 5) == {**shares, "jensen_shannon": 0.02}

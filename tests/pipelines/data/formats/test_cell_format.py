@@ -1,10 +1,19 @@
 import datetime
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json, read_formats
+from pipelines.data.formats.cell_format import (
+    FILE,
+    CellFormat,
+    find_parsed_columns,
+    format_of_column,
+    formats_to_json,
+    parse_cells,
+    read_formats,
+)
 from pipelines.data.formats.number_format import COMMA, NumberFormat
 
 EUROS = CellFormat(NumberFormat(",", currency="EUR"))
@@ -62,6 +71,10 @@ def test_a_damaged_file_is_named(tmp_path, content):
     [
         (EUROS, "amounts of money (EUR) with decimal commas"),
         (CellFormat(NumberFormat(unit="kg")), "numbers in kg"),
+        (
+            CellFormat(NumberFormat(scale="multiples")),
+            "numbers with multiples such as K and M",
+        ),
         (CellFormat(date="day-first"), "dates (day first)"),
     ],
 )
@@ -110,3 +123,34 @@ def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text
 )
 def test_what_has_no_one_way_to_be_written_stays(cell_format, value):
     assert cell_format.written(value) is value
+
+
+def test_cells_are_parsed_as_the_model_reads_them():
+    cells = pa.array([" 1.234,50 € ", "12", "NA", "$3", ""])
+    parsed = EUROS.parse(cells)
+    assert list(parsed) == ["numbers"]
+    np.testing.assert_array_equal(parsed["numbers"], [1234.5, 12, np.nan, np.nan, np.nan])
+
+
+def test_dates_are_days_in_utc_and_local_hours():
+    iso = CellFormat(date="iso")
+    parsed = iso.parse(pa.array(["1970-01-03T02:30:00+05:00", "1970-02-30", "1970-01-01"]))
+    # 02:30 is 21:30 of the day before in UTC: 1 + 21.5 / 24 days after 1970-01-01.
+    np.testing.assert_allclose(parsed["days"], [1 + 21.5 / 24, np.nan, 0])
+    np.testing.assert_allclose(parsed["hours"], [2.5, np.nan, 0])
+    assert list(iso.parse(pa.array(["1970-01-03", "later"]))) == ["days"]
+
+
+def test_the_columns_to_parse_have_the_format_of_their_own_plan_first():
+    number = {"name": "price", "number_format": {"decimal": ",", "currency": "EUR"}}
+    date = {"name": "price", "number_format": None, "date_format": "iso"}
+    text = {"name": "city", "number_format": None, "date_format": None}
+    parsed = find_parsed_columns([number, text], [date, {"name": "gone", "decimal": ","}])
+    assert {name: [*formats] for name, formats in parsed.formats.items()} == {
+        "price": [EUROS.describe(), "dates (iso)"],
+        "gone": ["numbers with decimal commas"],  # a record of a former version
+    }
+    fields = parsed.formats["price"][EUROS.describe()]
+    assert parsed.parse_fn == f"{parse_cells.__module__}.parse_cells"
+    assert parse_cells(pa.array(["1,5 €"]), fields)["numbers"].tolist() == [1.5]
+    assert format_of_column(text) is None

@@ -25,6 +25,42 @@ def test_a_row_for_each_column(full, bare):
     assert describe(bare)["rows"][0]["missing"] == 0.125  # of the record
 
 
+def parsed(quantity, **values):
+    """Returns the statistics of a column of text, with those of its values."""
+    numbers = {"mean": 5.5, "std_dev": 2.0, "min": 1.0, "median": 5.0, "max": 11.0, "zeros": 3}
+    found = {
+        "quantity": quantity,
+        "missing": 7,
+        **numbers,
+        "histogram": [[1.0, 11.0, 93.0]],
+        **values,
+    }
+    top = [["$5.00", 60.0], ["N/A", 40.0]]
+    split = {"missing": 0, "values": 100, "unique": 2, "length": 5.0, "top": top, "parsed": found}
+    return {
+        "splits": {"train": 100},
+        "columns": [{"name": "c", "type": "text", "splits": {"train": split}}],
+    }
+
+
+def test_cells_of_amounts_are_shown_as_numbers_and_those_of_dates_as_dates():
+    (row,) = column_rows([{"name": "c", "kind": "number"}], parsed("numbers"))
+    assert row["summary"] == "mean 5.5, from 1 to 11"
+    assert ("missing", "7") in row["details"][0]["values"]
+    assert row["plot"]["text"] == "from 1 to 11"
+    (row,) = column_rows([{"name": "c", "kind": "date"}], parsed("days"))
+    assert row["summary"] == "mean 1970-01-06, from 1970-01-02 to 1970-01-12"
+    assert row["plot"]["text"] == "from 1970-01-02 to 1970-01-12"
+    assert [name for name, _ in row["details"][0]["values"]] == [
+        "mean", "standard deviation, days", "minimum", "median", "maximum", "missing",
+    ]  # fmt: skip
+
+
+def test_cells_that_the_plan_reads_as_a_category_are_shown_as_such():
+    (row,) = column_rows([{"name": "c", "kind": "category"}], parsed("numbers"))
+    assert row["summary"] == "2 values, most often $5.00"
+
+
 def test_a_histogram_by_hand():
     """Train: [0, 5) has two thirds, [5, 10) one. Eval lies in [1, 6) alone, and is as dense as 1/5.
 

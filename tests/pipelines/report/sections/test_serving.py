@@ -21,6 +21,18 @@ def test_the_row_has_typical_values_and_no_label(full):
     assert example_row(full) == {HOSTILE: 2.25, RTL: HOSTILE}
 
 
+def test_the_row_has_no_cell_that_stands_for_a_missing_value(full):
+    (_, city, _) = full.details["statistics"]["columns"]
+    split = {"missing": 0, "top": [["?", 9.0], ["on request", 8.0], ["$4.50", 7.0], ["$1", 3.0]]}
+    price = {**city, "splits": {"train": split}}
+    columns = {**full.details, "statistics": {**full.details["statistics"], "columns": [price]}}
+    for kind, cell in ((None, "on request"), ({"decimal": ".", "currency": "USD"}, "$4.50")):
+        rows = ({"name": RTL, "use": "a feature", "number_format": kind},)
+        record = dataclasses.replace(full.record, columns=rows)
+        context = dataclasses.replace(full, record=record, details=columns)
+        assert example_row(context) == {RTL: cell}
+
+
 def test_a_request_of_a_row_survives_the_shell(full):
     first = describe(full)["requests"][0]
     url, body = body_of(first)
