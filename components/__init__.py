@@ -61,10 +61,12 @@ if TYPE_CHECKING:
     from components.example_validator.served_statistics import ServedStatisticsStrategy
     from components.example_validator.validation import DriftLimits
     from components.import_schema_gen.component import ImportSchemaGen
+    from components.installation import install
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
     from components.serving_check.component import ServingCheck
     from components.serving_check.executor import ServingCheckResult, load_serving_check
+    from components.serving_check.infra_validator import InfraValidator
     from components.serving_check.settings import ServingCheckSettings
     from components.statistics_gen.component import StatisticsGen
     from components.trainer.component import Trainer
@@ -93,6 +95,7 @@ __all__ = [
     "GenericChangeThreshold",
     "GenericValueThreshold",
     "ImportSchemaGen",
+    "InfraValidator",
     "Input",
     "LatestBlessedModelStrategy",
     "LocalCluster",
@@ -127,6 +130,7 @@ __all__ = [
     "TunerSettings",
     "Verdict",
     "hyperparameters",
+    "install",
     "load_details",
     "load_search",
     "load_serving_check",
@@ -152,6 +156,7 @@ _MODULES = {
     "GenericChangeThreshold": _TFMA_CONFIG,
     "GenericValueThreshold": _TFMA_CONFIG,
     "ImportSchemaGen": "components.import_schema_gen.component",
+    "InfraValidator": "components.serving_check.infra_validator",
     "Input": "tfx.proto.example_gen_pb2",
     "LatestBlessedModelStrategy": (
         "tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy"
@@ -188,6 +193,7 @@ _MODULES = {
     "TunerSettings": "components.tuner.settings",
     "Verdict": "components.evaluator.gate.verdict",
     "hyperparameters": "components.trainer.hyperparameters",
+    "install": "components.installation",
     "load_details": "components.evaluator.report_details.details",
     "load_search": "components.tuner.results",
     "load_serving_check": "components.serving_check.executor",

@@ -9,8 +9,8 @@ from tfx.components.util import tfxio_utils
 from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
+from components.beam.beam_executor import InMemoryExecutor
 from components.beam.example_batches import BatchedExampleRecord
-from components.beam.in_memory_executor import InMemoryExecutor
 
 
 class Executor(InMemoryExecutor, executor.Executor):
