@@ -61,11 +61,13 @@ if TYPE_CHECKING:
     from components.example_validator.served_statistics import ServedStatisticsStrategy
     from components.example_validator.validation import DriftLimits
     from components.import_schema_gen.component import ImportSchemaGen
+    from components.installation import install
     from components.parsed_columns import ParsedColumns
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
     from components.serving_check.component import ServingCheck
     from components.serving_check.executor import ServingCheckResult, load_serving_check
+    from components.serving_check.infra_validator import InfraValidator
     from components.serving_check.settings import ServingCheckSettings
     from components.statistics_gen.component import StatisticsGen
     from components.trainer.component import Trainer
@@ -94,6 +96,7 @@ __all__ = [
     "GenericChangeThreshold",
     "GenericValueThreshold",
     "ImportSchemaGen",
+    "InfraValidator",
     "Input",
     "LatestBlessedModelStrategy",
     "LocalCluster",
@@ -129,6 +132,7 @@ __all__ = [
     "TunerSettings",
     "Verdict",
     "hyperparameters",
+    "install",
     "load_details",
     "load_search",
     "load_serving_check",
@@ -154,6 +158,7 @@ _MODULES = {
     "GenericChangeThreshold": _TFMA_CONFIG,
     "GenericValueThreshold": _TFMA_CONFIG,
     "ImportSchemaGen": "components.import_schema_gen.component",
+    "InfraValidator": "components.serving_check.infra_validator",
     "Input": "tfx.proto.example_gen_pb2",
     "LatestBlessedModelStrategy": (
         "tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy"
@@ -191,6 +196,7 @@ _MODULES = {
     "TunerSettings": "components.tuner.settings",
     "Verdict": "components.evaluator.gate.verdict",
     "hyperparameters": "components.trainer.hyperparameters",
+    "install": "components.installation",
     "load_details": "components.evaluator.report_details.details",
     "load_search": "components.tuner.results",
     "load_serving_check": "components.serving_check.executor",

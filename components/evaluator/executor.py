@@ -24,7 +24,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
-from components.beam.in_memory_executor import InMemoryExecutor
+from components.beam.beam_executor import InMemoryExecutor
 from components.beam.spread import Spread
 from components.errors import SettingError
 from components.evaluator import by_example

@@ -9,7 +9,6 @@ import apache_beam as beam
 from google.protobuf import struct_pb2
 from tfx.components.example_gen import utils, write_split
 from tfx.components.util import examples_utils
-from tfx.dsl.components.base import base_beam_executor
 from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
@@ -17,6 +16,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
 from components.beam import record_files
+from components.beam.beam_executor import BeamExecutor
 from components.example_gen.files import PlannedFiles, find_files
 from components.example_gen.reading import num_bytes, read_batches
 from components.example_gen.row_files import WriteRows
@@ -34,7 +34,7 @@ CSV_BYTES_PER_FILE = 16 << 20
 """Bytes of CSV for each file of a split. One worker holds the rows of one file in memory."""
 
 
-class Executor(base_beam_executor.BaseBeamExecutor):
+class Executor(BeamExecutor):
     """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
 
     The files that it writes depend on the contents and the number of the rows alone, not on their order,

@@ -7,6 +7,7 @@ replaced after the fingerprint was taken, the component fails instead of reading
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 
 from tfx.dsl.io import fileio
@@ -14,6 +15,8 @@ from tfx.dsl.io import fileio
 from components.errors import SettingError
 
 _CHUNK_BYTES = 1 << 20
+# What TFX's own drivers write: sizes and times, which say nothing of the content.
+_OF_TFX = re.compile(r"split:.*,num_files:\d+,total_bytes:\d+,xor_checksum:.*", re.DOTALL)
 
 
 def find_files(folder: str, pattern: str) -> list[str]:
@@ -37,17 +40,19 @@ class PlannedFiles:
     Args:
       folder: Folder of the files.
       patterns: Patterns of the files to read.
-      fingerprint: Fingerprint from `as_fingerprint`; None plans the files as they are now.
+      fingerprint: Fingerprint from `as_fingerprint`; None, or one of TFX's, plans the files as they are now.
     """
 
     def __init__(
         self, folder: str, patterns: Iterable[str], fingerprint: str | None = None
     ) -> None:
+        self._digests: dict[str, str]
         self._folder = folder
         self._patterns = list(patterns)
-        self._digests: dict[str, str] = (
-            self._digests_now() if fingerprint is None else json.loads(fingerprint)
-        )
+        if fingerprint is None or _OF_TFX.fullmatch(fingerprint):
+            self._digests = self._digests_now()
+        else:
+            self._digests = json.loads(fingerprint)
 
     @property
     def fingerprint(self) -> str:

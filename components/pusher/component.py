@@ -3,12 +3,14 @@
 from typing import Any
 
 from tfx.dsl.components.base import base_component, executor_spec
+from tfx.orchestration.data_types import RuntimeParameter
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import standard_artifacts, standard_component_specs
 from tfx.types.channel import BaseChannel, Channel
 from tfx.utils import json_utils
 
 from components.pusher import executor
+from components.tfx.cloud import check_executor
 
 
 class Pusher(base_component.BaseComponent):
@@ -44,18 +46,21 @@ class Pusher(base_component.BaseComponent):
         model: BaseChannel | None = None,
         model_blessing: BaseChannel | None = None,
         infra_blessing: BaseChannel | None = None,
-        push_destination: PushDestination | None = None,
+        push_destination: PushDestination | dict[str, Any] | RuntimeParameter | None = None,
         custom_config: dict[str, Any] | None = None,
+        custom_executor_spec: executor_spec.ExecutorSpec | None = None,
     ) -> None:
         """Declares the component.
 
         Args:
-            model: Channel of `Model` artifacts, from a Trainer.
+            model: Channel of `Model` artifacts, from a Trainer. Default: the model in the infra_blessing,
+                of an InfraValidator whose RequestSpec has `make_warmup`.
             model_blessing: Channel of `ModelBlessing` artifacts, from an Evaluator. None pushes
                 without a verdict.
             infra_blessing: Channel of `InfraBlessing` artifacts, from a ServingCheck or an InfraValidator.
                 The warm-up requests of a ServingCheck become part of the version.
-            push_destination: Destination with `filesystem.base_directory`.
+            push_destination: Destination with `filesystem.base_directory`; also as a dict, in which values
+                may be a `RuntimeParameter`.
             custom_config: `keep`: number of newest versions to keep (at least 1); older ones are removed
                 after a push; default: all are kept. `newer_than`: a version that the new one must
                 exceed, such as one that was taken out of service; default: 0. `taken_over`:
@@ -66,19 +71,28 @@ class Pusher(base_component.BaseComponent):
                 `model_fingerprint`: a hash of all inputs of the model; default: only the
                 artifacts are compared. `withdrawn`: a directory of versions that were taken out of
                 service, which `skip_unchanged` does not push again; default: none.
+            custom_executor_spec: `ExecutorClassSpec` of another executor, such as a subclass of
+                `components.pusher.executor.Executor`. It may do without a push_destination, and have a
+                custom_config of its own.
 
         Raises:
-            ValueError: No model or no base directory is given, or `custom_config` is invalid.
+            ValueError: No model or no base directory is given, `custom_config` is invalid, or the executor
+                pushes to a cloud.
         """
-        if model is None:
+        if model is None and infra_blessing is None:
             raise ValueError("Pusher needs a model, such as trainer.outputs['model'].")
-        if push_destination is None or not push_destination.filesystem.base_directory:
-            raise ValueError(
-                "Pusher needs push_destination=PushDestination(filesystem="
-                "PushDestination.Filesystem(base_directory=...)). "
-                f"Received: push_destination={push_destination!r}"
-            )
-        executor.PushSettings.parse(custom_config)
+        check_executor("Pusher", custom_executor_spec)
+        if custom_executor_spec is None and self.EXECUTOR_SPEC is Pusher.EXECUTOR_SPEC:
+            executor.PushSettings.parse(custom_config)
+            if push_destination is None or (
+                isinstance(push_destination, PushDestination)
+                and not push_destination.filesystem.base_directory
+            ):
+                raise ValueError(
+                    "Pusher needs push_destination=PushDestination(filesystem="
+                    "PushDestination.Filesystem(base_directory=...)). "
+                    f"Received: push_destination={push_destination!r}"
+                )
         spec = standard_component_specs.PusherSpec(
             model=model,
             model_blessing=model_blessing,
@@ -87,4 +101,4 @@ class Pusher(base_component.BaseComponent):
             custom_config=json_utils.dumps(custom_config),
             pushed_model=Channel(type=standard_artifacts.PushedModel),
         )
-        super().__init__(spec=spec)
+        super().__init__(spec=spec, custom_executor_spec=custom_executor_spec)

@@ -11,9 +11,9 @@ from typing import Any
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
 from tfx.proto.pusher_pb2 import PushDestination
-from tfx.types import artifact_utils, standard_component_specs
+from tfx.types import artifact_utils, standard_artifacts, standard_component_specs
 from tfx.types.artifact import Artifact
-from tfx.utils import io_utils, json_utils, proto_utils
+from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
 from components.pusher import versions
 from components.pusher.held import is_held
@@ -206,7 +206,12 @@ def _same_model(request: PushRequest) -> Unchanged | None:
 
 
 class Executor(base_executor.BaseExecutor):
-    """Runs `push` on TFX's artifacts."""
+    """Runs `push` on TFX's artifacts.
+
+    A subclass with a destination of its own overrides `Do`, and calls `CheckBlessing`, `GetModelPath`,
+    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. What it overrides of these is
+    obeyed here, too.
+    """
 
     def __init__(
         self,
@@ -224,12 +229,13 @@ class Executor(base_executor.BaseExecutor):
     ) -> None:
         """Pushes the model and records the result as properties of `pushed_model`."""
         run_id = self._context.pipeline_run_id if self._context else None
-        request = _parse(input_dict, exec_properties, run_id or "")
+        request = self._parse(input_dict, exec_properties, run_id or "")
         pushed_model = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.PUSHED_MODEL_KEY]
         )
         pushed = push(request, self._clock())
-        pushed_model.set_int_custom_property("pushed", int(isinstance(pushed, Pushed)))
+        if not isinstance(pushed, Pushed):
+            self._MarkNotPushed(pushed_model)
         if isinstance(pushed, Unchanged):
             pushed_model.set_string_custom_property(UNCHANGED_VERSION_KEY, str(pushed.version))
             pushed_model.set_string_custom_property(NOT_PUSHED_REASON_KEY, str(pushed))
@@ -247,32 +253,79 @@ class Executor(base_executor.BaseExecutor):
             return
         # As stock TFX does: the artifact keeps the model when the version is pruned.
         io_utils.copy_dir(request.model_path, pushed_model.uri)
-        pushed_model.set_string_custom_property("pushed_destination", pushed.destination)
-        pushed_model.set_string_custom_property("pushed_version", str(pushed.version))
+        self._MarkPushed(pushed_model, pushed.destination, str(pushed.version))
 
+    def CheckBlessing(self, input_dict: dict[str, list[Artifact]]) -> bool:
+        """Returns True if no judge among the inputs withholds its blessing."""
+        return _refusal(input_dict) is None
 
-def _parse(
-    input_dict: dict[str, list[Artifact]], exec_properties: dict[str, Any], run_id: str
-) -> PushRequest:
-    destination = PushDestination()
-    proto_utils.json_to_proto(
-        exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], destination
-    )
-    if destination.WhichOneof("destination") != "filesystem":
-        raise ValueError(
-            f"push_destination must be a filesystem destination. Received: {destination}"
+    def GetModelPath(self, input_dict: dict[str, list[Artifact]]) -> str:
+        """Returns the directory of the SavedModel to push: the model's or, without one, the InfraBlessing's.
+
+        Raises:
+            FileNotFoundError: There is no SavedModel.
+        """
+        artifact = _model_artifact(input_dict)
+        if artifact.type_name == standard_artifacts.Model.TYPE_NAME:
+            return serving_model_path(artifact)
+        if not artifact.get_int_custom_property("has_model"):
+            raise FileNotFoundError(
+                f"The InfraBlessing in {artifact.uri} has no model: give the Pusher model=, or the "
+                "InfraValidator a RequestSpec with make_warmup=True."
+            )
+        return path_utils.stamped_model_path(artifact.uri)
+
+    def _MarkPushed(
+        self, model_push: Artifact, pushed_destination: str, pushed_version: str | None = None
+    ) -> None:
+        model_push.set_int_custom_property("pushed", 1)
+        model_push.set_string_custom_property("pushed_destination", pushed_destination)
+        if pushed_version is not None:
+            model_push.set_string_custom_property("pushed_version", pushed_version)
+
+    def _MarkNotPushed(self, model_push: Artifact) -> None:
+        model_push.set_int_custom_property("pushed", 0)
+
+    def _parse(
+        self,
+        input_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+        run_id: str,
+    ) -> PushRequest:
+        destination = PushDestination()
+        proto_utils.json_to_proto(
+            exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], destination
         )
-    model = artifact_utils.get_single_instance(input_dict[standard_component_specs.MODEL_KEY])
-    settings = PushSettings.parse(
-        json_utils.loads(exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null")
-    )
-    return PushRequest(
-        model_path=serving_model_path(model),
-        provenance=Provenance(run_id, model.uri, settings.model_fingerprint),
-        base_directory=destination.filesystem.base_directory,
-        settings=settings,
-        refusal=_refusal(input_dict),
-        warmup=_warmup(input_dict),
+        if destination.WhichOneof("destination") != "filesystem":
+            raise ValueError(
+                f"push_destination must be a filesystem destination. Received: {destination}"
+            )
+        settings = PushSettings.parse(
+            json_utils.loads(
+                exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
+            )
+        )
+        refusal = None
+        if not self.CheckBlessing(input_dict):
+            refusal = (
+                _refusal(input_dict) or f"{type(self).__name__}.CheckBlessing refused the model"
+            )
+        return PushRequest(
+            model_path=self.GetModelPath(input_dict),
+            provenance=Provenance(
+                run_id, _model_artifact(input_dict).uri, settings.model_fingerprint
+            ),
+            base_directory=destination.filesystem.base_directory,
+            settings=settings,
+            refusal=refusal,
+            warmup=_warmup(input_dict),
+        )
+
+
+def _model_artifact(input_dict: dict[str, list[Artifact]]) -> Artifact:
+    models = input_dict.get(standard_component_specs.MODEL_KEY)
+    return artifact_utils.get_single_instance(
+        models or input_dict[standard_component_specs.INFRA_BLESSING_KEY]
     )
 
 

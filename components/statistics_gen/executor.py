@@ -15,8 +15,8 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 from tfx_bsl.tfxio import tf_example_record
 
+from components.beam.beam_executor import InMemoryExecutor
 from components.beam.example_batches import BatchedExampleRecord
-from components.beam.in_memory_executor import InMemoryExecutor
 from components.parsed_columns import ParsedColumns
 
 

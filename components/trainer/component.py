@@ -2,16 +2,20 @@
 
 from typing import Any
 
+from tfx.components.util import udf_utils
 from tfx.dsl.components.base import base_component, executor_spec
+from tfx.orchestration.data_types import RuntimeParameter
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts, standard_component_specs
 from tfx.types.channel import BaseChannel, Channel
 from tfx.types.component_spec import ExecutionParameter
 from tfx.utils import json_utils
 
+from components.tfx.cloud import check_executor
+from components.tfx.kubeflow_runner import ModuleFileInWheel
 from components.trainer import executor
 from components.trainer.local_cluster import LocalCluster
-from components.trainer.user_function import TRAINER_FN_KEY, USER_CODE_KEY
+from components.trainer.user_function import NO_SCHEMA, TRAINER_FN_KEY, USER_CODE_KEY
 from components.user import source as user_source
 
 
@@ -60,59 +64,81 @@ class Trainer(base_component.BaseComponent):
         )
 
     Source: TFX's Trainer, with the classic executor of TFX before 1.16. Unlike it, this one keeps
-    unfinished training across executions, loads a module file without building a wheel, and runs again
-    instead of using the cache when the user's code has changed.
+    unfinished training across executions, loads a module file without building a wheel (except for a
+    pipeline that TFX compiles for Kubeflow), and runs again instead of using the cache when the user's code
+    has changed.
     """
 
     SPEC_CLASS = TrainerSpec
-    EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
+    EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.GenericExecutor)
 
     def __init__(
         self,
-        examples: BaseChannel,
+        examples: BaseChannel | None = None,
         transform_graph: BaseChannel | None = None,
         schema: BaseChannel | None = None,
         base_model: BaseChannel | None = None,
         hyperparameters: BaseChannel | None = None,
         trainer_fn: str | None = None,
-        run_fn: str | None = None,
-        module_file: str | None = None,
-        train_args: TrainArgs | None = None,
-        eval_args: EvalArgs | None = None,
-        custom_config: dict[str, Any] | None = None,
+        run_fn: str | RuntimeParameter | None = None,
+        module_file: str | RuntimeParameter | None = None,
+        train_args: TrainArgs | RuntimeParameter | None = None,
+        eval_args: EvalArgs | RuntimeParameter | None = None,
+        custom_config: dict[str, Any] | RuntimeParameter | None = None,
         cluster: LocalCluster | None = None,
+        custom_executor_spec: executor_spec.ExecutorSpec | None = None,
+        transformed_examples: BaseChannel | None = None,
+        statistics: BaseChannel | None = None,
     ) -> None:
         """Declares the component.
 
         Args:
-            examples: Channel of `Examples`, transformed or raw.
+            examples: Channel of `Examples`, transformed or raw. Required, unless `transformed_examples` is
+                given.
             transform_graph: Channel of `TransformGraph`, from Transform.
-            schema: Channel of `Schema`. Required for a trainer_fn, as its second argument.
+            schema: Channel of `Schema`, the second argument of a trainer_fn. Default: the one in the
+                transform_graph.
             base_model: Channel of `Model` to start from; reaches the user as `base_model`, the
                 path of its serving model.
             hyperparameters: Channel of `HyperParameters`, from a Tuner.
             trainer_fn: Import path of the function or, with `module_file`, its name in that file.
             run_fn: Import path or name of a run_fn, in the same way.
-            module_file: Path of a Python file that defines `trainer_fn` or `run_fn`.
+            module_file: Path of a Python file that defines `run_fn` or `trainer_fn`. If it defines both,
+                run_fn is called, unless `custom_executor_spec` says otherwise.
             train_args: `num_steps` and `splits` for training. Default: the split `train`, without a
                 limit on the steps.
             eval_args: `num_steps` and `splits` for evaluation. Default: the split `eval`, all of it.
             custom_config: Values that JSON can hold; the user's function receives them as `custom_config`.
             cluster: Processes on this machine that train together. Default: this process alone. Not
                 possible with a run_fn: each process would write the model.
+            custom_executor_spec: `ExecutorClassSpec` of another executor. `Executor` of
+                `components.trainer.executor` calls the module's trainer_fn, `GenericExecutor` its run_fn.
+            transformed_examples: Old name of `examples`, for those of Transform.
+            statistics: Channel of `ExampleStatistics`; the user's function receives the number of examples
+                by split as `num_examples`.
 
         Raises:
-            ValueError: Neither or both of trainer_fn and run_fn are given, a trainer_fn has no schema, or
-                a run_fn has a cluster.
+            ValueError: Neither or both of trainer_fn and run_fn are given, a trainer_fn has no schema,
+                a run_fn has a cluster, there are no examples, or the executor trains in a cloud.
             TypeError: custom_config is not a dict, or holds values that JSON cannot.
         """
-        check_user_function("Trainer", trainer_fn, run_fn, module_file, schema, custom_config)
+        check_user_function(
+            "Trainer", trainer_fn, run_fn, module_file, schema or transform_graph, custom_config
+        )
+        if (examples is None) == (transformed_examples is None):
+            raise ValueError(
+                "Trainer takes one of examples and transformed_examples, the older name. "
+                f"Received: examples={examples}, transformed_examples={transformed_examples}"
+            )
         if run_fn and cluster is not None:
             raise ValueError(
                 f"{executor.NO_RUN_FN_IN_A_CLUSTER} Received: run_fn={run_fn!r}, cluster={cluster}"
             )
+        check_executor("Trainer", custom_executor_spec)
+        is_at_run_time = any(isinstance(code, RuntimeParameter) for code in (module_file, run_fn))
         spec = TrainerSpec(
-            examples=examples,
+            statistics=statistics,
+            examples=examples or transformed_examples,
             transform_graph=transform_graph,
             schema=schema,
             base_model=base_model,
@@ -122,34 +148,38 @@ class Trainer(base_component.BaseComponent):
             module_file=module_file,
             run_fn=run_fn,
             trainer_fn=trainer_fn,
-            user_code=user_source.fingerprint(
+            user_code=None
+            if is_at_run_time  # what will run can't be read yet
+            else user_source.fingerprint(
                 import_path=None if module_file else trainer_fn or run_fn, module_file=module_file
             ),
-            custom_config=json_utils.dumps(custom_config),
+            custom_config=custom_config
+            if isinstance(custom_config, RuntimeParameter)
+            else json_utils.dumps(custom_config),
             cluster=cluster.to_json() if cluster else None,
             model=Channel(type=standard_artifacts.Model),
             model_run=Channel(type=standard_artifacts.ModelRun),
         )
-        super().__init__(spec=spec)
+        super().__init__(spec=spec, custom_executor_spec=custom_executor_spec)
+        if module_file and udf_utils.should_package_user_modules():
+            self._add_pip_dependency(
+                ModuleFileInWheel(
+                    self,
+                    standard_component_specs.MODULE_FILE_KEY,
+                    standard_component_specs.MODULE_PATH_KEY,
+                )
+            )
 
 
 def check_user_function(
     component: str,
     trainer_fn: str | None,
-    run_fn: str | None,
-    module_file: str | None,
+    run_fn: str | RuntimeParameter | None,
+    module_file: str | RuntimeParameter | None,
     schema: BaseChannel | None,
-    custom_config: dict[str, Any] | None,
+    custom_config: dict[str, Any] | RuntimeParameter | None,
 ) -> None:
     """Checks the arguments of a component that name the user's training function.
-
-    Args:
-        component: Name of the component, for the error.
-        trainer_fn: See `Trainer`.
-        run_fn: See `Trainer`.
-        module_file: See `Trainer`.
-        schema: See `Trainer`.
-        custom_config: See `Trainer`.
 
     Raises:
         ValueError: Neither or both of trainer_fn and run_fn are given, or a trainer_fn has no schema.
@@ -163,9 +193,6 @@ def check_user_function(
     if not (trainer_fn or run_fn or module_file):
         raise ValueError(f"{component} needs a trainer_fn, a run_fn or a module_file.")
     if trainer_fn and schema is None:
-        raise ValueError(
-            "A trainer_fn is called with the schema; pass schema=, such as "
-            "schema_gen.outputs['schema']."
-        )
-    if custom_config is not None and not isinstance(custom_config, dict):
+        raise ValueError(NO_SCHEMA)
+    if not isinstance(custom_config, dict | RuntimeParameter | None):
         raise TypeError(f"custom_config must be a dict. Received: {custom_config!r}")

@@ -19,7 +19,7 @@ from components.trainer import fn_args, training, unfinished
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.interruptible import train_and_evaluate
 from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster
-from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
+from components.trainer.user_function import CONTRACTS, TRAINER_FN_KEY, UserFunction
 
 _logger = logging.getLogger(__name__)
 
@@ -48,13 +48,18 @@ class Outputs:
     model_run_dir: str
 
 
-class Executor(base_executor.BaseExecutor):
+class GenericExecutor(base_executor.BaseExecutor):
     """Trains in a directory that outlives a killed execution, then fills the output artifacts.
+
+    Calls the function that the execution properties name. A module file that names none is searched for
+    `CONTRACTS`, in their order.
 
     The directory is `unfinished/<pipeline run id>-<hash>` next to the model_run output. The hash covers
     the execution's inputs and properties, so that changed code or settings start a new training, unless
     the directory was handed over to the run (see `unfinished`).
     """
+
+    CONTRACTS: tuple[str, ...] = CONTRACTS
 
     def Do(
         self,
@@ -63,7 +68,7 @@ class Executor(base_executor.BaseExecutor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Calls the user's function and writes `model` and `model_run`."""
-        user_function = UserFunction.of_properties(exec_properties)
+        user_function = UserFunction.of_properties(exec_properties, self.CONTRACTS)
         is_trainer_fn = user_function.contract == TRAINER_FN_KEY
         cluster = LocalCluster.from_json(exec_properties.get(CLUSTER_KEY))
         if cluster is not None and not is_trainer_fn:
@@ -87,7 +92,10 @@ class Executor(base_executor.BaseExecutor):
             else:
                 inputs = json_utils.dumps(input_dict)
                 model_dir = spec.estimator.model_dir
-                task = ClusterTask(inputs, exec_properties, directories, model_dir)
+                # Each process loads the function by this name, so that all of them call the same one.
+                name = exec_properties.get(TRAINER_FN_KEY) or TRAINER_FN_KEY
+                properties = {**exec_properties, TRAINER_FN_KEY: name}
+                task = ClusterTask(inputs, properties, directories, model_dir)
                 log_dir = None if "://" in work_dir else os.path.join(work_dir, LOGS_DIR)
                 self.train_cluster(cluster, task, log_dir)
                 if not cluster.evaluator:  # no task of the cluster has evaluated or exported
@@ -126,6 +134,15 @@ class Executor(base_executor.BaseExecutor):
         parent = os.path.dirname(outputs.model_run_dir.rstrip("/"))
         digest = unfinished.identity(input_dict, exec_properties, parent)
         return unfinished.working_directory(parent, run_id, digest)
+
+
+class Executor(GenericExecutor):
+    """Calls the module file's `trainer_fn`, as TFX's executor of this name did before 1.16.
+
+    Pass it as `custom_executor_spec=ExecutorClassSpec(Executor)` for a module that also defines a run_fn.
+    """
+
+    CONTRACTS = (TRAINER_FN_KEY,)
 
 
 def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs) -> None:

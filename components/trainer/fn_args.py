@@ -34,9 +34,11 @@ class TrainerFnArgs(fn_args_utils.FnArgs):
             them.
         trial: The trial of a Tuner that calls the function; None in a Trainer.
         custom_config: The component's custom_config; an empty dict without one.
+        num_examples: Number of examples by split, if the Trainer was given `statistics`; else empty.
     """
 
     trial: Trial | None
+    num_examples: dict[str, int]
 
     @property
     def warm_start_from(self) -> str | None:
@@ -89,7 +91,24 @@ def make_fn_args(
     args.model_run_dir = model_run_dir
     args.hyperparameters = _read_hyperparameters(input_dict)
     args.trial = None
+    args.num_examples = _count_examples(input_dict)
     return args
+
+
+def _count_examples(input_dict: dict[str, list[Artifact]]) -> dict[str, int]:
+    artifacts = input_dict.get(standard_component_specs.STATISTICS_KEY)
+    if not artifacts:
+        return {}
+    from tfx.components.statistics_gen import stats_artifact_utils  # imports TFDV
+
+    statistics = artifact_utils.get_single_instance(artifacts)
+    return {
+        split: stats_artifact_utils.load_statistics(statistics, split)
+        .proto()
+        .datasets[0]
+        .num_examples
+        for split in artifact_utils.decode_split_names(statistics.split_names)
+    }
 
 
 def _read_hyperparameters(input_dict: dict[str, list[Artifact]]) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import estimator_core
 from components.file_systems import remove_tree
 from components.tfx.model_paths import exported_model
 from components.trainer.fn_args import TrainerFnArgs
+from components.trainer.user_function import NO_SCHEMA
 
 _logger = logging.getLogger(__name__)
 
@@ -87,12 +88,14 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
     Raises:
         ValueError: There is no schema, or nothing would be exported for serving.
     """
-    if args.schema_path is None:
-        raise ValueError(
-            "A trainer_fn is called with the schema; give the Trainer schema=, such as "
-            "schema_gen.outputs['schema']."
-        )
-    schema = io_utils.parse_pbtxt_file(args.schema_path, schema_pb2.Schema())
+    if args.schema_path is not None:
+        schema = io_utils.parse_pbtxt_file(args.schema_path, schema_pb2.Schema())
+    elif args.transform_graph_path is not None:
+        import tensorflow_transform as tft  # takes seconds, and the user's module need not use it
+
+        schema = tft.TFTransformOutput(args.transform_graph_path).raw_metadata.schema
+    else:
+        raise ValueError(NO_SCHEMA)
     spec = TrainingSpec.parse(trainer_fn(args, schema))
     if not _is_below(spec.estimator.model_dir, args.model_run_dir):
         _logger.warning(

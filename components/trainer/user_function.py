@@ -14,6 +14,11 @@ from components.user import source as user_source
 TRAINER_FN_KEY = "trainer_fn"
 RUN_FN_KEY = standard_component_specs.RUN_FN_KEY
 USER_CODE_KEY = "user_code"
+NO_SCHEMA = (
+    "A trainer_fn is called with the schema; pass schema=, such as schema_gen.outputs['schema'], or "
+    "transform_graph=, which has it."
+)
+CONTRACTS = (RUN_FN_KEY, TRAINER_FN_KEY)  # a module that defines both is called as stock TFX does
 
 
 @dataclass(frozen=True)
@@ -30,39 +35,35 @@ class UserFunction:
 
     @classmethod
     def load(
-        cls, trainer_fn: str | None, run_fn: str | None, module_file: str | None
+        cls,
+        trainer_fn: str | None,
+        run_fn: str | None,
+        module_file: str | None,
+        module_path: str | None = None,
+        contracts: tuple[str, ...] = CONTRACTS,
     ) -> "UserFunction":
-        """Loads the function by import path, or from a module file.
+        """Loads the function by import path, from a module file, or from a packaged module.
 
-        Args:
-            trainer_fn: Import path, or name in the module file.
-            run_fn: Import path or name of a function with the other contract.
-            module_file: Path of a Python file. Without a function name, it must define exactly one of
-                `trainer_fn` and `run_fn`.
-
-        Raises:
-            AttributeError: The module lacks the function.
-            ValueError: It is not clear which function is meant.
+        If no function is named, it is the first of `contracts` that the module defines.
         """
         contract, name = (TRAINER_FN_KEY, trainer_fn) if trainer_fn else (RUN_FN_KEY, run_fn)
-        if not module_file:
-            if not name:
-                raise ValueError("Trainer needs a trainer_fn, a run_fn or a module_file.")
+        if module_path:
+            module = user_code.load_packaged_module(module_path)
+        elif module_file:
+            module = user_code.load_module_file(module_file)
+        elif name:
             return cls(contract, user_code.load_function(name))
-        module = user_code.load_module_file(module_file)
+        else:
+            raise ValueError("Trainer needs a trainer_fn, a run_fn or a module_file.")
         if name:
             return cls(contract, user_code.get_function(module, name))
-        defined = [key for key in (TRAINER_FN_KEY, RUN_FN_KEY) if hasattr(module, key)]
-        if len(defined) == 2:
-            raise ValueError(
-                f"{module_file} defines both trainer_fn and run_fn. Say which one to use: pass "
-                "trainer_fn='trainer_fn' or run_fn='run_fn' with module_file."
-            )
-        contract = defined[0] if defined else TRAINER_FN_KEY
+        contract = next((key for key in contracts if hasattr(module, key)), contracts[-1])
         return cls(contract, user_code.get_function(module, contract))
 
     @classmethod
-    def of_properties(cls, exec_properties: Mapping[str, Any]) -> "UserFunction":
+    def of_properties(
+        cls, exec_properties: Mapping[str, Any], contracts: tuple[str, ...] = CONTRACTS
+    ) -> "UserFunction":
         """Loads the function that the Trainer's execution properties name.
 
         Raises:
@@ -71,13 +72,14 @@ class UserFunction:
         """
         trainer_fn, run_fn = exec_properties.get(TRAINER_FN_KEY), exec_properties.get(RUN_FN_KEY)
         module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
+        module_path = exec_properties.get(standard_component_specs.MODULE_PATH_KEY)
         path = None if module_file else trainer_fn or run_fn
         planned = exec_properties.get(USER_CODE_KEY)
         was_imported = path is not None and path.rpartition(".")[0] in sys.modules
-        if not planned or was_imported:
-            return cls.load(trainer_fn, run_fn, module_file)
+        if not planned or was_imported or module_path:  # a packaged module can't change any more
+            return cls.load(trainer_fn, run_fn, module_file, module_path, contracts)
         before = user_source.fingerprint(import_path=path, module_file=module_file)
-        loaded = cls.load(trainer_fn, run_fn, module_file)
+        loaded = cls.load(trainer_fn, run_fn, module_file, contracts=contracts)
         after = user_source.fingerprint(import_path=path, module_file=module_file)
         if not before == after == planned:
             raise SettingError(

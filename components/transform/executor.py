@@ -16,6 +16,7 @@ from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
 from components.beam import in_memory_runner, record_files
+from components.beam.beam_executor import BeamExecutor
 from components.beam.example_batches import find_files
 from components.transform import decoded_ahead
 from components.transform.decoded_ahead import DecodedAhead
@@ -24,13 +25,17 @@ from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
 from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord
 from components.transform.packs_key import PACKS_KEY
+from components.user.code import provide_tf_estimator
 
 
-class Executor(executor.Executor):
+class Executor(BeamExecutor, executor.Executor):
     """Stock Transform, whose result does not depend on the engine or on its workers and their speed.
 
     This applies to tf.Examples in TFRecord files. Other formats are read in batches of a fixed size.
     """
+
+    # Transform imports the user's module, and so may a worker that unpickles a function of it.
+    WORKER_MODULES = ("components.user.tf_estimator",)
 
     _processor: "OrderedTransformProcessor"
 
@@ -47,6 +52,7 @@ class Executor(executor.Executor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Runs the component; the arguments are those of its ComponentSpec."""
+        provide_tf_estimator()
         config = json.loads(
             exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
         )

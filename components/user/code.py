@@ -57,7 +57,7 @@ def load_module(import_path: str) -> types.ModuleType:
         ImportError: It imports a package of its own whose name one of ours has.
     """
     make_importable(os.getcwd())
-    _provide_tf_estimator()
+    provide_tf_estimator()
     try:
         with _names_explained():
             return importlib.import_module(import_path)
@@ -84,7 +84,7 @@ def load_module_file(module_file: str) -> types.ModuleType:
     """
     path = _python_file(module_file)
     make_importable(str(path.parent))
-    _provide_tf_estimator()
+    provide_tf_estimator()
     # A unique name: the file's stem may be that of an installed module.
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
     name = f"module_file_{digest}_{path.stem}"
@@ -100,6 +100,19 @@ def load_module_file(module_file: str) -> types.ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def load_packaged_module(module_path: str) -> types.ModuleType:
+    """Returns the module `NAME@WHEEL`, as TFX's runners package module files: WHEEL's path may be remote.
+
+    The wheel is imported from as it is. It has nothing but Python files, so it need not be installed.
+    """
+    from tfx.utils import io_utils  # here: whoever loads no wheel needs nothing of TFX
+
+    name, _, wheel = module_path.partition("@")
+    if wheel:
+        make_importable(io_utils.ensure_local(wheel))
+    return load_module(name)
 
 
 def importable_name(module_file: str) -> str:
@@ -175,7 +188,7 @@ def _python_file(module_file: str) -> Path:
     return path
 
 
-def _provide_tf_estimator() -> None:
+def provide_tf_estimator() -> None:
     """Lets modules written for TFX before 1.16 find `tf.estimator` and `tfma.export` unchanged."""
     import tensorflow as tf  # here: planning a pipeline without a module needs no TensorFlow
 

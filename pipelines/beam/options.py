@@ -18,7 +18,7 @@ from pipelines.config.beam import (
 KEEP_WORKERS_MILLIS = 30_000
 
 _PROCESSES = "--direct_running_mode=multi_processing"
-_PROCESSES_RUNNER = "--runner=pipelines.beam.processes.ProcessesRunner"
+_PROCESSES_RUNNER = "--runner=components.beam.processes.ProcessesRunner"
 
 
 def direct_options(config: DirectConfig) -> list[str]:

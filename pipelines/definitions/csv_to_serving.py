@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import components
+from components.beam.beam_executor import IN_PROCESS_RUNNER
 from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.formats.cell_format import find_parsed_columns
@@ -15,7 +16,6 @@ from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 from pipelines.root.served_run import serving_run
 
 # Beam would otherwise download and start a runner of its own.
-IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 # For each component, TFX would pack itself for remote workers, which takes seconds and leaves 45 MB in the
 # temporary folder. It does not if an image is named, an option that only Beam's runner for Dataflow uses.

@@ -9,7 +9,8 @@ from tfx.orchestration.pipeline import Pipeline
 
 from components.example_gen import executor
 from components.example_gen.files import PlannedFiles
-from pipelines.definitions.csv_to_serving import IN_PROCESS_RUNNER, NO_TFX_PACKAGE
+from components.beam.beam_executor import IN_PROCESS_RUNNER
+from pipelines.definitions.csv_to_serving import NO_TFX_PACKAGE
 from pipelines.errors import RunFailedError
 from pipelines.runners.component_launcher import ComponentLauncher
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import pytest
+from tfx.utils import io_utils
 
 from components.errors import SettingError
 from components.example_gen.files import PlannedFiles
@@ -32,6 +33,16 @@ def test_files_are_known_by_their_content(folder):
     }
     (folder / "train" / "readme.txt").write_text("changed")
     PlannedFiles(str(folder), PATTERNS, fingerprint).check_contents()
+
+
+def test_a_fingerprint_of_tfx_plans_the_files_that_are_there(folder):
+    splits = [("train", "*.csv"), ("eval", "*.csv")]
+    theirs = "\n".join(
+        io_utils.generate_fingerprint(name, str(folder / name / pattern))
+        for name, pattern in splits
+    )
+    ours = PlannedFiles(str(folder), PATTERNS).fingerprint
+    assert PlannedFiles(str(folder), PATTERNS, theirs).fingerprint == ours
 
 
 @pytest.mark.parametrize(

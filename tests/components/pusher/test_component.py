@@ -1,9 +1,14 @@
+import json
+
 import pytest
+from tfx.dsl.components.base.executor_spec import ExecutorClassSpec
+from tfx.orchestration.data_types import RuntimeParameter
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
 
 from components import Pusher
+from components.pusher.executor import Executor
 
 
 def test_it_has_stock_inputs_and_outputs() -> None:
@@ -25,3 +30,26 @@ def test_a_destination_is_required() -> None:
 def test_a_model_is_required() -> None:
     with pytest.raises(ValueError, match="needs a model"):
         Pusher()
+
+
+def test_values_of_the_run_may_stand_in_the_destination() -> None:
+    folder = RuntimeParameter("serving", str)
+    pusher = Pusher(
+        model=Channel(type=standard_artifacts.Model),
+        push_destination={"filesystem": {"base_directory": folder}},
+    )
+    destination = json.loads(pusher.exec_properties["push_destination"])
+    assert json.loads(destination["filesystem"]["base_directory"])["name"] == "serving"
+
+
+def test_another_executor_may_do_without_a_destination_and_have_settings_of_its_own() -> None:
+    class ElsewhereExecutor(Executor):
+        pass
+
+    pusher = Pusher(
+        infra_blessing=Channel(type=standard_artifacts.InfraBlessing),
+        custom_config={"endpoint": "models"},
+        custom_executor_spec=ExecutorClassSpec(ElsewhereExecutor),
+    )
+    assert pusher.executor_spec.executor_class is ElsewhereExecutor
+    assert pusher.exec_properties["custom_config"] == '{"endpoint": "models"}'

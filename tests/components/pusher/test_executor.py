@@ -7,7 +7,7 @@ import pytest
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
-from tfx.utils import json_utils, proto_utils
+from tfx.utils import json_utils, path_utils, proto_utils
 
 from components.pusher import executor
 
@@ -29,10 +29,11 @@ def run(
     pushed: Artifact,
     config: Any = None,
     run_id: str = "",
+    executor_class: type[executor.Executor] = executor.Executor,
 ) -> None:
     destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory=str(base)))
     context = executor.Executor.Context(pipeline_run_id=run_id)
-    executor.Executor(context, clock=lambda: 1000.0).Do(
+    executor_class(context, clock=lambda: 1000.0).Do(
         inputs,
         {"pushed_model": [pushed]},
         {
@@ -295,3 +296,62 @@ def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
         "warmup": str(warmup),
         "fingerprint": "f",
     }
+
+
+class RefusingExecutor(executor.Executor):
+    def CheckBlessing(self, input_dict: Any) -> bool:
+        return super().CheckBlessing(input_dict) and False
+
+
+class ElsewhereExecutor(executor.Executor):
+    """As teams wrote it for a destination of their own."""
+
+    def Do(self, input_dict: Any, output_dict: Any, exec_properties: Any) -> None:
+        self._log_startup(input_dict, output_dict, exec_properties)
+        (pushed,) = output_dict["pushed_model"]
+        if not self.CheckBlessing(input_dict):
+            self._MarkNotPushed(pushed)
+            return
+        self._MarkPushed(pushed, f"elsewhere:{self.GetModelPath(input_dict)}", "7")
+
+
+@pytest.mark.parametrize(("blessed", "destination"), [(1, "elsewhere:"), (0, None)])
+def test_a_subclass_pushes_where_it_wants(
+    model: Artifact, make_artifact: MakeArtifact, blessed: int, destination: str | None
+) -> None:
+    blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=blessed)
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    inputs = {"model": [model], "model_blessing": [blessing]}
+    ElsewhereExecutor().Do(inputs, {"pushed_model": [pushed]}, {})
+    assert pushed.get_int_custom_property("pushed") == blessed
+    expected = destination and f"{destination}{model.uri}/Format-Serving"
+    assert (pushed.get_string_custom_property("pushed_destination") or None) == expected
+    assert pushed.get_string_custom_property("pushed_version") == ("7" if blessed else "")
+
+
+def test_the_refusal_of_a_subclass_counts(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    run(tmp_path / "serving", {"model": [model]}, pushed, executor_class=RefusingExecutor)
+    reason = pushed.get_string_custom_property("not_pushed_reason")
+    assert reason == "RefusingExecutor.CheckBlessing refused the model"
+    assert not (tmp_path / "serving").exists()
+
+
+@pytest.mark.parametrize("has_model", [1, 0])
+def test_without_a_model_that_of_the_infra_blessing_is_pushed(
+    make_artifact: MakeArtifact, tmp_path: Path, has_model: int
+) -> None:
+    blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1, has_model=has_model)
+    stamped = Path(path_utils.stamped_model_path(blessing.uri))
+    stamped.mkdir(parents=True)
+    (stamped / "saved_model.pb").write_text("with warm-up requests")
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    if not has_model:
+        with pytest.raises(FileNotFoundError, match=r"has no model: give the Pusher model="):
+            run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
+        return
+    run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
+    file = tmp_path / "serving" / "1000" / "saved_model.pb"
+    assert file.read_text() == "with warm-up requests"

@@ -11,7 +11,7 @@ from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
-from components.trainer.executor import Executor
+from components.trainer.executor import GenericExecutor
 
 # y = 3 x, so the weight that is learned is 3.
 ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]
@@ -19,6 +19,8 @@ ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]
 
 class TrainerRun:
     """Executes the Trainer under a pipeline run id, each time with new output artifacts."""
+
+    executor: type[GenericExecutor] = GenericExecutor
 
     def __init__(self, examples: Artifact, schema: Artifact, make_artifact: Callable[..., Any]):
         self._inputs = {"examples": [examples], "schema": [schema]}
@@ -38,8 +40,8 @@ class TrainerRun:
         model_run = self._make_artifact(
             standard_artifacts.ModelRun, f"model_run/{self._executions}"
         )
-        context = Executor.Context(pipeline_run_id=run_id)
-        Executor(context).Do(
+        context = GenericExecutor.Context(pipeline_run_id=run_id)
+        self.executor(context).Do(
             {**self._inputs, **{key: [artifact] for key, artifact in inputs.items()}},
             {"model": [model], "model_run": [model_run]},
             {

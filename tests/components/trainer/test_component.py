@@ -2,13 +2,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tfx.dsl.components.base.executor_spec import ExecutorClassSpec
+from tfx.orchestration.data_types import RuntimeParameter
+from tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner import (
+    KubeflowV2DagRunner,
+    KubeflowV2DagRunnerConfig,
+)
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
 
-from components import EvalArgs, LocalCluster, TrainArgs, Trainer
+from components import CsvExampleGen, EvalArgs, LocalCluster, Pipeline, TrainArgs, Trainer
+from components.trainer.executor import Executor, GenericExecutor
 
 EXAMPLES = Channel(type=standard_artifacts.Examples)
 SCHEMA = Channel(type=standard_artifacts.Schema)
+GRAPH = Channel(type=standard_artifacts.TransformGraph)
 
 
 def test_it_has_stock_outputs_and_passes_its_settings_on() -> None:
@@ -72,3 +80,54 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         Trainer(examples=EXAMPLES, **arguments)
+
+
+def test_the_arguments_of_older_definitions_are_understood() -> None:
+    statistics = Channel(type=standard_artifacts.ExampleStatistics)
+    trainer = Trainer(
+        module_file="taxi.py",
+        transformed_examples=EXAMPLES,
+        transform_graph=GRAPH,
+        statistics=statistics,
+        custom_executor_spec=ExecutorClassSpec(Executor),
+    )
+    assert trainer.inputs["examples"] is EXAMPLES
+    assert trainer.inputs["statistics"] is statistics
+    assert trainer.executor_spec.executor_class is Executor
+    assert Trainer(trainer_fn="a.b", examples=EXAMPLES, transform_graph=GRAPH).inputs
+
+
+def test_values_of_the_run_are_passed_on() -> None:
+    module, config = RuntimeParameter("module", str), RuntimeParameter("config", str)
+    trainer = Trainer(examples=EXAMPLES, module_file=module, custom_config=config)
+    assert trainer.exec_properties["module_file"] is module
+    assert trainer.exec_properties["custom_config"] is config
+    assert not trainer.exec_properties.get("user_code")
+
+
+def test_an_executor_of_a_cloud_is_refused() -> None:
+    module = {"__module__": "tfx.extensions.google_cloud_ai_platform.trainer.executor"}
+    in_the_cloud = type("GenericExecutor", (GenericExecutor,), module)
+    with pytest.raises(ValueError, match="Use Trainer without custom_executor_spec"):
+        Trainer(
+            examples=EXAMPLES,
+            run_fn="a.b",
+            custom_executor_spec=ExecutorClassSpec(in_the_cloud),
+        )
+
+
+def test_only_a_pipeline_for_kubeflow_has_the_module_file_in_a_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taxi.py").write_text("def run_fn(args): pass\n")
+    examples = CsvExampleGen(input_base="data")
+    trainer = Trainer(examples=examples.outputs["examples"], module_file="taxi.py")
+    here = Trainer(examples=examples.outputs["examples"], module_file="taxi.py")
+    here._resolve_pip_dependencies(str(tmp_path / "root"))  # as LocalDagRunner calls it
+    assert here.exec_properties["module_file"] == "taxi.py"
+    pipeline = Pipeline("p", str(tmp_path / "root"), components=[examples, trainer])
+    KubeflowV2DagRunner(KubeflowV2DagRunnerConfig()).run(pipeline, write_out=False)
+    wheels = tmp_path / "root" / "_wheels"
+    assert trainer.exec_properties["module_path"] == f"taxi@{next(wheels.iterdir())}"
+    assert trainer.exec_properties["module_file"] is None

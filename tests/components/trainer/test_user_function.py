@@ -1,8 +1,10 @@
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from components.errors import SettingError
+from components.trainer.executor import Executor
 from components.trainer.user_function import UserFunction
 from components.user import source
 
@@ -17,9 +19,25 @@ def test_the_execution_properties_name_it() -> None:
     assert (found.contract, found.function.__name__) == ("trainer_fn", "trainer_fn")
 
 
-def test_a_module_file_with_both_contracts_must_say_which() -> None:
-    with pytest.raises(ValueError, match="defines both trainer_fn and run_fn"):
-        UserFunction.load(None, None, MODULE_FILE)
+def test_the_executor_chooses_among_the_contracts_of_a_module_file() -> None:
+    properties = {"module_file": MODULE_FILE}
+    assert UserFunction.of_properties(properties).contract == "run_fn"
+    assert UserFunction.of_properties(properties, Executor.CONTRACTS).contract == "trainer_fn"
+
+
+def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path: Path) -> None:
+    wheel = tmp_path / "tfx_user_code_Trainer-0.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(
+            "module_in_a_wheel.py", "from a_neighbour import N\ndef run_fn(args): return N\n"
+        )
+        file.writestr("a_neighbour.py", "N = 7\n")
+    properties = {
+        "module_path": f"module_in_a_wheel@{wheel}",
+        "user_code": "that of the module file",
+    }
+    loaded = UserFunction.of_properties(properties)
+    assert (loaded.contract, loaded.function(None)) == ("run_fn", 7)
 
 
 def test_a_module_file_with_neither_lists_what_it_has(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ def test_processes_on_this_machine():
     direct = view(given, pipeline_options.DirectOptions)
     assert (direct.direct_num_workers, direct.direct_running_mode) == (3, "multi_processing")
     standard = view(given, pipeline_options.StandardOptions)
-    assert standard.runner == "pipelines.beam.processes.ProcessesRunner"
+    assert standard.runner == "components.beam.processes.ProcessesRunner"
 
 
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (("--direct_running_mode=multi_processing",), "pipelines.beam.processes.ProcessesRunner"),
+        (("--direct_running_mode=multi_processing",), "components.beam.processes.ProcessesRunner"),
         (("--direct_running_mode=multi_processing", "--runner=PrismRunner"), "PrismRunner"),
         ((), None),
     ],

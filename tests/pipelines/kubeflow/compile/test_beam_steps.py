@@ -32,7 +32,7 @@ def test_processes_and_options_are_those_of_each_step():
     )
     check_beam(config)
     assert step_options(config) == (
-        "--runner=pipelines.beam.processes.ProcessesRunner",
+        "--runner=components.beam.processes.ProcessesRunner",
         "--direct_num_workers=3",
         "--direct_running_mode=multi_processing",
         "--temp_location=/tmp/b",

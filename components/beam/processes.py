@@ -3,14 +3,15 @@
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from typing import Any
 
+from apache_beam.options.pipeline_options import SetupOptions
 from apache_beam.portability import python_urns
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-# Importing `components` makes TFDV importable, before anything of the pipeline is unpickled.
 _WORKER = (
-    "import sys, components; from apache_beam.runners.worker import sdk_worker_main; "
+    "import sys, {modules}; from apache_beam.runners.worker import sdk_worker_main; "
     "sdk_worker_main.main(sys.argv)"
 )
 
@@ -27,13 +28,15 @@ class ProcessesRunner(FnApiRunner):
         """Runs a pipeline whose workers are started by `worker_command`."""
         for environment in pipeline_proto.components.environments.values():
             if environment.urn == python_urns.SUBPROCESS_SDK:
-                environment.payload = worker_command().encode()
+                plugins = options.view_as(SetupOptions).beam_plugins or ()
+                environment.payload = worker_command(plugins).encode()
         return super().run_via_runner_api(pipeline_proto, options)
 
 
-def worker_command() -> str:
-    """Returns the shell command that starts a worker."""
+def worker_command(modules: Iterable[str] = ()) -> str:
+    """Returns the shell command that starts a worker, which imports modules first."""
     folders = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
     # Safe path: the working directory keeps its place in the list, and hides none of our packages.
     variables = f"PYTHONSAFEPATH=1 PYTHONPATH={shlex.quote(folders)}"
-    return f"{variables} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
+    worker = _WORKER.format(modules=", ".join(dict.fromkeys(("components", *modules))))
+    return f"{variables} exec {shlex.quote(sys.executable)} -c {shlex.quote(worker)}"

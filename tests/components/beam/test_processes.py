@@ -5,8 +5,8 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import components
+from components.beam.processes import worker_command
 from pipelines.beam.options import direct_options
-from pipelines.beam.processes import worker_command
 from pipelines.config.beam import DirectConfig
 
 MODULE = "VALUE = 40\n"

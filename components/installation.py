@@ -1,0 +1,107 @@
+"""Lets TFX's own names mean our components: `components.install()`.
+
+A class can be imported from several modules of TFX, and by its path in the command of a container. Each is
+replaced in the module that defines it, right after that module is imported, so that whoever imports it later
+gets ours. Nothing is imported before it is asked for.
+"""
+
+import importlib
+import logging
+import sys
+import types
+
+import estimator_core
+from components.beam.worker_modules import worker_modules
+from components.tfx.after_import import after_import
+
+_logger = logging.getLogger(__name__)
+
+_CLOUD = "tfx.extensions.google_cloud_ai_platform"
+_CLOUD_BY = "components.tfx.cloud"
+
+# A module of TFX, a name in it, and the module of ours that has this name.
+_REPLACED = [
+    (f"tfx.components.{stock}", name, f"components.{ours}")
+    for stock, name, ours in (
+        ("example_gen.csv_example_gen.component", "CsvExampleGen", "example_gen.component"),
+        ("example_gen.csv_example_gen.executor", "Executor", "example_gen.executor"),
+        ("statistics_gen.component", "StatisticsGen", "statistics_gen.component"),
+        ("statistics_gen.executor", "Executor", "statistics_gen.executor"),
+        (
+            "schema_gen.import_schema_gen.component",
+            "ImportSchemaGen",
+            "import_schema_gen.component",
+        ),
+        ("example_validator.component", "ExampleValidator", "example_validator.component"),
+        ("example_validator.executor", "Executor", "example_validator.executor"),
+        ("transform.component", "Transform", "transform.component"),
+        ("transform.executor", "Executor", "transform.executor"),
+        ("trainer.component", "Trainer", "trainer.component"),
+        ("trainer.executor", "Executor", "trainer.executor"),
+        ("trainer.executor", "GenericExecutor", "trainer.executor"),
+        ("evaluator.component", "Evaluator", "evaluator.component"),
+        ("evaluator.executor", "Executor", "evaluator.executor"),
+        ("infra_validator.component", "InfraValidator", "serving_check.infra_validator"),
+        ("pusher.component", "Pusher", "pusher.component"),
+        ("pusher.executor", "Executor", "pusher.executor"),
+    )
+] + [
+    (f"{_CLOUD}.trainer.component", "Trainer", _CLOUD_BY),
+    (f"{_CLOUD}.pusher.component", "Pusher", _CLOUD_BY),
+    (f"{_CLOUD}.tuner.component", "Tuner", _CLOUD_BY),
+    (f"{_CLOUD}.bulk_inferrer.component", "CloudAIBulkInferrerComponent", _CLOUD_BY),
+]
+
+_KUBEFLOW_RUNNER = "tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner"
+_RUN_EXECUTOR = "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor"
+_INSTALLED = "components.installed"
+_MODULES = {module for stock, _, ours in _REPLACED for module in (stock, ours)} | {_KUBEFLOW_RUNNER}
+
+
+def install() -> None:
+    """Makes TFX's names of components and executors mean ours, and calls `estimator_core.install()`.
+
+    With it, a pipeline definition and its module files need no other change. It holds for this process, for
+    the workers of its Beam pipelines, and for the containers of a pipeline that it compiles with TFX's
+    KubeflowV2DagRunner. Call it before the first import of TFX: a name that another module has imported from
+    TFX by then keeps its meaning there. May be called repeatedly.
+
+    Example:
+        import components
+
+        components.install()
+        from tfx import v1 as tfx  # tfx.components.Trainer is components.Trainer
+    """
+    estimator_core.install()
+    late = [stock for stock, *_ in _REPLACED if stock in sys.modules]
+    if late and _INSTALLED not in worker_modules:
+        _logger.warning(
+            "components.install() was called after the import of %s: names imported from there before are "
+            "still TFX's own. Move the call above the imports of TFX.",
+            late[0],
+        )
+    after_import(_MODULES, _replace)
+    if _INSTALLED not in worker_modules:
+        worker_modules.append(_INSTALLED)
+
+
+def _replace(module: types.ModuleType) -> None:
+    if module.__name__ == _KUBEFLOW_RUNNER:
+        command = ("python", "-m", _INSTALLED, _RUN_EXECUTOR)
+        module.KUBEFLOW_TFX_CMD = command  # type: ignore[attr-defined]
+    for stock_name, name, our_name in _REPLACED:
+        if module.__name__ not in (stock_name, our_name) or stock_name not in sys.modules:
+            continue
+        ours = sys.modules.get(our_name) or importlib.import_module(our_name)
+        # Ours may be in the middle of its import, which needs TFX's. Its end calls this function again.
+        if hasattr(ours, name):
+            _set_everywhere(sys.modules[stock_name], name, getattr(ours, name))
+
+
+def _set_everywhere(stock: types.ModuleType, name: str, value: object) -> None:
+    """Sets the name in TFX's module that defines it, and in those that have imported it from there."""
+    before = stock.__dict__.get(name, stock)
+    setattr(stock, name, value)
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("tfx.") and module.__dict__.get(name) is before:
+            setattr(module, name, value)

@@ -1,0 +1,42 @@
+"""Packages a component's module file if TFX's KubeflowV2DagRunner compiles the pipeline, and only then.
+
+TFX's runners build a wheel of each module file. Where the file itself can be read, our components do without:
+a wheel takes seconds, and pip. A container can't read it.
+"""
+
+import contextvars
+import functools
+import types
+from typing import Any
+
+from tfx.components.util import udf_utils
+
+from components.tfx.after_import import after_import
+
+_MODULES = ("tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner",)
+_is_compiling = contextvars.ContextVar("_is_compiling", default=False)
+
+
+class ModuleFileInWheel(udf_utils.UserModuleFilePipDependency):
+    """TFX's packaging of a component's module file, in a pipeline that is compiled for containers."""
+
+    def resolve(self, pipeline_root: str) -> str | None:
+        """Returns the path of the wheel; None leaves the component as it is."""
+        return super().resolve(pipeline_root) if _is_compiling.get() else None
+
+
+def _tell_when_compiling(module: types.ModuleType) -> None:
+    run = module.KubeflowV2DagRunner.run
+
+    @functools.wraps(run)
+    def run_and_tell(*arguments: Any, **keywords: Any) -> Any:
+        token = _is_compiling.set(True)
+        try:
+            return run(*arguments, **keywords)
+        finally:
+            _is_compiling.reset(token)
+
+    module.KubeflowV2DagRunner.run = run_and_tell
+
+
+after_import(_MODULES, _tell_when_compiling)

@@ -1,0 +1,77 @@
+"""Definitions of TFX 1.0 to 1.15 on TFX's LocalDagRunner: with one more line, and with other imports."""
+
+import csv
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from components import load_verdict
+
+pytestmark = pytest.mark.slow  # a whole pipeline each, in a process of its own
+
+FOLDER = Path(__file__).with_name("old_pipelines")
+NAMES = ["trainer_fn", "run_fn", "runtime_parameters", "custom_pusher", "warm_start"]
+
+
+def one_line(source: str) -> str:
+    return source.replace("import os\n", "import components; components.install()\nimport os\n", 1)
+
+
+def other_imports(source: str) -> str:
+    return source.replace("from tfx.components", "from components")
+
+
+def write_project(folder: Path, change: object) -> None:
+    """Writes the definition, its module, and trips: cards tip 30 % nine times out of ten, cash never."""
+    for file in FOLDER.glob("*.py"):
+        source = file.read_text()
+        (folder / file.name).write_text(change(source) if file.name == "definition.py" else source)
+    (folder / "data").mkdir()
+    draw = random.Random(3)
+    with (folder / "data" / "trips.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["fare", "payment_type", "tips", "trip_start_hour"])
+        for i in range(400):
+            fare = round(draw.uniform(4, 40), 2)
+            tips = 0.3 * fare if i % 2 and draw.random() < 0.9 else 0.0
+            writer.writerow([fare, ("Cash", "Card")[i % 2], round(tips, 2), i % 4])
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "definition.py", *arguments], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stderr
+
+
+def newest(folder: Path) -> Path:
+    return max(folder.iterdir(), key=lambda path: int(path.name))
+
+
+@pytest.mark.parametrize("change", [one_line, other_imports])
+@pytest.mark.parametrize("name", NAMES)
+def test_it_trains_judges_and_pushes(name: str, change: object, tmp_path: Path) -> None:
+    write_project(tmp_path, change)
+    for attempt in range(1, 3 if name == "warm_start" else 2):
+        run(tmp_path, name)
+        verdict = load_verdict(str(newest(tmp_path / "root" / "Evaluator" / "evaluation")))
+        assert verdict.blessed
+        # A card does not tell the tenth who do not tip: AUC = 1 - (1/11) / 2 for 45 % positives.
+        assert verdict.metrics["auc"] == pytest.approx(0.95, abs=0.06)
+        pushed = tmp_path / ("archive" if name == "custom_pusher" else "serving")
+        assert len([*pushed.iterdir()]) == attempt
+        assert (newest(pushed) / "saved_model.pb").is_file()
+
+
+def test_a_model_below_the_threshold_is_not_pushed_and_the_log_says_why(tmp_path: Path) -> None:
+    write_project(tmp_path, one_line)
+    log = run(tmp_path, "trainer_fn", "0.999")
+    verdict = load_verdict(str(newest(tmp_path / "root" / "Evaluator" / "evaluation")))
+    assert not verdict.blessed
+    assert any("auc" in failure and "0.999" in failure for failure in verdict.failures)
+    assert not (tmp_path / "serving").exists()
+    assert verdict.failures[0] in log
