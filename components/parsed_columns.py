@@ -51,7 +51,9 @@ class ParsedColumns:
             lists = columns.get(name)
             if lists is None or pa.types.is_null(lists.type):
                 continue
-            rows = np.repeat(np.arange(len(lists)), lists.value_lengths().fill_null(0).to_numpy())
+            rows: Any = np.repeat(
+                np.arange(len(lists)), lists.value_lengths().fill_null(0).to_numpy()
+            )
             cells = lists.flatten().cast(pa.string())
             for description, cell_format in formats.items():
                 for quantity, values in parse(cells, cell_format).items():

@@ -100,7 +100,9 @@ def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
         unread.append(1 - num_present(common_stats(values)) / num_cells)
     text = f"{percent(unread[1] - unread[0])} of the cells no longer read as {description}"
     more = max(0.0, unread[1] - unread[0])
-    shifts = {"unread": Shift("l_infinity", more, _noise_of_share(*unread, *cells), text)}
+    shifts = {
+        "unread": Shift("l_infinity", more, _noise_of_share(unread[0], unread[1], *cells), text)
+    }
     for quantity, values in former[description].items():
         if quantity not in new[description]:
             continue

@@ -126,10 +126,9 @@ class TrainingData:
                 for quantity, parsed in column.format.parse(pyarrow.array(values)).items():
                     numbers = _statistics(parsed, before.INT) or type(before)()
                     add_reading(now, column.format.describe(), quantity, numbers)
+            shifts: dict[str, Shift | None] = {"values": compare_values(before, now)}
             if column.format is not None or readings(before):
-                shifts = compare_readings(before, now)
-            else:
-                shifts = {"values": compare_values(before, now)}
+                shifts = {**compare_readings(before, now)}
             found += [
                 ColumnDrift(name, "unread" if quantity == "unread" else shift.measure, shift)
                 for quantity, shift in shifts.items()
