@@ -134,17 +134,18 @@ def _train_hooks(
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], None
-    saver = _new_saver(config) if spec.scaffold.saver is None else None
+    saver = _new_saver() if spec.scaffold.saver is None else None
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
         if _is_saver(hook)
     ]
     chief = [*spec.training_chief_hooks]
-    if isinstance(spec.scaffold.saver, tf.train.Checkpoint):
-        chief.append(KeepCheckpoints(spec.scaffold, config))
     background_saver = None
-    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+    saves = not savers and bool(config.save_checkpoints_secs or config.save_checkpoints_steps)
+    if saver or isinstance(spec.scaffold.saver, tf.train.Checkpoint):
+        first.append(KeepCheckpoints(spec.scaffold, config, deletes_surplus=saves))
+    if saves:
         savers = [
             GraphOnceSaverHook(
                 config.model_dir,
@@ -198,17 +199,11 @@ def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
         called.extend(listener for listener in listeners if listener not in called)
 
 
-def _new_saver(config: RunConfig) -> BackgroundSaver | None:
-    """Adds a saver that keeps the number of checkpoints set in `config`; None if model_fn made one."""
+def _new_saver() -> BackgroundSaver | None:
+    """Adds a saver; None if model_fn made one."""
     if tf1.get_collection(tf1.GraphKeys.SAVERS):
         return None
-    saver = BackgroundSaver(
-        sharded=True,
-        max_to_keep=config.keep_checkpoint_max,
-        keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-        defer_build=True,
-        save_relative_paths=True,
-    )
+    saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
     tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
     return saver
 
