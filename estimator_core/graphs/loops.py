@@ -18,7 +18,11 @@ from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
-from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
+from estimator_core.graphs.restoring import (
+    HookVariablesSessionCreator,
+    RestoringSessionCreator,
+    check_checkpoint,
+)
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.intervals import is_of_library
@@ -77,7 +81,9 @@ def train(
         if program.execution.is_chief:
             name_newest(model_dir, checkpoint_path)
         check_checkpoint(spec, checkpoint_path)
-        creator = program.session_creator(checkpoint_dir=config.model_dir)
+        creator = HookVariablesSessionCreator(
+            program.session_creator(checkpoint_dir=config.model_dir), spec.scaffold, checkpoint_path
+        )
         run_steps = _runner(program, hooks)
         with (
             program.execution.training(),
