@@ -96,7 +96,9 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
         # all variables, or fails, so another one takes its place for checkpoints that lack some.
         others = None
         savers = tf1.get_collection(tf1.GraphKeys.SAVERS)
-        if self._scaffold.saver is None and all(isinstance(each, BackgroundSaver) for each in savers):
+        if self._scaffold.saver is None and all(
+            isinstance(each, BackgroundSaver) for each in savers
+        ):
             refs = {variable.ref() for variable in missing}
             variables = [each for each in tf1.global_variables() if each.ref() not in refs]
             objects = tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)
@@ -107,7 +109,9 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
         restore_all = saver.restore
 
         def restore(session: Any, path: str) -> None:
-            if not self._missing(path):  # a session after a lost one, from a checkpoint of this training
+            if not self._missing(
+                path
+            ):  # a session after a lost one, from a checkpoint of this training
                 restore_all(session, path)
                 return
             (others.restore if others else restore_all)(session, path)

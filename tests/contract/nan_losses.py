@@ -81,9 +81,7 @@ class NanInput:
         return tf.data.Dataset.range(10**6).map(batch).with_options(options)
 
 
-def make_estimator(
-    way, optimizer, steps_per_session_run, model_dir, model_fn=model_fn, **settings
-):
+def make_estimator(way, optimizer, steps_per_session_run, model_dir, model_fn=model_fn, **settings):
     """Returns an Estimator that trains in one of WAYS by one of OPTIMIZERS.
 
     Args:

@@ -46,9 +46,7 @@ def test_a_stopped_model_can_be_trained_further(make_estimator, input_fn):
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_early_stopping_can_be_added_to_a_trained_model(
-    make_estimator, input_fn, caplog, devices
-):
+def test_early_stopping_can_be_added_to_a_trained_model(make_estimator, input_fn, caplog, devices):
     config = {}
     if devices == 2:
         config["train_distribute"] = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
