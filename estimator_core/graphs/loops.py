@@ -30,7 +30,6 @@ from estimator_core.hooks.keep_checkpoints import KeepCheckpoints
 from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
-from estimator_core.run_config import RunConfig
 from estimator_core.spec.types import Hook, SavingListener
 
 

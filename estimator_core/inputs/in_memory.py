@@ -52,11 +52,11 @@ def numpy_input_fn(
     Source: `tf.estimator.inputs.numpy_input_fn`.
     """
     del queue_capacity, num_threads
-    if isinstance(x, Mapping) and isinstance(y, Mapping):
-        if same := sorted(map(str, x.keys() & y.keys())):
-            raise ValueError(
-                f"x and y must not have keys in common: give the labels other names. Received: {same} in both"
-            )
+    if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() & y.keys():
+        raise ValueError(
+            "x and y must not have keys in common: give the labels other names. Received: "
+            f"{sorted(x.keys() & y.keys(), key=str)} in both"
+        )
     return _input_fn_over(x, y, batch_size, num_epochs, shuffle)
 
 

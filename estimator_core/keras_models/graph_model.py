@@ -50,8 +50,8 @@ class Conversion:
         unknown = sorted(set(self.metric_names_map) - set(metrics))
         if unknown:
             raise ValueError(
-                f"metric_names_map has names that are not metrics of the Keras model: {unknown}. Its metrics: "
-                f"{sorted(metrics)}. Received: metric_names_map={dict(self.metric_names_map)}"
+                f"metric_names_map has names that are not metrics of the Keras model: {unknown}. Its "
+                f"metrics: {sorted(metrics)}. Received: metric_names_map={dict(self.metric_names_map)}"
             )
         return {self.metric_names_map[name]: metric for name, metric in metrics.items()}
 
