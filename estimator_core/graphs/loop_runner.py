@@ -16,7 +16,7 @@ from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.hooks.intervals import interval_of, pays_to_prepare
-from estimator_core.hooks.nan_loss import raise_nan_loss
+from estimator_core.hooks.nan_loss import raise_nan_loss, report_infinite_loss
 from estimator_core.spec.types import Hook
 
 
@@ -42,7 +42,7 @@ class LoopRunner(tf1.train.SessionRunHook):
     ):
         self._fetches = program.fetches
         self._program_step = program.step
-        self._loss_name = program.spec.loss.name
+        self._loss = program.spec.loss
         self._global_step = tf1.train.get_global_step(program.graph)
         self._pace = Pace(program.execution.loop_size or LoopSize(1))
         self._clock = clock
@@ -85,7 +85,9 @@ class LoopRunner(tf1.train.SessionRunHook):
             (_, self.loss_in_call), _ = session.run([self._fetches, of_host_calls], self._feeds)
             self._step += 1
             if np.isnan(self.loss_in_call).any():
-                raise_nan_loss(self._loss_name, session.run(self._global_step))
+                raise_nan_loss(self._loss.name, session.run(self._global_step))
+            if np.isinf(self.loss_in_call).any():
+                report_infinite_loss(session, self._loss)
 
     def _advance(self, advance: Callable[[Any, int], bool | None], session: Any) -> None:
         """Runs all steps but the last by the Execution's `advance`."""
@@ -107,7 +109,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._note_loss(session)  # the input may end at the next step
         self._step += steps
         if ends_with_nan:
-            raise_nan_loss(self._loss_name, session.run(self._global_step))
+            raise_nan_loss(self._loss.name, session.run(self._global_step))
 
     def _note_loss(self, session: Any) -> None:
         if self._program_step.last_loss:

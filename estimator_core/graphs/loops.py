@@ -18,7 +18,11 @@ from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
-from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
+from estimator_core.graphs.restoring import (
+    HookVariablesSessionCreator,
+    RestoringSessionCreator,
+    check_checkpoint,
+)
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.intervals import is_of_library
@@ -26,7 +30,6 @@ from estimator_core.hooks.keep_checkpoints import KeepCheckpoints
 from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
-from estimator_core.run_config import RunConfig
 from estimator_core.spec.types import Hook, SavingListener
 
 
@@ -77,7 +80,9 @@ def train(
         if program.execution.is_chief:
             name_newest(model_dir, checkpoint_path)
         check_checkpoint(spec, checkpoint_path)
-        creator = program.session_creator(checkpoint_dir=config.model_dir)
+        creator = HookVariablesSessionCreator(
+            program.session_creator(checkpoint_dir=config.model_dir), spec.scaffold, checkpoint_path
+        )
         run_steps = _runner(program, hooks)
         with (
             program.execution.training(),
@@ -134,17 +139,18 @@ def _train_hooks(
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], None
-    saver = _new_saver(config) if spec.scaffold.saver is None else None
+    saver = _new_saver() if spec.scaffold.saver is None else None
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
         if _is_saver(hook)
     ]
     chief = [*spec.training_chief_hooks]
-    if isinstance(spec.scaffold.saver, tf.train.Checkpoint):
-        chief.append(KeepCheckpoints(spec.scaffold, config))
     background_saver = None
-    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+    saves = not savers and bool(config.save_checkpoints_secs or config.save_checkpoints_steps)
+    if saver or isinstance(spec.scaffold.saver, tf.train.Checkpoint):
+        first.append(KeepCheckpoints(spec.scaffold, config, deletes_surplus=saves))
+    if saves:
         savers = [
             GraphOnceSaverHook(
                 config.model_dir,
@@ -198,17 +204,11 @@ def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
         called.extend(listener for listener in listeners if listener not in called)
 
 
-def _new_saver(config: RunConfig) -> BackgroundSaver | None:
-    """Adds a saver that keeps the number of checkpoints set in `config`; None if model_fn made one."""
+def _new_saver() -> BackgroundSaver | None:
+    """Adds a saver; None if model_fn made one."""
     if tf1.get_collection(tf1.GraphKeys.SAVERS):
         return None
-    saver = BackgroundSaver(
-        sharded=True,
-        max_to_keep=config.keep_checkpoint_max,
-        keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-        defer_build=True,
-        save_relative_paths=True,
-    )
+    saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
     tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
     return saver
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
+from estimator_core.checkpoints.background_saver import BackgroundSaver
 from estimator_core.checkpoints.newest import with_newest
 from estimator_core.graphs.program import Program
+from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
@@ -46,6 +48,82 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
             session = self._program.session_creator(checkpoint_path=path).create_session()
         self.checkpoint_path = path
         return session
+
+
+class HookVariablesSessionCreator(tf1.train.SessionCreator):
+    """Initializes the variables that hooks add to a training, if the checkpoint does not have them.
+
+    This happens when a hook is added to a model that was trained without it. A missing variable of the model
+    itself remains an error, because the checkpoint then belongs to another model.
+
+    Args:
+        creator: Creator of the sessions.
+        scaffold: The spec's `Scaffold`.
+        checkpoint_path: Checkpoint to restore; None initializes all variables.
+    """
+
+    def __init__(
+        self, creator: tf1.train.SessionCreator, scaffold: Any, checkpoint_path: str | None
+    ):
+        self._creator = creator
+        self._scaffold = scaffold
+        self._checkpoint_path = checkpoint_path
+        self._model_variables = {variable.ref() for variable in tf1.global_variables()}
+
+    def create_session(self) -> Any:
+        """Returns a session."""
+        if self._checkpoint_path and not tf1.get_default_graph().finalized:
+            missing = self._missing(self._checkpoint_path)
+            if missing:
+                self._restore_without(missing)
+        return self._creator.create_session()
+
+    def _missing(self, path: str) -> list[Any]:
+        """Returns the variables of hooks that the checkpoint at `path` does not have."""
+        variables = tf1.global_variables()
+        added = [each for each in variables if each.ref() not in self._model_variables]
+        saved = reader.saved_shapes(path) if added else {}
+        missing = []
+        for variable in added:
+            part = getattr(variable, "_save_slice_info", None)  # of a partitioned variable
+            if (variable.op.name if part is None else part.full_name) not in saved:
+                missing.append(variable)
+        return missing
+
+    def _restore_without(self, missing: list[Any]) -> None:
+        """Makes the scaffold's saver initialize these variables after it has restored the others."""
+        # A saver that the user's model_fn made restores the variables that existed then. Any other restores
+        # all variables, or fails, so another one takes its place for checkpoints that lack some.
+        others = None
+        savers = tf1.get_collection(tf1.GraphKeys.SAVERS)
+        if self._scaffold.saver is None and all(
+            isinstance(each, BackgroundSaver) for each in savers
+        ):
+            refs = {variable.ref() for variable in missing}
+            variables = [each for each in tf1.global_variables() if each.ref() not in refs]
+            objects = tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)
+            others = tf1.train.Saver([*variables, *objects], sharded=True)
+        initializers = [variable.initializer for variable in missing]
+        self._scaffold.finalize()
+        saver = self._scaffold.saver
+        restore_all = saver.restore
+
+        def restore(session: Any, path: str) -> None:
+            if not self._missing(
+                path
+            ):  # a session after a lost one, from a checkpoint of this training
+                restore_all(session, path)
+                return
+            (others.restore if others else restore_all)(session, path)
+            session.run(initializers)
+            names = ", ".join(variable.op.name for variable in missing)
+            logger.warning(
+                "Hooks have added variables that are not in %s. They have their initial values: %s",
+                path,
+                names,
+            )
+
+        saver.restore = restore
 
 
 def check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:

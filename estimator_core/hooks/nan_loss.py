@@ -1,10 +1,12 @@
-"""Ending training with an error at the first step whose loss is NaN."""
+"""Ending training with an error at the first step whose loss is NaN; a warning of an infinite loss."""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.logs import logger
@@ -43,10 +45,14 @@ class NanLossHook(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(self._loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Notes the global step if the loss is NaN."""
+        """Notes the global step if the loss is NaN; warns if it is infinite."""
+        if np.isfinite(run_values.results).all():
+            return
+        session = run_context.session
         if np.isnan(run_values.results).any():
-            session = run_context.session
             self.found_at = int(session.run(tf1.train.get_global_step(session.graph)))
+        else:
+            report_infinite_loss(session, self._loss)
 
     def raise_if_found(self) -> None:
         """Ends training if the loss was NaN.
@@ -101,6 +107,34 @@ def raise_nan_loss(tensor_name: str, global_step: Any) -> None:
     """
     logger.error("Model diverged with loss = NaN.")
     raise NanLossAtStepError(tensor_name, int(global_step))
+
+
+_reported: weakref.WeakSet[tf.Graph] = weakref.WeakSet()
+"""Graphs of trainings whose first infinite loss was reported: each loss after it may be infinite as well."""
+
+
+def infinite_loss_is_reported(graph: tf.Graph) -> bool:
+    """Returns whether a training has reported an infinite loss."""
+    return graph in _reported
+
+
+def report_infinite_loss(session: Any, loss: tf.Tensor, steps_ago: int = 0) -> None:
+    """Logs the first infinite loss of a training, which continues.
+
+    Args:
+        session: The session of the training.
+        loss: The loss in the graph.
+        steps_ago: Number of steps made since the one that the loss belongs to.
+    """
+    if loss.graph not in _reported:
+        _reported.add(loss.graph)
+        logger.warning(
+            "Infinite loss during training: tensor %r at global step %d. The model may predict NaN from here "
+            "on. Look for huge numbers in the input, or a learning rate that is too high. Further infinite "
+            "losses are not reported.",
+            loss.name,
+            session.run(tf1.train.get_global_step(loss.graph)) - steps_ago,
+        )
 
 
 class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):

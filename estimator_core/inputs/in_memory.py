@@ -46,12 +46,23 @@ def numpy_input_fn(
 
     Raises:
         TypeError: `x` is neither an array nor a dict.
-        ValueError: `shuffle` is not given, `x` is empty, lengths differ, or an array of Python objects
-            holds anything but strings.
+        ValueError: `shuffle` is not given, `x` is empty, `x` and `y` have a key in common, lengths differ,
+            or an array of Python objects holds anything but strings.
 
     Source: `tf.estimator.inputs.numpy_input_fn`.
     """
     del queue_capacity, num_threads
+    if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() & y.keys():
+        raise ValueError(
+            "x and y must not have keys in common: give the labels other names. Received: "
+            f"{sorted(x.keys() & y.keys(), key=str)} in both"
+        )
+    return _input_fn_over(x, y, batch_size, num_epochs, shuffle)
+
+
+def _input_fn_over(
+    x: Any, y: Any, batch_size: int, num_epochs: int | None, shuffle: bool | None
+) -> Callable[..., Any]:
     if not isinstance(shuffle, bool):
         raise ValueError(
             "shuffle must be provided and explicitly set as boolean; it is recommended to set it as "
@@ -117,6 +128,7 @@ def pandas_input_fn(
 
     Source: `tf.estimator.inputs.pandas_input_fn`.
     """
+    del queue_capacity, num_threads
     if not hasattr(x, "columns"):
         raise TypeError(f"x must be a pandas DataFrame. Received: x={type(x)}")
     if not isinstance(target_column, str):
@@ -139,9 +151,8 @@ def pandas_input_fn(
         labels = {name: y[name].to_numpy() for name in y.columns}
     elif y is not None:
         labels = y.to_numpy()
-    return numpy_input_fn(
-        features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
-    )
+    # Not `numpy_input_fn`: as in tf.estimator, a DataFrame of labels may share names with the features.
+    return _input_fn_over(features, labels, batch_size, num_epochs, shuffle)
 
 
 def _batches(

@@ -37,7 +37,7 @@ class Conversion:
         """Returns the metrics by their names in evaluations.
 
         Raises:
-            ValueError: The map lacks a metric.
+            ValueError: The map lacks a metric, or has one that the model does not.
         """
         if self.metric_names_map is None:
             return dict(metrics)
@@ -46,6 +46,12 @@ class Conversion:
             raise ValueError(
                 "metric_names_map must have all metrics of the Keras model; it lacks "
                 f"{missing}. Received: metric_names_map={dict(self.metric_names_map)}"
+            )
+        unknown = sorted(set(self.metric_names_map) - set(metrics))
+        if unknown:
+            raise ValueError(
+                f"metric_names_map has names that are not metrics of the Keras model: {unknown}. Its "
+                f"metrics: {sorted(metrics)}. Received: metric_names_map={dict(self.metric_names_map)}"
             )
         return {self.metric_names_map[name]: metric for name, metric in metrics.items()}
 

@@ -109,7 +109,10 @@ class CsvProfile:
 
     def find_beyond_float32(self, column: str) -> Cell:
         """Returns the first number of a column that float32 cannot hold."""
-        return self.find_cell(column, lambda text: is_number(text) and not fits_float32(text))
+        return self.find_cell(
+            column,
+            lambda text: not is_missing(text) and is_number(text) and not fits_float32(text),
+        )
 
     def notes(self) -> list[str]:
         """Returns one sentence for each interpretation that may surprise the author of the files."""

@@ -117,7 +117,8 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
     if profile.has_irregular_quotes:
         reasons.append("fields with quotes in them are put in quotes")
     if any(mark in path for mark in (*PATTERN_MARKS, *_DATE_MARKS)):
-        reasons.append(f"the name {path!r} would be read as a pattern")
+        name = str(profile.user_files[0] if is_single else profile.user_files[0].parent)
+        reasons.append(f"the name {name!r} would be read as a pattern")
     if splits.by == "time":
         reasons.append(f"the rows are divided by time ({splits.column!r})")
     elif splits.by == "files":

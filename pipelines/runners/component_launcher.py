@@ -127,6 +127,10 @@ class ComponentLauncher:
             if not was_finished:
                 self._remove_partial_outputs(node)
                 self._launcher(component).launch()
+                if not self._metadata.is_finished(node):
+                    # The Launcher only logs why it could not resolve the inputs, so that a resolver's own
+                    # message would be lost. This raises it once more.
+                    self._metadata.resolve_inputs(node)
         except BaseException as error:  # the user's code may raise SystemExit, too
             self._observer.component_failed(component, time.monotonic() - start)
             if signal_has_come():
@@ -136,7 +140,6 @@ class ComponentLauncher:
                 component.id, describe_cause(error), is_bad_input=is_setting_error(error)
             ) from error
         if not self._metadata.is_finished(node):
-            # The Launcher reports unresolvable inputs only in the log.
             self._observer.component_failed(component, time.monotonic() - start)
             raise RunFailedError(component.id, "its inputs could not be resolved")
         cached = was_finished or self._metadata.is_cached(node)

@@ -4,6 +4,7 @@ from typing import Any
 
 from ml_metadata.proto import metadata_store_pb2
 from tfx.orchestration import metadata
+from tfx.orchestration.portable import inputs_utils
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.artifact import Artifact
 
@@ -28,6 +29,11 @@ class RunMetadata:
             contexts = context_lib.prepare_contexts(handle, node.contexts)
             executions = execution_lib.get_executions_associated_with_all_contexts(handle, contexts)
         return max(executions, key=lambda execution: execution.id, default=None)
+
+    def resolve_inputs(self, node: Any) -> None:
+        """Resolves the inputs of a pipeline node, and raises the error if they can't be resolved."""
+        with metadata.Metadata(self._connection_config) as handle:
+            inputs_utils.resolve_input_artifacts(pipeline_node=node, metadata_handle=handle)
 
     def is_finished(self, node: Any) -> bool:
         """Returns True if the node has its outputs."""

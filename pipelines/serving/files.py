@@ -77,21 +77,23 @@ def predict_files(
         found = find_csv_files(data)
         _check_output(output, found)
         utf8 = as_utf8(found, reading.encoding)
+
+    def say_of_originals(line: str) -> None:
+        say(utf8.in_words_of_user(line))
+
     try:
         with readable(data, "--data"):
             dialect = _dialect(utf8.files, reading, model.columns)
             header = _header(utf8.files, dialect)
         with readable(data, "--data"):
-            _check_text(
-                utf8.files, header, dialect, reading, lambda line: say(utf8.in_words_of_user(line))
-            )
+            _check_text(utf8.files, header, dialect, reading, say_of_originals)
         _check_names(header, model.columns, found[0])
         if absent := [name for name in model.columns if name not in header]:
             one = f"column {absent[0]!r}: it counts"
             names = one if len(absent) == 1 else f"columns {listed(absent)}: they count"
             say(f"! {found[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
-            num_rows = _predict(model, utf8.files, header, dialect, writer, say)
+            num_rows = _predict(model, utf8.files, header, dialect, writer, say_of_originals)
             if not num_rows and not may_be_empty:
                 raise BadInputError(
                     f"{utf8.files[0]}: there is a header (line 1) but no row below it."

@@ -138,12 +138,12 @@ def infer_plan(
     if not (numeric or categorical or text or lists):
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())
         raise BadInputError(
-            f"{profile.files[0]}: no column is left to learn {data.label!r} from"
+            f"{profile.user_files[0]}: no column is left to learn {data.label!r} from"
             f"{' (' + reasons + ')' if reasons else ''}."
         )
     if not (numeric or categorical or lists) and config.trainer.model == "boosted_trees":
         raise BadInputError(
-            f"trainer.model = 'boosted_trees': trees need numbers or categories, and {profile.files[0]} "
+            f"trainer.model = 'boosted_trees': trees need numbers or categories, and {profile.user_files[0]} "
             'has only free text besides the label. Set another model, such as "linear".'
         )
     kept_as_text = text_columns(kinds)

@@ -31,7 +31,7 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
       BadInputError: There is no such column, or all its cells are empty.
     """
     column = profile.columns.get(label)
-    file = profile.files[0]
+    file = profile.user_files[0]
     if column is None:
         names = list(profile.columns)
         near = nearest_first(label, names, min_similarity=0.6)
@@ -70,7 +70,7 @@ def plan_label(
     Raises:
       BadInputError: The label cannot be learned: too few labels, one class, too many classes.
     """
-    where = f"{profile.files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
+    where = f"{profile.user_files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
     if column.num_values < MIN_LABELLED_ROWS:
         raise BadInputError(
             f"{where}: {counted(column.num_values, 'row')} "

@@ -39,25 +39,36 @@ def model_fn(features, labels, mode, params):
     )
 
 
+def additive_model_fn(features, labels, mode, params):
+    """A weight, and the loss weight + mean(x), whose gradient is 1 even if x is infinite."""
+    weight = tf1.get_variable("weight", initializer=100.0)
+    loss = weight + tf.reduce_mean(features["x"])
+    optimizer = tf1.train.GradientDescentOptimizer(0.125)
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
 class NanInput:
     """Batches of four rows; one number of one batch is NaN.
 
     Args:
       way: One of WAYS. The last of the batches of a step has the NaN.
+      value: The number in place of NaN.
 
     Attributes:
       step: The step whose loss is to be NaN.
     """
 
-    def __init__(self, way):
+    def __init__(self, way, value=np.nan):
         self._batches = BATCHES_OF_A_STEP[way]
+        self._value = value
         self.step = None
 
     def __call__(self, input_context=None):
         def rows(index):
             x = np.ones([4, 1], np.float32)
             if self.step is not None and index == self.step * self._batches - 1:
-                x[2] = np.nan
+                x[2] = self._value
             return x
 
         def batch(index):
@@ -70,7 +81,7 @@ class NanInput:
         return tf.data.Dataset.range(10**6).map(batch).with_options(options)
 
 
-def make_estimator(way, optimizer, steps_per_session_run, model_dir, **settings):
+def make_estimator(way, optimizer, steps_per_session_run, model_dir, model_fn=model_fn, **settings):
     """Returns an Estimator that trains in one of WAYS by one of OPTIMIZERS.
 
     Args:
@@ -79,6 +90,7 @@ def make_estimator(way, optimizer, steps_per_session_run, model_dir, **settings)
       steps_per_session_run: Setting of `RunConfig`; for shards, the steps of a loop: those of one second
         with "auto".
       model_dir: Directory of checkpoints.
+      model_fn: The model_fn.
       settings: Further settings of `RunConfig`.
     """
     if way == "two_replicas":

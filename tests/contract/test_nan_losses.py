@@ -5,7 +5,14 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.contract.nan_losses import OPTIMIZERS, WAYS, ManyTrainings, NanInput, make_estimator
+from tests.contract.nan_losses import (
+    OPTIMIZERS,
+    WAYS,
+    ManyTrainings,
+    NanInput,
+    additive_model_fn,
+    make_estimator,
+)
 
 COUNTS = ("auto", 1, 2, 4, 50)
 STEPS = (*range(1, 61), *range(101, 141))
@@ -91,6 +98,37 @@ def test_no_checkpoint_is_saved_of_a_step_whose_loss_is_nan(way, step, tmp_path)
     assert 0.5 <= estimator.get_variable_value("weight") < 1.0  # on its way to 1, and not made 0
     assert not np.isnan(seen.losses[:-1]).any()
     assert np.isnan(seen.losses[-1]) == (step == 8)
+
+
+# With four steps a call, step 8 is one with hooks and step 7 is not.
+@pytest.mark.parametrize("way", WAYS)
+def test_the_first_infinite_loss_is_reported_and_training_continues(way, tmp_path, caplog):
+    for step, value in ((2, np.inf), (7, -np.inf), (8, np.inf)):
+        model_dir = tmp_path / str(step)
+        estimator = make_estimator(way, "sgd", 4, model_dir, model_fn=additive_model_fn)
+        infinite_input = NanInput(way, value)
+        infinite_input.step = step
+        caplog.clear()
+        estimator.train(infinite_input, [Seen()], steps=20)
+        (message,) = [text for text in caplog.messages if "Infinite loss" in text]
+        assert f"at global step {step}. " in message
+        assert estimator.get_variable_value("global_step") == 20
+        # Two replicas add up their gradients of half the loss each.
+        assert estimator.get_variable_value("weight") == 100 - 20 / 8
+
+
+@pytest.mark.parametrize("way", ["one_device", "compiled"])
+def test_many_infinite_losses_are_reported_once(way, tmp_path, caplog):
+    def input_fn():
+        numbers = tf.data.Dataset.range(1, 10**6)
+        x = numbers.map(lambda number: tf.where(number < 3, 1.0, np.inf))
+        return x.batch(1).map(lambda x: ({"x": x}, x))
+
+    estimator = make_estimator(way, "sgd", "auto", tmp_path, model_fn=additive_model_fn)
+    estimator.train(input_fn, steps=301)  # enough for a loop in the graph
+    (message,) = [text for text in caplog.messages if "Infinite loss" in text]
+    assert "at global step 3. " in message
+    assert estimator.get_variable_value("weight") == 100 - 301 / 8
 
 
 @pytest.mark.parametrize("step", [2, 4, 12])

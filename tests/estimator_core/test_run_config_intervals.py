@@ -1,5 +1,6 @@
 """Settings of RunConfig for how often something happens in training, on one device and on two."""
 
+import functools
 import os
 import time
 
@@ -85,6 +86,7 @@ def test_save_checkpoints_secs(make, input_fn, monkeypatch):
         ({"keep_checkpoint_max": 3}, [8, 10, 11]),
         ({"keep_checkpoint_max": None}, [0, 2, 4, 6, 8, 10, 11]),
         ({"keep_checkpoint_max": 0}, [0, 2, 4, 6, 8, 10, 11]),
+        ({"keep_checkpoint_max": 2, "keep_checkpoint_every_n_hours": None}, [10, 11]),
         # One an hour is kept for good: time enough between two when an hour is short.
         (
             {"keep_checkpoint_max": 2, "keep_checkpoint_every_n_hours": 1e-9},
@@ -96,6 +98,25 @@ def test_save_checkpoints_secs(make, input_fn, monkeypatch):
 def test_checkpoints_that_are_kept(make, input_fn, settings, kept):
     estimator = make(save_checkpoints_steps=2, **settings).train(input_fn, steps=11)
     assert checkpoints(estimator.model_dir) == kept
+
+
+def test_a_smaller_number_of_checkpoints_also_applies_to_those_of_an_earlier_training(
+    make_estimator, input_fn, eval_input_fn
+):
+    keep = functools.partial(make_estimator, save_checkpoints_steps=2)
+    model_dir = keep(keep_checkpoint_max=6).train(input_fn, steps=11).model_dir
+    assert checkpoints(model_dir) == [2, 4, 6, 8, 10, 11]
+    keep(keep_checkpoint_max=3).train(input_fn, steps=1)
+    assert checkpoints(model_dir) == [10, 11, 12]
+    state = tf.train.get_checkpoint_state(model_dir)
+    assert [os.path.basename(path) for path in state.all_model_checkpoint_paths] == [
+        "model.ckpt-10",
+        "model.ckpt-11",
+        "model.ckpt-12",
+    ]
+    specs = est.TrainSpec(input_fn, max_steps=13), est.EvalSpec(eval_input_fn)
+    est.train_and_evaluate(keep(keep_checkpoint_max=1), *specs)
+    assert checkpoints(model_dir) == [13]
 
 
 def test_log_step_count_steps(make, input_fn, caplog):

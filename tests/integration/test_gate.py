@@ -161,3 +161,22 @@ def test_after_a_rollback_the_baseline_is_what_serves_and_nothing_withdrawn_come
     _, line, _ = run("march")
     assert (line["status"], line["baseline_version"]) == ("unchanged", second)
     assert line["reason"].endswith("which serves already")
+
+
+def test_a_lost_model_that_is_served_is_named_with_the_ways_out(run, first, folder):
+    models = folder / "root" / "artifacts" / "Trainer"
+    models.rename(folder / "Trainer")
+    write(folder / "may.csv", 5)
+    try:
+        code, line, shown = run("may")
+    finally:
+        (folder / "Trainer").rename(models)
+    version = served(folder)[-1]
+    assert (code, line["status"]) == (1, "failed")
+    for message in (line["reason"], shown):
+        assert f"Version {version} in {folder}/root/serving is served" in message
+        assert f"its model is not in {models}/" in message
+        assert (
+            "Take the version out of that directory; or set evaluator.default_checks = false"
+            in message
+        )

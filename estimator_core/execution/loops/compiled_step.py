@@ -13,6 +13,7 @@ from estimator_core.execution.loops.jit_messages import NOT_COMPILED, cant_be_co
 from estimator_core.execution.loops.kept_batches import KeptBatches
 from estimator_core.execution.loops.step_graph import NEXT_BATCH, StepGraph
 from estimator_core.execution.loops.step_parts import BEFORE, COMPILED_PART, StepParts
+from estimator_core.hooks.nan_loss import report_infinite_loss
 from estimator_core.logs import logger
 
 _MOST_BATCHES = 50
@@ -86,7 +87,7 @@ class CompiledSteps:
         self._kept = KeptBatches(self._inputs)
         function = self._loop_function()
         stacks = self._kept.stacks()
-        self._made, self._last_loss, _ = function(self._kept.count(), *stacks)
+        self._made, self._last_loss, _, self._first_infinite = function(self._kept.count(), *stacks)
         part = self._part_function()
         with tf.control_dependencies(None):
             self._other_loss = part(*self._kept.other())
@@ -144,6 +145,8 @@ class CompiledSteps:
             made += self._train_on_kept(session)
             if is_other and not is_nan(self.last_loss):
                 self.last_loss = session.run(self._other_loss)
+                if np.isinf(self.last_loss).any():
+                    report_infinite_loss(session, self._loss)
                 made += 1
                 self._count_other()
         return self.last_loss
@@ -163,9 +166,13 @@ class CompiledSteps:
             )
 
     def _train_on_kept(self, session: Any) -> int:
-        made, loss = session.run([self._made, self._last_loss])
+        made, loss, first_infinite = session.run(
+            [self._made, self._last_loss, self._first_infinite]
+        )
         if made:
             self.last_loss = loss
+        if first_infinite:
+            report_infinite_loss(session, self._loss, steps_ago=int(made - first_infinite))
         return int(made)
 
     def _compile(self, session: Any, batch_sizes: Sequence[int]) -> None:
@@ -270,11 +277,11 @@ class CompiledSteps:
         graph_def = _without_texts(self._part_graph_def())
 
         def loop(count: tf.Tensor, *stacks: tf.Tensor) -> Any:
-            def go_on(done: Any, loss: Any, has_nan: Any) -> Any:
-                del loss
+            def go_on(done: Any, loss: Any, has_nan: Any, first_infinite: Any) -> Any:
+                del loss, first_infinite
                 return (done < count) & ~has_nan
 
-            def one_step(done: Any, loss: Any, has_nan: Any) -> Any:
+            def one_step(done: Any, loss: Any, has_nan: Any, first_infinite: Any) -> Any:
                 del loss, has_nan
                 values = [stack[done] for stack in stacks]
                 for value, original in zip(values, self._inputs, strict=True):
@@ -282,9 +289,17 @@ class CompiledSteps:
                 found = self._one_step(graph_def, values)
                 with tf.control_dependencies([found]):
                     found.set_shape([])
-                    return done + 1, found, any_nan(found)
+                    # The other batches are read already, so the loop goes on after an infinite loss.
+                    is_first = tf.equal(first_infinite, 0) & _any_infinite(found)
+                    first_infinite = tf.where(is_first, done + 1, first_infinite)
+                    return done + 1, found, any_nan(found), first_infinite
 
-            start = [tf.constant(0), tf.zeros([], self._loss.dtype), tf.constant(False)]
+            start = [
+                tf.constant(0),
+                tf.zeros([], self._loss.dtype),
+                tf.constant(False),
+                tf.constant(0),
+            ]
             return tf.while_loop(go_on, one_step, start)
 
         return tf.function(loop, autograph=False, jit_compile=True)
@@ -293,6 +308,10 @@ class CompiledSteps:
 def is_nan(loss: Any) -> bool:
     """Returns whether a fetched loss is NaN; None is not."""
     return loss is not None and bool(np.isnan(loss).any())
+
+
+def _any_infinite(loss: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_any(tf.math.is_inf(loss)) if loss.dtype.is_floating else tf.constant(False)
 
 
 def any_nan(loss: tf.Tensor) -> tf.Tensor:

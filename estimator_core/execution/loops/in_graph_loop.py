@@ -7,16 +7,18 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
-from estimator_core.execution.loops.compiled_step import CompiledSteps, any_nan, is_nan
+from estimator_core.execution.loops.compiled_step import CompiledSteps, is_nan
 from estimator_core.execution.loops.jit_choice import why_not_compiled
 from estimator_core.execution.loops.jit_messages import NOT_COMPILED, cant_be_compiled
 from estimator_core.execution.loops.loop_threads import LoopThreads
 from estimator_core.execution.loops.step_graph import StepGraph
+from estimator_core.hooks.nan_loss import infinite_loss_is_reported, report_infinite_loss
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
@@ -182,6 +184,8 @@ class RepeatedStep:
                     session, chooses=chooses
                 )
                 steps -= 1
+                if np.isinf(self._last_loss).any():
+                    report_infinite_loss(session, self._loss)
         if not steps or is_nan(self._last_loss):
             return is_nan(self._last_loss)
         if self._compiled and self._is_compiled and self._compiled.is_of_use:
@@ -200,6 +204,8 @@ class RepeatedStep:
             _, self._last_loss = self._call()
             if is_nan(self._last_loss):
                 return True
+            if np.isinf(self._last_loss).any():
+                report_infinite_loss(session, self._loss)
         return False
 
     @property
@@ -314,19 +320,23 @@ class _Loop:
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
         graph = train_op.graph
+        self._loss = loss
         self.waited_secs = 0.0 if step_graph.has_one_iterator else None
         self._threads = LoopThreads(chooses=False)
         with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
+            limit_dtype = loss.dtype if loss.dtype.is_floating else tf.float32
+            self._limit = tf1.placeholder(limit_dtype, [], "limit")
             kept = tf.raw_ops.VarHandleOp(
                 dtype=loss.dtype, shape=loss.shape, shared_name=graph.unique_name("last_loss")
             )
 
-            def go_on(done: Any, is_nan: Any, waited: Any, steps: Any) -> Any:
+            def go_on(done: Any, is_usual: Any, waited: Any, steps: Any) -> Any:
                 del waited
-                return (done < steps) & ~is_nan
+                return (done < steps) & is_usual
 
-            def one_step(done: Any, is_nan: Any, waited: Any, steps: Any) -> Any:
+            def one_step(done: Any, is_usual: Any, waited: Any, steps: Any) -> Any:
+                del is_usual
                 if step_graph.has_one_iterator:
                     (step, value), secs = step_graph.timed_copy([train_op, loss])
                     waited += secs
@@ -334,12 +344,15 @@ class _Loop:
                     step, value = step_graph.copy([train_op, loss])
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
                 with tf.control_dependencies([step, keep]):
-                    return done + 1, any_nan(value), waited, tf.identity(steps)
+                    is_usual = tf.constant(True)
+                    if loss.dtype.is_floating:
+                        is_usual = tf.reduce_all(tf.abs(value) <= self._limit)  # False for NaN
+                    return done + 1, is_usual, waited, tf.identity(steps)
 
-            self._done, self._is_nan, self._waited, _ = tf.while_loop(
+            self._done, self._is_usual, self._waited, _ = tf.while_loop(
                 go_on,
                 one_step,
-                [tf.constant(0), tf.constant(False), tf.constant(0.0, tf.float64), self._steps],
+                [tf.constant(0), tf.constant(True), tf.constant(0.0, tf.float64), self._steps],
                 parallel_iterations=1,
             )
             self._has_loss = tf.raw_ops.VarIsInitializedOp(resource=kept)
@@ -348,22 +361,37 @@ class _Loop:
     def compile(self, session: Any) -> None:
         """Runs the loop without making a step; then the threads are chosen again."""
         self._threads = LoopThreads(chooses=self.waited_secs is not None)
-        session.run([self._done, self._is_nan, self._waited], {self._steps: 0})
+        self._run(session, 0, None)
 
     def run(self, session: Any, steps: int) -> bool:
         """Makes steps, stopping after one whose loss is NaN; returns whether the last loss is NaN."""
-        is_nan = False
+        ends_with_nan = False
 
         def make(steps: int, options: Any) -> tuple[int, bool]:
-            nonlocal is_nan
-            fetches = [self._done, self._is_nan, self._waited]
-            done, is_nan, waited = session.run(fetches, {self._steps: steps}, options=options)
-            if self.waited_secs is not None:
-                self.waited_secs += float(waited)
-            return int(done), not is_nan
+            nonlocal ends_with_nan
+            done = 0
+            while done < steps and not ends_with_nan:
+                made, is_usual = self._run(session, steps - done, options)
+                done += made
+                ends_with_nan = not is_usual and is_nan(self.last_loss(session))
+                if not is_usual and not ends_with_nan:
+                    report_infinite_loss(session, self._loss)
+            return done, not ends_with_nan
 
         self._threads(make, steps)
-        return bool(is_nan)
+        return ends_with_nan
+
+    def _run(self, session: Any, steps: int, options: Any) -> tuple[int, bool]:
+        """Makes steps up to one whose loss is NaN or, unless that was reported, infinite."""
+        # Once reported, an infinite loss is usual: stopping at each would make one step a call.
+        is_reported = infinite_loss_is_reported(self._loss.graph)
+        limit = float("inf") if is_reported else self._limit.dtype.max
+        feeds = {self._steps: steps, self._limit: limit}
+        fetches = [self._done, self._is_usual, self._waited]
+        done, is_usual, waited = session.run(fetches, feeds, options=options)
+        if self.waited_secs is not None:
+            self.waited_secs += float(waited)
+        return int(done), bool(is_usual)
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step made in the session; None if there was none."""

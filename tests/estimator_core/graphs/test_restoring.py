@@ -1,7 +1,11 @@
 import pytest
+import tensorflow as tf
 
+import estimator_core as est
 from estimator_core import ModeKeys
 from estimator_core.graphs.restoring import RestoringSessionCreator
+
+tf1 = tf.compat.v1
 
 
 def test_evaluate_and_predict_take_the_newest_checkpoint_once_their_graph_is_built(beside):
@@ -26,3 +30,73 @@ def test_a_session_creator_says_what_it_has_restored(beside):
         creator.create_session().close()
     assert creator.checkpoint_path == estimator.latest_checkpoint()
     assert creator.checkpoint_path.endswith("-3")  # written while the graph was built
+
+
+class Counter(est.SessionRunHook):
+    """Counts steps in variables of its own: one that begins at 100, and a partitioned one."""
+
+    def __init__(self, at_end=None):
+        self._at_end = at_end
+
+    def begin(self):
+        self._calls = tf1.get_variable("calls", initializer=100.0)
+        self._parts = tf1.get_variable(
+            "parts",
+            [4],
+            initializer=tf1.zeros_initializer(),
+            partitioner=tf1.fixed_size_partitioner(2),
+        )
+        self._add = [part.assign(part + 1.0) for part in [self._calls, *self._parts]]
+        self._values = [self._calls, self._parts.as_tensor(), "weight/Read/ReadVariableOp:0"]
+
+    def after_run(self, run_context, run_values):
+        run_context.session.run(self._add)
+
+    def end(self, session):
+        calls, parts, weight = session.run(self._values)
+        self._at_end.append((calls.item(), parts.tolist(), weight))
+
+
+def own_saver(weight, step):
+    return tf1.train.Saver([weight, step])
+
+
+def object_based_saver(weight, step):
+    return tf.train.Checkpoint(weight=weight, step=step)
+
+
+@pytest.mark.parametrize("make_saver", [None, own_saver, object_based_saver])
+def test_variables_of_a_new_hook_are_initialized(tmp_path, make_saver):
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", initializer=0.0, use_resource=True)
+        step = tf1.train.get_or_create_global_step()
+        train_op = tf.group(weight.assign_add(features), step.assign_add(1))
+        saver = make_saver and make_saver(weight, step)
+        scaffold = tf1.train.Scaffold(saver=saver)
+        return est.EstimatorSpec(mode, loss=2.0 - weight, train_op=train_op, scaffold=scaffold)
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(3.0).repeat()
+
+    at_end = []
+    estimator = est.Estimator(model_fn, tmp_path)
+    estimator.train(input_fn, steps=2)
+    estimator.train(input_fn, steps=5, hooks=[Counter(at_end)])
+    estimator.train(input_fn, steps=2, hooks=[Counter(at_end)])
+    first, second = at_end
+    assert first == (105.0, [5.0] * 4, 3.0 * 7)
+    # A saver that model_fn made does not save the hook's variables.
+    count = 7.0 if make_saver is None else 2.0
+    assert second == (100 + count, [count] * 4, 3.0 * 9)
+
+
+def test_a_missing_variable_of_the_model_is_an_error(make_estimator, input_fn, tmp_path):
+    make_estimator().train(input_fn, steps=2)
+
+    def larger_model_fn(features, labels, mode, params):
+        tf1.get_variable("bias", initializer=1.0)
+        return make_estimator().model_fn(features, labels, mode, None)
+
+    larger = est.Estimator(larger_model_fn, tmp_path / "model", params={})
+    with pytest.raises(tf.errors.NotFoundError, match="Key bias not found in checkpoint"):
+        larger.train(input_fn, steps=1, hooks=[Counter()])

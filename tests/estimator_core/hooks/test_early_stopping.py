@@ -45,6 +45,30 @@ def test_a_stopped_model_can_be_trained_further(make_estimator, input_fn):
     assert _steps_trained(estimator, input_fn, hook(False)) == 11
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_early_stopping_can_be_added_to_a_trained_model(make_estimator, input_fn, caplog, devices):
+    config = {}
+    if devices == 2:
+        config["train_distribute"] = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    estimator = make_estimator(**config).train(input_fn, steps=2)
+
+    def train_with_hook():
+        hook = early_stopping.make_early_stopping_hook(
+            estimator, lambda: False, run_every_secs=None, run_every_steps=2
+        )
+        return _steps_trained(estimator, input_fn, hook)
+
+    with caplog.at_level("WARNING", logger="tensorflow"):
+        assert train_with_hook() == 12
+    # The other variables are restored: after n steps, the weight is 2 - 2 / 2^n.
+    assert estimator.get_variable_value("weight") == 2 - 2 / 2**12
+    (message,) = [text for text in caplog.messages if "initial values" in text]
+    assert "model.ckpt-2. They have their initial values: signal_early_stopping/STOP" in message
+    caplog.clear()
+    assert train_with_hook() == 22  # the flag is in the checkpoint now
+    assert "initial values" not in caplog.text
+
+
 _CASES = [
     # hook, its limit, min_steps, evaluations by step, whether training stops at once
     ("higher", 0.75, 0, {10: 0.7, 20: 0.76}, True),

@@ -1,17 +1,79 @@
+import os
+
+import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.hooks.keep_checkpoints import KeepCheckpoints
 
 tf1 = tf.compat.v1
 
 
-def test_an_object_based_saver_keeps_as_many_checkpoints_as_the_config_says():
-    for keep, expected in ((3, 3), (None, 0)):  # None and 0 keep all
-        config = est.RunConfig(keep_checkpoint_max=keep, keep_checkpoint_every_n_hours=7)
-        with tf.Graph().as_default():
-            scaffold = tf1.train.Scaffold(saver=tf1.train.Saver([tf.Variable(1.0)]))
-            KeepCheckpoints(scaffold, config).after_create_session(None, None)
-        saver_def = scaffold.saver.saver_def
-        assert saver_def.max_to_keep == expected
-        assert saver_def.keep_checkpoint_every_n_hours == 7
+def checkpoints(model_dir):
+    """Returns the steps of the checkpoints that are there."""
+    names = [name for name in os.listdir(model_dir) if name.endswith(".index")]
+    return sorted(int(name.removeprefix("model.ckpt-").removesuffix(".index")) for name in names)
+
+
+def estimator_with(own_parts, model_dir, **config):
+    """An Estimator of one weight whose spec has what `own_parts(weight, step)` returns."""
+
+    def model_fn(features, labels, mode):
+        weight = tf.Variable(0.0, name="weight")
+        step = tf1.train.get_or_create_global_step()
+        loss = (features - weight) ** 2
+        optimizer = tf1.train.GradientDescentOptimizer(0.25)
+        return est.EstimatorSpec(
+            mode,
+            loss=loss,
+            train_op=optimizer.minimize(loss, step, var_list=[weight]),
+            **own_parts(weight, step),
+        )
+
+    return est.Estimator(model_fn, model_dir, est.RunConfig(save_checkpoints_steps=2, **config))
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors(2.0).repeat()
+
+
+def object_based_saver(weight, step):
+    checkpoint = tf.train.Checkpoint(weight=weight, step=step)
+    return {"scaffold": tf1.train.Scaffold(saver=checkpoint)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"keep_checkpoint_max": 3}, [4, 6, 7]),
+        ({"keep_checkpoint_max": None}, [0, 2, 4, 6, 7]),
+        ({"keep_checkpoint_max": 3, "keep_checkpoint_every_n_hours": None}, [4, 6, 7]),
+        ({"keep_checkpoint_max": 3, "keep_checkpoint_every_n_hours": 1e-9}, [0, 2, 4, 6, 7]),
+    ],
+    ids=str,
+)
+def test_an_object_based_saver_keeps_the_checkpoints_that_the_config_asks_for(
+    tmp_path, settings, kept
+):
+    estimator = estimator_with(object_based_saver, tmp_path, **settings)
+    estimator.train(input_fn, steps=7)
+    assert checkpoints(tmp_path) == kept
+
+
+def test_an_object_based_saver_deletes_what_an_earlier_training_kept(tmp_path):
+    estimator_with(object_based_saver, tmp_path).train(input_fn, steps=7)
+    assert checkpoints(tmp_path) == [0, 2, 4, 6, 7]
+    few = estimator_with(object_based_saver, tmp_path, keep_checkpoint_max=2)
+    few.train(input_fn, steps=1)
+    assert checkpoints(tmp_path) == [7, 8]
+
+
+def test_nothing_is_deleted_if_a_users_own_hook_saves(tmp_path):
+    def own_saver(weight, step):
+        saver = tf1.train.Saver([weight, step], max_to_keep=None)
+        hook = tf1.train.CheckpointSaverHook(str(tmp_path), save_steps=2, saver=saver)
+        return {"training_hooks": [hook]}
+
+    estimator = estimator_with(own_saver, tmp_path, keep_checkpoint_max=2)
+    estimator.train(input_fn, steps=7)
+    estimator.train(input_fn, steps=2)
+    assert checkpoints(tmp_path) == [0, 2, 4, 6, 7, 9]

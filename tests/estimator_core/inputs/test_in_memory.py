@@ -145,6 +145,14 @@ def test_data_stay_outside_of_the_graph():
         ({"x": {"a": np.arange(2), "b": np.arange(3)}, "shuffle": True}, "mismatched"),
         ({"x": np.arange(2), "y": np.arange(3), "shuffle": True}, "mismatched"),
         ({"x": np.arange(2), "batch_size": 0, "shuffle": True}, "batch_size=0"),
+        (
+            {
+                "x": {"a": np.arange(2), "b": np.arange(2)},
+                "y": {"b": np.arange(2)},
+                "shuffle": True,
+            },
+            r"keys in common.*Received: \['b'\]",
+        ),
     ],
 )
 def test_bad_arrays_are_refused(arguments, message):
@@ -173,6 +181,13 @@ def test_a_frame_of_labels_becomes_a_dict():
     labels = pd.DataFrame({"p": [0, 1], "q": [2, 3]})
     ((_, result),) = _batches(inputs.pandas_input_fn(frame, labels, shuffle=False))
     assert {name: value.tolist() for name, value in result.items()} == {"p": [0, 1], "q": [2, 3]}
+
+
+def test_frames_of_features_and_labels_may_share_a_name():
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    labels = pd.DataFrame({"a": [0, 1]})
+    ((features, result),) = _batches(inputs.pandas_input_fn(frame, labels, shuffle=False))
+    assert (features["a"].tolist(), result["a"].tolist()) == ([1, 2], [0, 1])
 
 
 def test_bad_frames_are_refused():

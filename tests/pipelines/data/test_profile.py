@@ -177,14 +177,14 @@ def test_a_few_cells_that_make_a_column_text_are_found(tmp_path):
 
 def test_numbers_beyond_float32_are_counted_and_named(tmp_path):
     # The largest float32 is 3.4028234663852886e38.
-    cells = ["1", "3.4028234e38", "3.5e38", "-1e200", "inf", "3"]
+    cells = ["1", "nan", "3.4028234e38", "3.5e38", "-1e200", "inf", "3"]
     result = profile(tmp_path, "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
     column = result.columns["a"]
     assert (column.type, column.num_beyond_float32) == ("float", 3)
     assert (column.minimum, column.maximum) == (1.0, 3.4028234e38)
     assert result.notes() == [
         "column 'a': 3 numbers that float32 cannot hold count as missing, the first: "
-        f"{tmp_path / 'data.csv'}, line 4: '3.5e38'"
+        f"{tmp_path / 'data.csv'}, line 5: '3.5e38'"
     ]
 
 

@@ -13,8 +13,8 @@ NUM = 120
 def plan(tmp_path):
     """Returns a function that plans a table given as text."""
 
-    def make(text, *settings, encoding="utf-8", **options):
-        file = tmp_path / "data.csv"
+    def make(text, *settings, encoding="utf-8", name="data.csv", **options):
+        file = tmp_path / name
         file.write_text(text, encoding=encoding)
         config = load_config(data=str(file), label="y", settings=settings)
         return plan_data(config, read_data(config), **options)
@@ -127,6 +127,15 @@ def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
         BadInputError, match=f"^{tmp_path}/data.csv, column 'y'.*every label is 'p'"
     ):
         plan(text.replace("q", "p"), encoding="cp1252")
+
+
+def test_reasons_for_a_copy_name_the_users_file(plan, tmp_path):
+    text = "größe,y\n" + "1,p\n2,q\n2,p\n1,q\n" * 15
+    made = plan(text, encoding="utf-16", name="data[1].csv")
+    assert stage(made.data.profile, "y", tmp_path / "copies").reasons == (
+        "the text is written in UTF-8",
+        f"the name '{tmp_path}/data[1].csv' would be read as a pattern",
+    )
 
 
 def test_the_column_that_divides_the_splits_is_not_learned(plan):

@@ -94,6 +94,14 @@ def test_delimiter_and_encoding_are_detected_or_given(regressor, tmp_path):
     assert (tmp_path / "out.csv").read_text() == "x,city,value\n1,Oslo,2\n"
 
 
+def test_notes_on_a_file_in_another_encoding_name_that_file(push, tmp_path):
+    model = regressor_with_prices(push, missing=("VB",))
+    data = write(tmp_path, 'x,city\n1,2\n2,"te""uer"\n', encoding="utf-16")
+    _, said = predict(model, data, tmp_path / "out.csv")
+    assert said[-1].endswith(f"the first: 'te\"uer' ({data}, line 3)")
+    assert not any("pipelines-utf8" in line for line in said)
+
+
 def test_a_column_of_the_input_keeps_its_name(push, tmp_path):
     model = pipelines.load(push("classifier", 1))
     data = write(tmp_path, "x,class\n1,no\n")
