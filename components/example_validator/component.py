@@ -64,6 +64,7 @@ class ExampleValidator(base_component.BaseComponent):
         limits: DriftLimits | None = None,
         moving: Sequence[str] = (),
         fixed_schema: bool = False,
+        custom_validation_config: object | None = None,
     ) -> None:
         """Declares the component.
 
@@ -80,7 +81,17 @@ class ExampleValidator(base_component.BaseComponent):
                 compared with the schema alone.
             fixed_schema: True if the schema was written for all data, rather than inferred from these data:
                 values that it allows are valid even if `baseline_statistics` differ.
+            custom_validation_config: Refused: TFX 1.15's checks in SQL.
+
+        Raises:
+            ValueError: There is a custom_validation_config.
         """
+        if custom_validation_config is not None:
+            raise ValueError(
+                "ExampleValidator can't run a custom_validation_config: tfx-bsl no longer has the SQL engine "
+                "behind it. Put ranges, domains and presence into the schema, or use limits=DriftLimits(). "
+                f"Received: custom_validation_config={custom_validation_config!r}"
+            )
         super().__init__(
             spec=ExampleValidatorSpec(
                 statistics=statistics,

@@ -1,6 +1,7 @@
 import inspect
 import json
 
+import pytest
 from tfx.components.example_validator import component
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
@@ -42,3 +43,12 @@ def test_settings_of_drift():
         "breaking": 0.5,
     }
     assert json.loads(validator.exec_properties["moving"]) == ["when"]
+
+
+def test_checks_in_sql_are_refused():
+    with pytest.raises(ValueError, match=r"Put ranges, domains and presence into the schema"):
+        ExampleValidator(
+            statistics=STATISTICS,
+            schema=SCHEMA,
+            custom_validation_config=object(),
+        )
