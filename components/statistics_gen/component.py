@@ -8,6 +8,9 @@ from tfx.dsl.components.base import executor_spec
 from components.parsed_columns import ParsedColumns
 from components.statistics_gen import executor
 
+# After components.install(), TFX's module has our class in place of its own.
+_TYPE: str = component.StatisticsGen.get_class_type()
+
 
 class StatisticsGen(component.StatisticsGen):
     """TFX's StatisticsGen: the same arguments, channels, files and name in ML Metadata.
@@ -39,5 +42,4 @@ class StatisticsGen(component.StatisticsGen):
     @classmethod
     def get_class_type(cls) -> str:
         """Returns the name of the component in ML Metadata, that of TFX's own."""
-        name: str = component.StatisticsGen.get_class_type()
-        return name
+        return _TYPE

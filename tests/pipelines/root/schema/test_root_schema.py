@@ -81,7 +81,9 @@ def test_a_run_that_is_killed_while_it_settles(tmp_path, monkeypatch, moved):
 
     monkeypatch.setattr(root_schema.Path, "replace", replace)
     monkeypatch.setattr(
-        root_schema.shutil, "rmtree", lambda folder: (_ for _ in ()).throw(KeyboardInterrupt)
+        root_schema.atomic_files,
+        "remove_below",
+        lambda *_: (_ for _ in ()).throw(KeyboardInterrupt),
     )
     with pytest.raises(KeyboardInterrupt):
         Root(tmp_path).schema.adopt()
