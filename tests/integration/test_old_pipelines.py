@@ -37,7 +37,7 @@ def write_project(folder: Path, change: object) -> None:
         for i in range(400):
             fare = round(draw.uniform(4, 40), 2)
             tips = 0.3 * fare if i % 2 and draw.random() < 0.9 else 0.0
-            writer.writerow([fare, ("Cash", "Card")[i % 2], round(tips, 2), i % 4])
+            writer.writerow([fare, ("Cash", "Card")[i % 2], round(tips, 2), i // 2 % 4])
 
 
 def run(folder: Path, *arguments: str) -> str:
