@@ -4,6 +4,7 @@ from typing import Any
 
 from tfx.components.statistics_gen import component
 from tfx.dsl.components.base import executor_spec
+from tfx.types.channel import BaseChannel
 
 from components.parsed_columns import ParsedColumns
 from components.statistics_gen import executor
@@ -25,16 +26,23 @@ class StatisticsGen(component.StatisticsGen):
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
     def __init__(
-        self, *stock: Any, parsed_columns: ParsedColumns | None = None, **named: Any
+        self,
+        examples: BaseChannel,
+        schema: BaseChannel | None = None,
+        stats_options: Any = None,
+        exclude_splits: list[str] | None = None,
+        parsed_columns: ParsedColumns | None = None,
     ) -> None:
         """Declares the component.
 
         Args:
-            *stock: Arguments of TFX's StatisticsGen.
+            examples: See TFX's StatisticsGen.
+            schema: See TFX's StatisticsGen.
+            stats_options: See TFX's StatisticsGen.
+            exclude_splits: See TFX's StatisticsGen.
             parsed_columns: Columns whose cells stand for numbers or dates. Default: none.
-            **named: Arguments of TFX's StatisticsGen by name.
         """
-        super().__init__(*stock, **named)
+        super().__init__(examples, schema, stats_options, exclude_splits)
         if parsed_columns is not None and parsed_columns.formats:
             # TFX's specification has no parameter for it; the compiler and the cache read this dict.
             self.exec_properties["parsed_columns"] = parsed_columns.to_json()
