@@ -17,9 +17,7 @@ def parsed(monkeypatch):
     """Parsed columns `price`, in two formats, and `absent`."""
 
     def parse(cells, unit):
-        numbers = pc.if_else(
-            pc.ends_with(cells, unit), pc.replace_substring(cells, unit, ""), "nan"
-        )
+        numbers = pc.if_else(pc.ends_with(cells, unit), pc.utf8_rtrim(cells, unit), "nan")
         values = numbers.cast(pa.float64()).to_numpy()
         return {"numbers": values, "tens": values / 10}
 
