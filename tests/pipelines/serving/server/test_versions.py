@@ -115,7 +115,34 @@ def clock():
 @pytest.fixture
 def patient(tmp_path, loader, metrics, clock):
     """Versions that wait until files have not changed for 2 s."""
-    return make(tmp_path, loader, metrics, quiet_secs=2.0, clock=clock)
+    files_are_new = lambda: 0.0  # noqa: E731
+    return make(tmp_path, loader, metrics, quiet_secs=2.0, clock=clock, file_clock=files_are_new)
+
+
+def test_old_files_are_loaded_without_waiting_and_new_ones_are_not(tmp_path, loader, metrics):
+    add_model(tmp_path / "serving" / "3")
+    for age_secs, is_loaded in ((1.9, False), (2.1, True)):
+        made = (tmp_path / "serving" / "3" / "saved_model.pb").stat().st_ctime
+        file_clock = lambda secs=made + age_secs: secs  # noqa: E731
+        versions = make(tmp_path, loader, metrics, quiet_secs=2.0, file_clock=file_clock)
+        assert (versions.refresh(), versions.are_changing()) == (is_loaded, not is_loaded)
+
+
+def test_a_rollback_never_brings_an_older_version_than_the_former(patient, tmp_path, loader, clock):
+    for version in "123":
+        add_model(tmp_path / "serving" / version)
+    for _ in range(2):
+        patient.refresh()
+        clock.now += 2.0
+    add_model(tmp_path / "serving" / "4")
+    for _ in range(2):
+        patient.refresh()
+        clock.now += 2.0
+    (tmp_path / "serving" / "4").rename(tmp_path / "elsewhere")
+    for _ in range(3):
+        patient.refresh()
+        clock.now += 1.0
+    assert (number(patient), loader.loaded) == (3, [3, 4, 3])
 
 
 def test_a_version_is_loaded_once_its_files_have_stopped_changing(patient, tmp_path, loader, clock):
