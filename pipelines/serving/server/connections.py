@@ -166,6 +166,10 @@ class LimitedProtocol(HttpToolsProtocol):
         """Waits for the next request."""
         self._num_unanswered -= 1
         super().on_response_complete()
+        # All complete requests are answered: what is left, if anything, is waited for.
+        is_body_arriving = self._is_arriving and not self._is_head
+        if self._num_unanswered <= is_body_arriving and not self.transport.is_closing():
+            self._group.waiting[self] = None
         if self._num_unanswered:
             self._expect_within(self._group.request_secs)
         elif self._is_arriving:

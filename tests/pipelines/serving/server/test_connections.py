@@ -248,6 +248,19 @@ def test_one_connection_more_than_allowed_closes_the_one_that_has_waited_longest
     assert [one.end for one in (busy, idle, fourth)] == [None] * 3
 
 
+@pytest.mark.parametrize("rest", [b"G", POST, POST + b"b"])
+def test_the_beginning_of_another_request_does_not_keep_a_connection_open(server, rest):
+    server.is_slow = True
+    first, second, third = (server.connect() for _ in range(3))
+    for connection in (first, second, third):
+        connection.send(GET + rest)
+    server.loop.run()
+    assert [statuses(connection)[:1] for connection in (first, second, third)] == [[200]] * 3
+    fourth = server.connect()
+    assert (statuses(first), first.end) == ([200, 408], "closed")
+    assert [connection.end for connection in (second, third, fourth)] == [None] * 3
+
+
 def test_a_connection_is_refused_if_none_waits_for_its_client(server):
     server.is_slow = True
     connections = [server.connect() for _ in range(3)]
