@@ -140,7 +140,7 @@ class _Server:
         self._metrics = metrics
         self._settings = settings
         self._batcher = Batcher(settings.batches, metrics)
-        self._held = HeldBytes(_MAX_HELD_BODIES * settings.max_body_bytes)
+        self._held = HeldBytes(_MAX_HELD_BODIES * settings.max_body_bytes, LARGE_BYTES)
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
 
     async def start_grpc(self) -> Any:
@@ -274,7 +274,7 @@ class _Server:
         has_arrived = False
         try:
             async with asyncio.timeout(timeout_secs):
-                with self._held.of_request() as hold:
+                with self._held.request() as hold:
                     body = await self._body(request, hold)
                     has_arrived = True
                     model = self._versions.find(name, version, label).model

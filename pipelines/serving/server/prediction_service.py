@@ -108,7 +108,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         answer = None
         try:
             async with asyncio.timeout(self._timeout_secs):
-                with self._held.of_request() as hold:
+                with self._held.request() as hold:
                     hold(request.ByteSize())
                     answer = await handle(request)
         except RequestError as failure:
