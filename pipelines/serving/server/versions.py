@@ -147,11 +147,9 @@ class ServedVersions:
         return sorted(self._loaded, reverse=True)
 
     def failures(self) -> dict[int, str]:
-        """Returns the errors of versions that could not be loaded."""
+        """Returns the errors of versions whose files cannot be loaded; one may serve as it was before."""
         return {
-            version: attempt.error
-            for version, attempt in self._attempts.items()
-            if attempt.error and version not in self._loaded
+            version: attempt.error for version, attempt in self._attempts.items() if attempt.error
         }
 
     def are_changing(self) -> bool:

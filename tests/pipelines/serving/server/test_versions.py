@@ -5,6 +5,7 @@ import pytest
 from pipelines.root import Root
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.tf_serving import status
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
 from tests.pushed_versions import add_model
 
@@ -206,12 +207,16 @@ def test_a_version_whose_files_change_later_is_loaded_again(versions, tmp_path, 
     loader.broken.add(3)
     (tmp_path / "serving" / "3" / "vocabulary").write_bytes(b"a")
     assert not versions.refresh()
-    assert (versions.find("m").model, versions.failures()) == (first, {})  # it goes on serving
+    assert versions.find("m").model == first
+    assert versions.failures() == {3: "it is broken"}
+    (state,) = status(versions, "m", None, None)["model_version_status"]
+    assert (state["state"], state["status"]["error_message"]) == ("AVAILABLE", "it is broken")
     versions._clock = lambda: 1e9
     loader.broken.clear()
     (tmp_path / "serving" / "3" / "vocabulary").write_bytes(b"ab")
     assert versions.refresh()
     assert versions.find("m").model is not first
+    assert versions.failures() == {}
 
 
 def test_files_that_change_while_a_version_is_loaded_are_loaded_again(tmp_path, loader, metrics):
