@@ -32,10 +32,10 @@ def check_json(body: Any, max_rows: int, max_bytes: int) -> None:
         check_context(len(json.dumps(context)), len(examples), max_bytes)
 
 
-def check_context(num_bytes: int, num_examples: int, max_bytes: int, status: int = 413) -> None:
+def check_context(num_bytes: int, num_examples: int, max_bytes: int) -> None:
     """Refuses a context that becomes too large once each example has it."""
     if num_bytes * num_examples > max_bytes:
-        raise RequestError(status, "The context is too large for so many examples.")
+        raise RequestError(413, "The context is too large for so many examples.")
 
 
 class HeldBytes:

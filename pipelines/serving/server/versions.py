@@ -218,7 +218,7 @@ class ServedVersions:
             if _files(folder) != files:  # what was loaded may be half old and half new
                 self._changing[version] = (files, now)
                 return previous
-        except Exception as error:  # of whatever kind: the previous version goes on serving
+        except Exception as error:  # of whatever kind: the previous version continues to serve
             if not folder.exists():
                 return previous
             num_failures = 1 + (last.num_failures if last else 0)
@@ -242,7 +242,7 @@ def _files(folder: Path) -> _Files:
     for directory, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(directory, name)
-            status = os.stat(path) if os.path.exists(path) else os.lstat(path)  # a link to nowhere
+            status = os.stat(path) if os.path.exists(path) else os.lstat(path)  # a dangling link
             files[path] = (status.st_size, status.st_ctime_ns)
     return files
 
