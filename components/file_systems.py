@@ -10,7 +10,7 @@ from typing import IO
 
 from components.errors import SettingError
 
-_UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 
 _logger = logging.getLogger(__name__)
 _warned: set[tuple[int, str]] = set()

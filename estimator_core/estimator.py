@@ -323,7 +323,7 @@ class Estimator:
         program, receiver = self._build_for_receiver(
             self._model, ModeKeys.PREDICT, serving_input_receiver_fn
         )
-        follow = (lambda: checkpoint_path) if checkpoint_path else self.latest_checkpoint
+        follow = self._checkpoint_to_restore(checkpoint_path, "predict")
         return Predictor(program, receiver.receiver_tensors, follow)
 
     # Export
@@ -427,7 +427,8 @@ class Estimator:
         base = tf.compat.as_str_any(export_dir_base)
         with SavedModelWriter(base, assets_extra, as_text) as writer:
             for mode in modes:
-                self._export_mode(writer, mode, input_receiver_fn_map[mode], checkpoint_path)
+                receiver_fn = input_receiver_fn_map[mode]
+                self._export_mode(writer, mode, receiver_fn, os.fspath(checkpoint_path))
         return tf.compat.as_bytes(writer.path)
 
     def _export_mode(
@@ -520,7 +521,7 @@ class Estimator:
     ) -> Callable[[], str | None]:
         """Returns a function that returns the checkpoint; always None if there is none now."""
         if checkpoint_path:
-            return lambda: checkpoint_path
+            return lambda: os.fspath(checkpoint_path)
         if self.latest_checkpoint():
             return self.latest_checkpoint
         logger.info(

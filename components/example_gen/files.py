@@ -16,7 +16,7 @@ from components.errors import SettingError
 
 _CHUNK_BYTES = 1 << 20
 # What TFX's own drivers write: sizes and times, which say nothing of the content.
-_OF_TFX = re.compile(r"split:.*,num_files:\d+,total_bytes:\d+,xor_checksum:.*", re.DOTALL)
+_TFX_FINGERPRINT = re.compile(r"split:.*,num_files:\d+,total_bytes:\d+,xor_checksum:.*", re.DOTALL)
 
 
 def find_files(folder: str, pattern: str) -> list[str]:
@@ -49,7 +49,7 @@ class PlannedFiles:
         self._digests: dict[str, str]
         self._folder = folder
         self._patterns = list(patterns)
-        if fingerprint is None or _OF_TFX.fullmatch(fingerprint):
+        if fingerprint is None or _TFX_FINGERPRINT.fullmatch(fingerprint):
             self._digests = self._digests_now()
         else:
             self._digests = json.loads(fingerprint)

@@ -98,7 +98,7 @@ def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
     for num_cells, reading in zip(cells, (former[description], new[description]), strict=True):
         values = next(iter(reading.values()))
         unread.append(1 - num_present(common_stats(values)) / num_cells)
-    text = f"{percent(unread[1] - unread[0])} of the cells no longer read as {description}"
+    text = f"{percent(unread[1] - unread[0])} of the cells can no longer be parsed as {description}"
     more = max(0.0, unread[1] - unread[0])
     shifts = {
         "unread": Shift("l_infinity", more, _noise_of_share(unread[0], unread[1], *cells), text)
@@ -109,7 +109,7 @@ def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
         compare = _compare_days if quantity == "days" else _compare_numbers
         shift = compare(values.num_stats, new[description][quantity].num_stats)
         if shift is not None:
-            text = f"of the hours of the day, {shift.text}" if quantity == "hours" else shift.text
+            text = f"hour of the day: {shift.text}" if quantity == "hours" else shift.text
             shifts[quantity] = replace(shift, text=text)
     return shifts
 

@@ -26,9 +26,8 @@ def warm_start(settings: WarmStartSettings) -> None:
     for warning in report.warnings:
         logger.warning("%s", warning)
     path = report.checkpoint_path
-    if tf.io.gfile.isdir(
-        path
-    ):  # on ram://, see `open_checkpoint`; TensorFlow looks for a checkpoint in it
+    # On ram://, see `open_checkpoint`; TensorFlow looks for a checkpoint in it.
+    if tf.io.gfile.isdir(path):
         directory = os.path.dirname(path)
         if tf.train.latest_checkpoint(directory) != path:
             raise ValueError(

@@ -30,7 +30,7 @@ def open_checkpoint(path: str) -> Any:
     """
     # tf.train.load_checkpoint first asks whether the path is a directory. On ram:// it is: there, any string
     # that a file's path begins with is one.
-    return tf1.train.NewCheckpointReader(path)
+    return tf1.train.NewCheckpointReader(os.fspath(path))
 
 
 def files_of(path: str) -> Files:

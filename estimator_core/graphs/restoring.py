@@ -109,9 +109,8 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
         restore_all = saver.restore
 
         def restore(session: Any, path: str) -> None:
-            if not self._missing(
-                path
-            ):  # a session after a lost one, from a checkpoint of this training
+            # A session that replaces a lost one, from a checkpoint of this training, lacks none.
+            if not self._missing(path):
                 restore_all(session, path)
                 return
             (others.restore if others else restore_all)(session, path)

@@ -31,9 +31,8 @@ class KeepCheckpoints(tf1.train.SessionRunHook):
         """Sets the numbers in the saver, which the scaffold has made by now."""
         del session, coord
         saver = self._scaffold.saver
-        if (
-            not self._is_set
-        ):  # not in the session after a lost one, which continues to count the hours
+        # A session that replaces a lost one keeps counting the hours.
+        if not self._is_set:
             self._is_set = True
             saver.saver_def.max_to_keep = self._max
             saver.saver_def.keep_checkpoint_every_n_hours = self._hours

@@ -204,19 +204,23 @@ def _print_manifest(root: Root, name: str | None, image: str | None, storage: st
 
 def _token(file: Path | None) -> str | None:
     """Returns the token of the file or of the environment; None without one."""
-    if file is None:
-        source, token = _TOKEN_VARIABLE, os.environ.get(_TOKEN_VARIABLE, "").strip()
+    from pipelines.atomic_files import read_small
+
+    if file is not None:
+        source, token = str(file), read_small(file, "a token").decode("utf-8", "replace").strip()
+    elif _TOKEN_VARIABLE in os.environ:
+        source, token = _TOKEN_VARIABLE, os.environ[_TOKEN_VARIABLE].strip()
     else:
-        source, token = str(file), file.read_bytes().decode("utf-8", "replace").strip()
-        if not token:
-            refuse(f"{file} is empty: a token is expected.")
+        return None
+    if not token:
+        refuse(f"{source} is empty: a token is expected. Leave it out to serve without one.")
     for position, character in enumerate(token, 1):
         if not "!" <= character <= "~":
             refuse(
                 f"{source}: character {position} of the token is {character!r}, which a header cannot carry. "
                 "Use ASCII letters, digits and punctuation, such as the output of `openssl rand -hex 32`."
             )
-    return token or None
+    return token
 
 
 def _name(root: Root) -> str:

@@ -1,7 +1,8 @@
 """Finds columns that are the label in other words, by predicting the label from each column alone.
 
-What a column says must leave next to no error, since an honest one leaves little, too. That it is empty must
-only remove most of the error: what is filled in after the fact is filled in for the rows that it happened to.
+A column's values count as a leak only if they leave almost no error, because an honest column can also be
+very good. For its gaps, removing half of the error is enough: a column filled in after the event is empty
+wherever the event did not happen.
 A leak that neither shows is found by the model's importances (`components.evaluator.gate.leak_doubts`).
 """
 
@@ -23,7 +24,10 @@ MIN_CORRELATION = 0.9995
 """Correlation of the numbers, or of their ranks, with the label of a regression."""
 
 MAX_ERROR_RATIO_OF_GAPS = 0.5
-"""The same where only the gaps of a column are looked at: is a cell empty? For numbers, of squared error."""
+"""Like `MAX_ERROR_RATIO`, for predicting the label from whether the cell is empty.
+
+For a regression, it is a share of the squared error.
+"""
 
 _MAX_CLASSES = 50
 _MIN_OTHER_ROWS = 20  # rows of other classes than the most frequent one
@@ -148,7 +152,7 @@ def _gaps_of_classes(name: str, missing: Any, target: Any, label: str) -> Leak |
     error, base_error = _errors(values, classes, _counts(values, classes))
     if error > MAX_ERROR_RATIO_OF_GAPS * base_error:
         return None
-    evidence = f"column {name!r} being empty or not {_score(label, classes, error, base_error)}"
+    evidence = f"whether column {name!r} is empty {_score(label, classes, error, base_error)}"
     return Leak(name, evidence, is_copy=False)
 
 
@@ -164,7 +168,7 @@ def _gaps_of_numbers(name: str, missing: Any, target: Any, label: str) -> Leak |
     if ratio > MAX_ERROR_RATIO_OF_GAPS:
         return None
     evidence = (
-        f"column {name!r} being empty or not explains {1 - ratio:.0%} of the variance of {label!r} in "
+        f"whether column {name!r} is empty explains {1 - ratio:.0%} of the variance of {label!r} in "
         f"{target.size} rows"
     )
     return Leak(name, evidence, is_copy=False)

@@ -15,8 +15,6 @@ from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 from pipelines.root.served_run import serving_run
 
-# Beam would otherwise download and start a runner of its own.
-
 # For each component, TFX would pack itself for remote workers, which takes seconds and leaves 45 MB in the
 # temporary folder. It does not if an image is named, an option that only Beam's runner for Dataflow uses.
 NO_TFX_PACKAGE = "--sdk_container_image=unused"

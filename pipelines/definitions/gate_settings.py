@@ -63,9 +63,9 @@ def same_values(plan: RunPlan, columns: Iterable[str]) -> dict[str, dict[str, st
 
 
 def _accepted_columns(plan: RunPlan, served: str | None) -> set[str]:
-    """Returns the columns that the model may live on.
+    """Returns the columns that the model may rely on entirely.
 
-    They are known to the user, doubted already, or that of the served model.
+    Columns that the user has named, that are doubted already, or that the served model relies on.
     """
     # A date is many features: hour, weekday, season, trend. Where some are missing, the gap may be the leak.
     dates = {row.name for row in plan.columns if row.kind == "date" and not row.missing_share}

@@ -19,8 +19,8 @@ _PATHS = (("data", "path"), ("module", "file"), ("schema", "path"))
 def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> str:
     """Returns a configuration as TOML; a run with it has the same plan.
 
-    Configured settings are copied. Inferred values and defaults are in comments, except for the columns
-    that are used: they are set, so that later data do not change them.
+    Configured settings are copied. Inferred values and defaults are in comments, so that a column which gives
+    the answer away is not accepted unseen. Columns that are the label in other words are left out.
 
     Args:
       config: Given configuration.
@@ -92,9 +92,9 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
 def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
     elsewhere = {*config.data.exclude, *config.data.numeric, *config.data.categorical}
     copies = {leak.column for leak in plan.leaks if leak.is_copy}
-    leaks = {leak.column for leak in plan.leaks} - copies
-    used = set(plan.code.plan.columns) if plan.code.plan else set()
-    lines = []
+    lines = [
+        "# An entry sets the kind of a column, and accepts that a model may rely on it entirely."
+    ]
     for row in plan.columns:
         if row.name in elsewhere:
             continue
@@ -104,10 +104,6 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
             lines.append(f"{_toml(row.name)} = {_toml(config.columns[row.name])}")
         elif row.name in copies:
             lines.append(f'{_toml(row.name)} = "ignore"  # it is the label in other words')
-        elif row.name in leaks:  # an entry would accept it
-            lines.append(f"# {_toml(row.name)} = {_toml(use)}  # {comment}; this entry accepts it")
-        elif row.name in used and row.name != config.data.label:
-            lines.append(f"{_toml(row.name)} = {_toml(use)}  # {comment}")
         else:
             shown = use if use in ("number", "category", "date", "list", "text", "id") else "ignore"
             lines.append(f"# {_toml(row.name)} = {_toml(shown)}  # {comment}")

@@ -3,12 +3,12 @@
 import decimal
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.data.formats.cell_format import CellFormat
-from pipelines.errors import BadInputError, shown
+from pipelines.errors import BadInputError, counted, shown
 from pipelines.serving.saved_model import Column, ColumnType
 
 Cells = dict[str, list[Any]]
@@ -39,14 +39,15 @@ class CellError(BadInputError):
 
 
 def cells_of(
-    rows: Any, columns: Mapping[str, Column], max_unused: int | None = None
+    rows: Any, columns: Mapping[str, Column], max_comparisons: int | None = None
 ) -> tuple[Cells, int]:
     """Returns the cells of rows, and the number of rows.
 
     Args:
       rows: List of dicts, a dict of columns (lists or arrays), or a pandas DataFrame.
       columns: Columns of the model. Others in the rows, such as the label, are not used.
-      max_unused: Number of other columns that are checked for misspelled names. Default: there is no limit.
+      max_comparisons: Number of other columns, times that of absent ones, up to which they are compared for
+        misspelled names. Default: there is no limit.
 
     Raises:
       CellError: A cell does not fit its column.
@@ -55,9 +56,9 @@ def cells_of(
     if hasattr(rows, "columns") and hasattr(rows, "isna"):
         return _cells_of_frame(rows, columns)
     if isinstance(rows, Mapping):
-        return _cells_of_columns(rows, columns, max_unused)
+        return _cells_of_columns(rows, columns, max_comparisons)
     if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
-        return _cells_of_rows(rows, columns, max_unused)
+        return _cells_of_rows(rows, columns, max_comparisons)
     raise BadInputError(
         "Rows are a list of dicts, a dict of columns, or a DataFrame. "
         f"Received: {shown(repr(rows))}"
@@ -68,7 +69,7 @@ def check_names(
     given: Any,
     columns: Mapping[str, Column],
     where: str = "the rows have",
-    max_unused: int | None = None,
+    max_comparisons: int | None = None,
 ) -> None:
     """Checks the names of columns: at least one is the model's, and none seems to be misspelled.
 
@@ -76,13 +77,12 @@ def check_names(
       given: Names that were given.
       columns: Columns of the model.
       where: Subject and verb for messages.
-      max_unused: Number of names that are not the model's and that are compared with those of absent columns.
-        Default: there is no limit.
+      max_comparisons: As for `cells_of`.
 
     Raises:
       BadInputError: A name is not one, or there are too many.
     """
-    _check_spelling([(given, where)], columns, max_unused)
+    _check_spelling([(dict.fromkeys(given), where)], columns, max_comparisons)
     _check_any(given, columns, where)
 
 
@@ -95,30 +95,32 @@ def _check_any(given: Any, columns: Mapping[str, Column], where: str) -> None:
 
 
 def _check_spelling(
-    forms: Iterable[tuple[Any, str]], columns: Mapping[str, Column], max_unused: int | None
+    forms: Sequence[tuple[Collection[Any], str]],
+    columns: Mapping[str, Column],
+    max_comparisons: int | None,
 ) -> None:
-    """Checks that no name seems to be a column's that is not given; a form has names, and words for them."""
-    near_columns = functools.cache(lambda name: nearest_first(name, columns, _MISSPELLED))
-    for given, where in forms:
-        absent = {name for name in columns if name not in given}
-        unused = [name for name in given if name not in columns]
-        for name in unused:
-            if not isinstance(name, str):
-                raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
-        if not absent:
-            continue
-        for name in unused:
-            near = next((column for column in near_columns(name) if column in absent), None)
+    """Checks that no name seems to be a column's that is absent; a form has names, and words for them."""
+    unused = dict.fromkeys(name for names, _ in forms for name in names if name not in columns)
+    for name in unused:
+        if not isinstance(name, str):
+            raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
+    absent = [name for name in columns if not all(name in names for names, _ in forms)]
+    if max_comparisons is not None and len(unused) * len(absent) > max_comparisons:
+        raise BadInputError(
+            f"{forms[0][1]} {counted(len(unused), 'column')} that the model does not take, such as "
+            f"{shown(repr(next(iter(unused))))}, and its column {absent[0]!r} is missing. These are too many "
+            "to check for misspelled names. Send only the model's columns."
+        )
+    near_columns = functools.cache(lambda name: nearest_first(name, absent, _MISSPELLED))
+    for names, where in forms:
+        for name in names:
+            if name in columns:
+                continue
+            near = next((column for column in near_columns(name) if column not in names), None)
             if near is not None:
                 raise BadInputError(
                     f"The model takes no column {name!r}, and {where} no {near!r}. Rename it; or leave "
                     f"it out, if it is another one."
-                )
-            if max_unused is not None and near_columns.cache_info().currsize > max_unused:
-                raise BadInputError(
-                    f"The model does not take more than {max_unused} of the columns, such as "
-                    f"{shown(repr(name))}, and {where} no {min(absent)!r}. These are too many to check for "
-                    "misspelled names. Send only the model's columns."
                 )
 
 
@@ -139,21 +141,21 @@ def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -
 
 
 def _cells_of_rows(
-    rows: Sequence[Any], columns: Mapping[str, Column], max_unused: int | None
+    rows: Sequence[Any], columns: Mapping[str, Column], max_comparisons: int | None
 ) -> tuple[Cells, int]:
-    forms: dict[tuple[Any, ...], int] = {}
+    positions: dict[frozenset[Any], int] = {}  # of the first row with these columns, in any order
     for position, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise BadInputError(
                 f"row {position + 1} is not a dict of columns. Received: {shown(repr(row))}"
             )
-        forms.setdefault(tuple(row), position)
-    names = dict.fromkeys(name for form in forms for name in form)
+        positions.setdefault(frozenset(row), position)
+    forms = [(rows[position], f"row {position + 1} has") for position in positions.values()]
+    names = dict.fromkeys(name for form, _ in forms for name in form)
     if rows:
-        rows_of_forms = [(form, f"row {position + 1} has") for form, position in forms.items()]
-        _check_spelling([(names, "the rows have"), *rows_of_forms], columns, max_unused)
+        _check_spelling([(names, "the rows have"), *forms], columns, max_comparisons)
         _check_any(names, columns, "the rows have")
-        for form, where in rows_of_forms:
+        for form, where in forms:
             if form:  # a row without any name has missing values only
                 _check_any(form, columns, where)
     cells = {
@@ -166,9 +168,9 @@ def _cells_of_rows(
 
 
 def _cells_of_columns(
-    given: Mapping[Any, Any], columns: Mapping[str, Column], max_unused: int | None
+    given: Mapping[Any, Any], columns: Mapping[str, Column], max_comparisons: int | None
 ) -> tuple[Cells, int]:
-    check_names(given, columns, max_unused=max_unused)
+    check_names(given, columns, max_comparisons=max_comparisons)
     lists: dict[str, list[Any]] = {}
     for name, values in given.items():
         is_list = hasattr(values, "__len__") and getattr(values, "ndim", 1) > 0

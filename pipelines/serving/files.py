@@ -78,7 +78,7 @@ def predict_files(
         _check_output(output, found)
         utf8 = as_utf8(found, reading.encoding)
 
-    def say_of_originals(line: str) -> None:
+    def say_with_original_names(line: str) -> None:
         say(utf8.in_words_of_user(line))
 
     try:
@@ -86,14 +86,14 @@ def predict_files(
             dialect = _dialect(utf8.files, reading, model.columns)
             header = _header(utf8.files, dialect)
         with readable(data, "--data"):
-            _check_text(utf8.files, header, dialect, reading, say_of_originals)
+            _check_text(utf8.files, header, dialect, reading, say_with_original_names)
         _check_names(header, model.columns, found[0])
         if absent := [name for name in model.columns if name not in header]:
             one = f"column {absent[0]!r}: it counts"
             names = one if len(absent) == 1 else f"columns {listed(absent)}: they count"
             say(f"! {found[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
-            num_rows = _predict(model, utf8.files, header, dialect, writer, say_of_originals)
+            num_rows = _predict(model, utf8.files, header, dialect, writer, say_with_original_names)
             if not num_rows and not may_be_empty:
                 raise BadInputError(
                     f"{utf8.files[0]}: there is a header (line 1) but no row below it."

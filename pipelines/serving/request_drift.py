@@ -132,7 +132,8 @@ class TrainingData:
             found += [
                 ColumnDrift(name, "unread" if quantity == "unread" else shift.measure, shift)
                 for quantity, shift in shifts.items()
-                if shift
+                # The newest rows are of one hour or a few; the training data cover whole days.
+                if shift and quantity != "hours"
             ]
         return found
 

@@ -1,6 +1,7 @@
 import collections
 import copy
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,11 +91,13 @@ def test_evaluate_without_checkpoint_uses_initial_variables(make_estimator, eval
     assert results == {"loss": 0.0, "mae": 0.0, "global_step": 0}
 
 
-def test_evaluate_an_older_checkpoint(make_estimator, input_fn, eval_input_fn):
+@pytest.mark.parametrize("path_type", [str, Path])
+def test_evaluate_an_older_checkpoint(make_estimator, input_fn, eval_input_fn, path_type):
     estimator = make_estimator(save_checkpoints_steps=1)
     estimator.train(input_fn, steps=2)
-    path = os.path.join(estimator.model_dir, "model.ckpt-1")
+    path = path_type(os.path.join(estimator.model_dir, "model.ckpt-1"))
     assert estimator.evaluate(eval_input_fn, checkpoint_path=path)["mae"] == pytest.approx(2)
+    assert next(estimator.predict(eval_input_fn, checkpoint_path=path))
 
 
 @pytest.mark.parametrize("name", ["loss", "global_step"])

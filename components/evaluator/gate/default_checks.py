@@ -83,7 +83,7 @@ class DefaultChecks:
             way from the trivial model to a perfect one.
         doubts: `hold` holds a model that passes but is doubted, `warn` lets it pass.
         known_doubts: Doubts that were found before the evaluation, one sentence each.
-        accepted: Columns that a model may live on, see `leak_doubts`.
+        accepted: Columns that a model may rely on entirely, see `leak_doubts`.
         categories: Columns whose values divide the examples into slices, for the doubts.
         numbers: Columns whose quantiles do.
         slices_then: Excesses of the baseline in the slices of the data when it was pushed.

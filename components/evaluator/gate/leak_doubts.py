@@ -1,4 +1,4 @@
-"""A doubt about a model that lives on a single column, which may tell the label.
+"""A doubt about a model that relies almost entirely on one column, which may leak the label.
 
 By itself, an honest column can be as good as a leak: the width of a petal leaves 6 % of the error in telling
 three species of iris apart, a cancellation date that is filled in for 80 % of the churned customers 20 %. But
@@ -20,14 +20,14 @@ _MIN_COLUMNS = 5  # with the label: among two or three columns, one often explai
 
 
 def dominant_column(importance: Mapping[str, Any]) -> str | None:
-    """Returns the column that a model lives on; None if there is none.
+    """Returns the column that a model relies on; None if there is none, or not all columns were measured.
 
     Args:
         importance: Importances of the features, as in the details of an evaluation.
     """
     features = importance["features"]
     trivial_loss = importance.get("trivial_loss")  # older versions did not record it
-    if not trivial_loss or len(features) < _MIN_COLUMNS:
+    if not trivial_loss or len(features) < _MIN_COLUMNS or importance.get("left_out"):
         return None
     top, *others = sorted(features, key=lambda feature: -(feature["growth"] or 0.0))
     is_good = importance["loss"] <= MAX_LOSS_LEFT * trivial_loss
@@ -37,7 +37,7 @@ def dominant_column(importance: Mapping[str, Any]) -> str | None:
 
 
 def leak_doubts(importance: Mapping[str, Any], accepted: Collection[str]) -> tuple[str, ...]:
-    """Returns the doubt about the column that a model lives on, if any.
+    """Returns the doubt about the column that a model relies on, if any.
 
     Args:
         importance: Importances of the features, as in the details of an evaluation.

@@ -75,7 +75,6 @@ def _orphaned_paths(root: Root, run_ids: tuple[str, ...], killed: list[int]) -> 
     for path in (path for pattern in patterns for path in sorted(root.artifacts.glob(pattern))):
         if path.parent.name == UNFINISHED_DIR and run_of(path) in run_ids:
             continue
-        if atomic_files.is_below(
-            path, root.artifacts
-        ):  # else a link leads to another root's, perhaps
+        # Otherwise a link may lead to the artifacts of another root.
+        if atomic_files.is_below(path, root.artifacts):
             yield path

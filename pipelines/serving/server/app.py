@@ -140,7 +140,7 @@ class _Server:
         self._metrics = metrics
         self._settings = settings
         self._batcher = Batcher(settings.batches, metrics)
-        self._held = HeldBytes(_MAX_HELD_BODIES * settings.max_body_bytes)
+        self._held = HeldBytes(_MAX_HELD_BODIES * settings.max_body_bytes, LARGE_BYTES)
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="loader")
 
     async def start_grpc(self) -> Any:
@@ -274,7 +274,7 @@ class _Server:
         has_arrived = False
         try:
             async with asyncio.timeout(timeout_secs):
-                with self._held.of_request() as hold:
+                with self._held.request() as hold:
                     body = await self._body(request, hold)
                     has_arrived = True
                     model = self._versions.find(name, version, label).model
@@ -359,10 +359,11 @@ class _Server:
                     raise too_large
                 hold(len(chunk))
                 chunks.append(chunk)
-        except (
-            ClientDisconnect
-        ) as error:  # nobody reads the answer, and it is no failure of the server
-            raise RequestError(400, "The client went before the end of the body.") from error
+        except ClientDisconnect as error:
+            # Nobody reads the answer, and it is not a failure of the server.
+            raise RequestError(
+                400, "The client disconnected before the body was complete."
+            ) from error
         body = b"".join(chunks)
         if encoding == "gzip":
             body = await _in_thread(lambda: _unzipped(body, limit))
@@ -387,11 +388,11 @@ def _unzipped(body: bytes, limit: int) -> bytes:
     try:
         content = stream.decompress(body, limit + 1)
     except zlib.error as error:
-        raise RequestError(400, f"The body is no gzip: {error}") from error
+        raise RequestError(400, f"The body is not valid gzip: {error}") from error
     if len(content) > limit:
         raise RequestError(413, f"The body has more than {limit} bytes.")
     if not stream.eof:
-        raise RequestError(400, "The body is no gzip: its end is missing.")
+        raise RequestError(400, "The gzip data are truncated.")
     return content
 
 

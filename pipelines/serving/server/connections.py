@@ -6,8 +6,6 @@ the time, and its `limit_concurrency` answers requests with status 503 but keeps
 
 import asyncio
 import json
-import os
-import resource
 from asyncio.events import TimerHandle
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,7 +16,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pipelines.serving.server.metrics import ServerMetrics
 
 _MAX_PIPELINED = 16  # requests of a connection that wait for their answers
-_SPARE_FILES = 32  # for versions to load, samples to write, connections that are just closing
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ class Connections:
         self.request_secs = request_secs + limits.header_secs
         # Connections that wait for bytes of their clients, in the order in which they began to wait.
         self.waiting: dict[LimitedProtocol, None] = {}
-        self._num_other_files = len(os.listdir("/proc/self/fd")) + _SPARE_FILES
 
     def protocol(self, **settings: Any) -> "LimitedProtocol":
         """Returns the protocol of a new connection, for `uvicorn.Config(http=...)`."""
@@ -64,15 +60,11 @@ class Connections:
 
     def has_room(self, connection: "LimitedProtocol") -> bool:
         """Returns whether a new connection can stay, after closing another one if necessary."""
-        number = self.limits.max_connections
-        max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if max_files != resource.RLIM_INFINITY:
-            number = min(number, max_files - self._num_other_files)
-        if len(connection.connections) <= number:
+        if len(connection.connections) <= self.limits.max_connections:
             return True
         oldest = next(iter(self.waiting), None)
         if oldest is not None:
-            oldest.give_up()
+            oldest.time_out()
         return oldest is not None
 
 
@@ -98,8 +90,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "The server has too many connections.")
             return
         self._group.waiting[self] = None
-        self._expect_within(self._limits.header_secs)
-        self._look_at_clock()
+        self._set_deadline(self._limits.header_secs)
+        self._check_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forgets the connection."""
@@ -131,7 +123,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._is_arriving = self._is_head = True
         if not self._num_unanswered:
-            self._expect_within(self._limits.header_secs)
+            self._set_deadline(self._limits.header_secs)
 
     def on_headers_complete(self) -> None:
         """Starts to answer a request."""
@@ -144,7 +136,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 f"More than {_MAX_PIPELINED} requests wait on this connection. Read the answers first.",
             )
             return
-        self._expect_within(self._group.request_secs)
+        self._set_deadline(self._group.request_secs)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -166,34 +158,38 @@ class LimitedProtocol(HttpToolsProtocol):
         """Waits for the next request."""
         self._num_unanswered -= 1
         super().on_response_complete()
+        # All complete requests are answered: what is left, if anything, is waited for.
+        is_body_arriving = self._is_arriving and not self._is_head
+        if self._num_unanswered <= is_body_arriving and not self.transport.is_closing():
+            self._group.waiting[self] = None
         if self._num_unanswered:
-            self._expect_within(self._group.request_secs)
+            self._set_deadline(self._group.request_secs)
         elif self._is_arriving:
-            self._expect_within(self._limits.header_secs)
+            self._set_deadline(self._limits.header_secs)
         else:
             self._wait_for_next_request()
 
-    def give_up(self) -> None:
+    def time_out(self) -> None:
         """Closes the connection; a request that has no answer has status 408."""
         self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.")
 
     def _wait_for_next_request(self) -> None:
         if not self.transport.is_closing():
             self._group.waiting[self] = None
-            self._expect_within(self._limits.idle_secs)
+            self._set_deadline(self._limits.idle_secs)
 
-    def _expect_within(self, secs: float) -> None:
+    def _set_deadline(self, secs: float) -> None:
         """Sets the time after which the connection is given up, unless this is called again before."""
         self._deadline = self.loop.time() + secs
 
-    def _look_at_clock(self) -> None:
+    def _check_deadline(self) -> None:
         secs = self._deadline - self.loop.time()
         if secs <= 0:
-            self.give_up()
+            self.time_out()
             return
         # No limit is shorter than these two, so a request moves the deadline without a new timer.
         shortest_secs = min(self._limits.header_secs, self._limits.idle_secs)
-        self._timer = self.loop.call_later(min(secs, shortest_secs), self._look_at_clock)
+        self._timer = self.loop.call_later(min(secs, shortest_secs), self._check_deadline)
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
         """Closes the connection, after an answer if the client waits for one."""

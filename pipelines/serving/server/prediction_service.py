@@ -108,7 +108,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         answer = None
         try:
             async with asyncio.timeout(self._timeout_secs):
-                with self._held.of_request() as hold:
+                with self._held.request() as hold:
                     hold(request.ByteSize())
                     answer = await handle(request)
         except RequestError as failure:
@@ -209,7 +209,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         has_context = kind == "example_list_with_context"
         if has_context:
             size = given.context.ByteSize()
-            check_context(size, len(given.examples), self._max_bytes, status=400)
+            check_context(size, len(given.examples), self._max_bytes)
 
         def examples() -> Any:
             if has_context:
@@ -342,12 +342,12 @@ def _arrays(
         if size > max_bytes:
             shape = [dim.size for dim in proto.tensor_shape.dim]
             raise RequestError(
-                400,
+                413,
                 f"The input {name!r} of shape {shape} has {size} bytes; {max_bytes} are allowed.",
             )
         total += size
     if total > max_bytes:
-        raise RequestError(400, f"The inputs have {total} bytes; {max_bytes} are allowed.")
+        raise RequestError(413, f"The inputs have {total} bytes; {max_bytes} are allowed.")
     arrays = {}
     for name, proto in protos.items():
         if (signature.inputs[name].shape or (0,))[0] is None:
@@ -355,7 +355,7 @@ def _arrays(
         try:
             arrays[name] = tf.make_ndarray(proto)
         except (TypeError, ValueError) as error:
-            raise RequestError(400, f"The input {name!r} is no tensor: {error}") from error
+            raise RequestError(400, f"The input {name!r} is not a valid tensor: {error}") from error
     return arrays
 
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import os
 import resource
 import signal
 import socket
@@ -22,7 +23,7 @@ from pipelines.serving.server.versions import ServedVersions
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
 _BACKLOG = 2_048
-_OTHER_FILES = 256  # open files beside connections; a server of a small model has about 60
+_SPARE_FILES = 64  # for versions to load, samples to write, gRPC itself, connections being closed
 _QUIET_SECS = 2.0
 _MAX_GRPC_BYTES = 2**31 - 1
 
@@ -110,9 +111,13 @@ def serve(
         reason = next(iter(versions.failures().values()), f"{folder} has gone. Try again.")
         raise BadInputError(reason)
     monitor = RequestMonitor(root, sample, metrics, time.time) if sample else None
+    num_connections = _connections_within_files(
+        settings.connections.max_connections, num_servers=1 if grpc_port is None else 2
+    )
+    limits = replace(settings.connections, max_connections=num_connections)
+    settings = replace(settings, connections=limits)
     app = make_app(versions, metrics, settings, monitor)
     server = http_server(app, settings, metrics)
-    _allow_files(2 * settings.connections.max_connections + _OTHER_FILES)
     with _listening(address) as listener:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # raised again by uvicorn, after its end
@@ -147,12 +152,19 @@ def http_server(app: Any, settings: ServerSettings, metrics: ServerMetrics) -> A
     )
 
 
-def _allow_files(number: int) -> None:
-    """Raises the limit of open files, which is 1,024 on many systems, if the system allows it."""
+def _connections_within_files(max_connections: int, num_servers: int) -> int:
+    """Returns the number of connections of each server for which the process can open enough files.
+
+    Raises the limit of open files first, which is 1,024 on many systems, if the system allows it.
+    """
+    num_others = len(os.listdir("/proc/self/fd")) + _SPARE_FILES
+    wanted = num_servers * max_connections + num_others
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < number:
-        highest = number if hard == resource.RLIM_INFINITY else min(number, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return max_connections
+    highest = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+    return max(1, (highest - num_others) // num_servers)
 
 
 def _shown(host: str) -> str:

@@ -32,10 +32,10 @@ def check_json(body: Any, max_rows: int, max_bytes: int) -> None:
         check_context(len(json.dumps(context)), len(examples), max_bytes)
 
 
-def check_context(num_bytes: int, num_examples: int, max_bytes: int, status: int = 413) -> None:
+def check_context(num_bytes: int, num_examples: int, max_bytes: int) -> None:
     """Refuses a context that becomes too large once each example has it."""
     if num_bytes * num_examples > max_bytes:
-        raise RequestError(status, "The context is too large for so many examples.")
+        raise RequestError(413, "The context is too large for so many examples.")
 
 
 class HeldBytes:
@@ -43,20 +43,24 @@ class HeldBytes:
 
     Args:
       limit: Number of bytes.
+      small_bytes: Size of a request up to which it is held in any case: a few large ones, which may be slow,
+        would keep all others out.
     """
 
-    def __init__(self, limit: int):
+    def __init__(self, limit: int, small_bytes: int = 0):
         self._limit = limit
+        self._small_bytes = small_bytes
         self._held = 0
 
     @contextlib.contextmanager
-    def of_request(self) -> Iterator[Callable[[int], None]]:
+    def request(self) -> Iterator[Callable[[int], None]]:
         """Yields a function that counts bytes until the request ends, and refuses those beyond the limit."""
         held = 0
 
         def hold(num_bytes: int) -> None:
             nonlocal held
-            if self._held + num_bytes > self._limit:
+            is_small = held + num_bytes <= self._small_bytes
+            if self._held + num_bytes > self._limit and not is_small:
                 raise RequestError(
                     503,
                     f"The server is busy: it holds {self._held} bytes of requests. Try again later.",

@@ -38,13 +38,12 @@ def status(versions: ServedVersions, name: str, version: str | None, label: str 
     """Returns the states of a model's versions, or of one."""
     found = versions.find(name, version, label)
     one = version is not None or label is not None
+    failures = versions.failures()
     numbers = [found.model.version] if one else versions.versions()
-    states = [_state(number, "AVAILABLE", "OK", "") for number in numbers]
+    # A loaded version has an error if its files have changed since, and cannot be loaded now.
+    states = [_state(number, "AVAILABLE", "OK", failures.pop(number, "")) for number in numbers]
     if not one:
-        states += [
-            _state(number, "END", "UNKNOWN", message)
-            for number, message in versions.failures().items()
-        ]
+        states += [_state(number, "END", "UNKNOWN", error) for number, error in failures.items()]
     return {"model_version_status": states}
 
 

@@ -78,6 +78,7 @@ class ServedVersions:
       request_secs: Time after which no request holds a version that was dropped.
       quiet_secs: Time for which the files of a version must not have changed before it is loaded.
       clock: Clock with seconds that never goes back.
+      file_clock: Clock of the files' times.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class ServedVersions:
         request_secs: float = 30.0,
         quiet_secs: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
+        file_clock: Callable[[], float] = time.time,
     ):
         self._root = root
         self.name = name
@@ -101,6 +103,7 @@ class ServedVersions:
         self._loaded: dict[int, LoadedVersion] = {}
         self._quiet_secs = quiet_secs
         self._clock = clock
+        self._file_clock = file_clock
         self._attempts: dict[int, _Attempt] = {}  # the last one of each version
         self._changing: dict[int, tuple[_Files, float]] = {}  # and the time of the last change seen
 
@@ -115,11 +118,16 @@ class ServedVersions:
             for key, attempt in self._attempts.items()
             if key in served and (attempt.error or key in self._loaded)
         }
-        self._changing = {key: self._changing[key] for key in self._changing if key in served}
         loaded: dict[int, LoadedVersion] = {}
+        examined = set()
         for version in reversed(served):
-            if len(loaded) < self._num_versions and (found := self._up_to_date(version)):
+            if len(loaded) == self._num_versions:
+                break
+            examined.add(version)
+            if found := self._up_to_date(version):
                 loaded[version] = found
+        # The other versions are not watched, so nothing is known about how long they have been quiet.
+        self._changing = {key: self._changing[key] for key in self._changing if key in examined}
         if not loaded or loaded == self._loaded:
             if time.monotonic() >= self._next_collection:
                 self._next_collection = math.inf
@@ -139,11 +147,9 @@ class ServedVersions:
         return sorted(self._loaded, reverse=True)
 
     def failures(self) -> dict[int, str]:
-        """Returns the errors of versions that could not be loaded."""
+        """Returns the errors of versions whose files cannot be loaded; one may serve as it was before."""
         return {
-            version: attempt.error
-            for version, attempt in self._attempts.items()
-            if attempt.error and version not in self._loaded
+            version: attempt.error for version, attempt in self._attempts.items() if attempt.error
         }
 
     def are_changing(self) -> bool:
@@ -196,9 +202,12 @@ class ServedVersions:
             return previous
         if last is not None and (files == last.files or now < last.next_secs):
             return previous
-        seen, since = self._changing.get(version, ({}, now))
-        if seen != files:
-            since = now
+        if version in self._changing:
+            seen, since = self._changing[version]
+            since = since if seen == files else now
+        else:  # without a newer change, the files' own times tell how long they have been quiet
+            newest_secs = max((ns for _, ns in files.values()), default=0) / 1e9
+            since = now if last else now - max(self._file_clock() - newest_secs, 0.0)
         if now - since < self._quiet_secs:
             self._changing[version] = (files, since)
             return previous
@@ -209,7 +218,7 @@ class ServedVersions:
             if _files(folder) != files:  # what was loaded may be half old and half new
                 self._changing[version] = (files, now)
                 return previous
-        except Exception as error:  # of whatever kind: the previous version goes on serving
+        except Exception as error:  # of whatever kind: the previous version continues to serve
             if not folder.exists():
                 return previous
             num_failures = 1 + (last.num_failures if last else 0)
@@ -233,7 +242,7 @@ def _files(folder: Path) -> _Files:
     for directory, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(directory, name)
-            status = os.stat(path) if os.path.exists(path) else os.lstat(path)  # a link to nowhere
+            status = os.stat(path) if os.path.exists(path) else os.lstat(path)  # a dangling link
             files[path] = (status.st_size, status.st_ctime_ns)
     return files
 

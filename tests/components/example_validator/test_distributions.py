@@ -171,7 +171,7 @@ def test_parsed_columns_are_compared_in_the_format_of_the_former_data():
     shifts = compare_readings(before, now)
     assert list(shifts) == ["unread", "numbers"]
     assert shifts["unread"].value == pytest.approx(0.4)
-    assert shifts["unread"].text == "40 % of the cells no longer read as dollars"
+    assert shifts["unread"].text == "40 % of the cells can no longer be parsed as dollars"
     # Of 1,500 cells, 200 could not be read.
     noise = 4.5 * np.sqrt(200 / 1500 * 1300 / 1500 * (1 / 1000 + 1 / 500))
     assert shifts["unread"].noise == pytest.approx(noise)
@@ -213,4 +213,4 @@ def test_times_of_day_are_compared_as_hours():
     now = cells(400, iso={"days": [9] * 400, "hours": [1 + at / 50 for at in range(400)]})
     shift = compare_readings(before, now)["hours"]
     assert shift.exceeds(0.5)
-    assert shift.text == "of the hours of the day, the median was 11.99, now 4.99"
+    assert shift.text == "hour of the day: the median was 11.99, now 4.99"

@@ -107,3 +107,22 @@ def test_white_space_around_a_token_does_not_count(monkeypatch, tmp_path):
     ):
         (settings,), _ = run_serve(monkeypatch, tmp_path, "--name", "m", *arguments)
         assert settings.token == token
+
+
+@pytest.mark.parametrize("token", ["", " \n"])
+def test_an_empty_token_is_refused(monkeypatch, tmp_path, token):
+    file = tmp_path / "token.txt"
+    file.write_text(token)
+    started, output = run_serve(monkeypatch, tmp_path, "--token-file", str(file), "--name", "m")
+    assert (started, "token.txt is empty" in output) == ([], True)
+    monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", token)
+    started, output = run_serve(monkeypatch, tmp_path, "--name", "m")
+    assert (started, "ESTIMATOR_PIPELINES_TOKEN is empty" in output) == ([], True)
+
+
+def test_a_device_is_no_token_file(monkeypatch, tmp_path):
+    file = tmp_path / "token.txt"
+    with file.open("wb") as stream:
+        stream.truncate(100 << 20)  # a device has no end
+    started, output = run_serve(monkeypatch, tmp_path, "--token-file", str(file), "--name", "m")
+    assert (started, "too much for a token" in output) == ([], True)

@@ -102,7 +102,7 @@ def test_a_column_that_is_filled_in_after_the_fact_is_found_by_its_gaps(tmp_path
     )
     assert set(found) == {"date", "reason", "survey", "complaint"}
     assert found["date"].evidence.startswith(
-        "column 'date' being empty or not predicts 'y' right in 98."
+        "whether column 'date' is empty predicts 'y' right in 98."
     )
     assert not any(leak.is_copy for leak in found.values())
 
@@ -123,7 +123,7 @@ def test_gaps_tell_a_number(tmp_path):
         is_regression=True,
     )
     assert set(found) == {"paid at"}
-    assert "being empty or not explains 9" in found["paid at"].evidence
+    assert "is empty explains 9" in found["paid at"].evidence
 
 
 def test_too_few_rows_prove_nothing(tmp_path):

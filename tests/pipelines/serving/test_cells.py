@@ -118,18 +118,33 @@ def test_a_row_without_a_column_of_the_model_is_refused_unless_it_is_empty():
         cells_of([{"fare": 1}, {"b64": "AAAA"}], COLUMNS)
 
 
-def test_the_number_of_names_to_check_can_be_limited():
+def test_the_number_of_names_to_compare_can_be_limited():
     rows = [{"fare": 1, f"c{number}": 1} for number in range(4)]
-    assert cells_of(rows, COLUMNS, 4)[1] == 4
+    assert cells_of(rows, COLUMNS, 4 * 2)[1] == 4  # with `seconds` and `company`
     message = (
-        "does not take more than 3 of the columns, such as 'c3', and the rows have no 'company'"
+        "have 4 columns that the model does not take, such as 'c0', and its column 'seconds' is"
     )
     with pytest.raises(BadInputError, match=message):
-        cells_of(rows, COLUMNS, 3)
+        cells_of(rows, COLUMNS, 4 * 2 - 1)
     full = [{**row, "seconds": 1, "company": "a"} for row in rows]
-    assert (
-        cells_of(full, COLUMNS, 3)[1] == 4
-    )  # with all columns of the model there is nothing to check
+    assert cells_of(full, COLUMNS, 0)[1] == 4  # with all columns there is nothing to compare
+
+
+def test_rows_with_the_same_columns_in_any_order_are_checked_once():
+    class CountingDict(dict):
+        num_lookups = 0
+
+        def __contains__(self, name):
+            self.num_lookups += 1
+            return super().__contains__(name)
+
+    names = [f"x{number}" for number in range(50)]
+    columns = CountingDict({name: Column(name, "FLOAT") for name in names})
+    rotated = [
+        {name: 1.0 for name in names[row:] + names[:row] if name != "x7"} for row in range(50)
+    ]
+    assert cells_of(rotated, columns)[1] == 50
+    assert columns.num_lookups < 10 * len(names)
 
 
 def test_a_column_of_a_data_frame_that_appears_twice_is_named():

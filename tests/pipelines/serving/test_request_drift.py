@@ -108,21 +108,37 @@ def test_numbers_as_text_are_compared_by_their_missing_values_only(training):
     assert [(one.measure, one.shift.value) for one in found] == [("missing", 0.5)]
 
 
+def parsed_training(column, cells):
+    """Training data of a column whose cells are parsed."""
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+
+    def described(values):
+        frame = pandas.DataFrame({column.name: values})
+        (dataset,) = tfdv.generate_statistics_from_dataframe(frame, options).datasets
+        return dataset.features[0]
+
+    feature = described(cells)
+    for quantity, values in column.format.parse(pyarrow.array(cells)).items():
+        parsed = described(values[np.isfinite(values)])
+        add_reading(feature, column.format.describe(), quantity, parsed)
+    return TrainingData(len(cells), {column.name: feature})
+
+
 @pytest.fixture(scope="module")
 def prices():
     """The column, and the training data of 500 amounts around 100 dollars, of which 5 are `on request`."""
     column = Column("price", "BYTES", format=CellFormat(NumberFormat(currency="USD")))
     cells = [f"${100 + at % 50}.50" for at in range(495)] + ["on request"] * 5
-    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
-    values = column.format.parse(pyarrow.array(cells))["numbers"]
-    features = [
-        tfdv.generate_statistics_from_dataframe(pandas.DataFrame({"price": part}), options)
-        .datasets[0]
-        .features[0]
-        for part in (cells, values[np.isfinite(values)])
-    ]
-    add_reading(features[0], column.format.describe(), "numbers", features[1])
-    return {"price": column}, TrainingData(500, {"price": features[0]})
+    return {"price": column}, parsed_training(column, cells)
+
+
+def test_times_of_day_are_not_compared_as_the_newest_rows_are_of_one_hour():
+    column = Column("at", "BYTES", format=CellFormat(date="iso"))
+    cells = [f"2026-01-{1 + at % 28:02} {at % 24:02}:30:00" for at in range(672)]
+    rows = [{"at": f"2026-01-{1 + at % 28:02} 14:30:00"} for at in range(300)]
+    drift = parsed_training(column, cells).drift(rows, {"at": column})
+    assert [shift.measure for shift in drift] == ["missing", "unread", "l_infinity"]  # of the days
+    assert not [shift for shift in drift if shift.shift.exceeds(0.02)]
 
 
 @pytest.mark.parametrize("factor", [1, 100])
@@ -139,7 +155,10 @@ def test_requests_whose_cells_have_no_value_are_named(prices):
     columns, training = prices
     rows = [{"price": "on request"}] * 200
     found = {one.measure: one.shift for one in training.drift(rows, columns)}
-    assert found["unread"].text == "99 % of the cells no longer read as amounts of money (USD)"
+    assert (
+        found["unread"].text
+        == "99 % of the cells can no longer be parsed as amounts of money (USD)"
+    )
     assert found["missing"].value == 0
 
 

@@ -39,6 +39,7 @@ def test_a_model_that_lives_on_one_column_is_doubted():
             {"balance": 2.2, "a": 0.1, "b": 0.0, "label": 0.0}
         ),  # too few columns to compare with
         {**importance(LEAK), "trivial_loss": None},
+        {**importance(LEAK), "left_out": ["width"]},  # it may be as important
         importance({**LEAK, "refunded": 0.0, "a": 0.0, "b": 0.0}),
         {"features": [], "loss": 0.1, "trivial_loss": 0.5},
     ],
@@ -48,6 +49,7 @@ def test_a_model_that_lives_on_one_column_is_doubted():
         "weak model",
         "few columns",
         "no constant",
+        "not all measured",
         "nothing matters",
         "none",
     ),

@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 import json
 import socket
@@ -35,6 +36,21 @@ def test_a_body_beyond_the_limit_is_refused(push):
         assert (answer.status_code, "more than 40 bytes" in answer.json()["error"]) == (413, True)
         chunks = client._client.post(PREDICT, content=(b" " * 30 for _ in range(2)))
         assert chunks.status_code == 413
+
+
+def test_slow_large_bodies_keep_no_small_ones_out(push):
+    size = LARGE_BYTES + 2
+    start = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n"
+    with (
+        served(push("regressor", 1), ServerSettings(max_body_bytes=size)) as client,
+        contextlib.ExitStack() as connections,
+    ):
+        for _ in range(4):
+            connection = socket.create_connection(("127.0.0.1", client.port))
+            connections.enter_context(connection)
+            connection.sendall(start.encode() + b" " * (size - 1))
+        wait_for(lambda: client.post(PREDICT, " " * size).status_code == 503)
+        assert client.post(PREDICT, BODY).json() == {"predictions": [[3.5]]}
 
 
 def test_a_body_that_does_not_arrive_is_given_up(push):

@@ -129,7 +129,7 @@ def test_a_context_belongs_to_each_example(classifier):
     given.examples.extend([example(x=1.0)] * 20)
     code, text = error_of(classifier.stub.Classify, request)
     assert (code, text) == (
-        Code.INVALID_ARGUMENT,
+        Code.RESOURCE_EXHAUSTED,
         "The context is too large for so many examples.",
     )
 
@@ -221,7 +221,7 @@ def test_a_small_message_makes_no_large_tensor(classifier, size, monkeypatch):
     one = {"n": tf.make_tensor_proto([1], tf.int64), "city": tf.make_tensor_proto([b""])}
     request = predict_request("serving_rows", x=large, **one)
     code, text = error_of(classifier.stub.Predict, request)
-    assert code == Code.INVALID_ARGUMENT
+    assert code == Code.RESOURCE_EXHAUSTED
     assert text == (
         f"The input 'x' of shape [{size}] has {4 * size} bytes; {16 << 20} are allowed."
     )
@@ -234,7 +234,7 @@ def test_a_text_that_stands_for_many_is_counted_as_often(classifier, monkeypatch
     large = tf.make_tensor_proto([example(city=b"x" * 8_000).SerializeToString()])
     large.tensor_shape.dim[0].size = 10_000
     code, text = error_of(classifier.stub.Predict, predict_request("predict", examples=large))
-    assert code == Code.INVALID_ARGUMENT
+    assert code == Code.RESOURCE_EXHAUSTED
     # 8 bytes for each of the references, and the example: the text with 21 bytes of keys and lengths.
     assert text == (
         f"The input 'examples' of shape [10000] has {10_000 * 8_029} bytes; {16 << 20} are allowed."
@@ -253,7 +253,7 @@ def test_all_inputs_together_are_counted(classifier):
     code, text = error_of(classifier.stub.Predict, predict_request("serving_rows", **columns))
     # 4, 8 and 8 bytes a row: each input is within the limit.
     assert (code, text) == (
-        Code.INVALID_ARGUMENT,
+        Code.RESOURCE_EXHAUSTED,
         f"The inputs have 20000000 bytes; {16 << 20} are allowed.",
     )
 

@@ -16,7 +16,12 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc, regression_pb2
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.server.app import ServerSettings
-from pipelines.serving.server.process import ServerAddress, _allow_files, _listening, serve
+from pipelines.serving.server.process import (
+    ServerAddress,
+    _connections_within_files,
+    _listening,
+    serve,
+)
 
 PROJECT = pathlib.Path(__file__).parents[4]
 
@@ -127,20 +132,23 @@ def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "raised"),
+    ("num_servers", "soft", "hard", "raised", "num_connections"),
     [
-        (1_024, 4_096, [(3_000, 4_096)]),
-        (1_024, 2_000, [(2_000, 2_000)]),
-        (1_024, resource.RLIM_INFINITY, [(3_000, resource.RLIM_INFINITY)]),
-        (3_000, 4_096, []),
-        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, []),
+        (1, 1_024, 4_096, [(3_100, 4_096)], 3_000),
+        (1, 1_024, 2_000, [(2_000, 2_000)], 1_900),
+        (2, 1_024, 2_000, [(2_000, 2_000)], 950),
+        (2, 1_024, resource.RLIM_INFINITY, [(6_100, resource.RLIM_INFINITY)], 3_000),
+        (1, 3_100, 4_096, [], 3_000),
+        (2, 50, 50, [(50, 50)], 1),
+        (2, resource.RLIM_INFINITY, resource.RLIM_INFINITY, [], 3_000),
     ],
 )
-def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(
-    monkeypatch, soft, hard, raised
+def test_the_limit_of_open_files_is_raised_or_else_divided_among_the_servers(
+    monkeypatch, num_servers, soft, hard, raised, num_connections
 ):
     limits = []
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append(limit))
-    _allow_files(3_000)
+    monkeypatch.setattr(os, "listdir", lambda path: ["0"] * 36)  # and 64 to spare
+    assert _connections_within_files(3_000, num_servers) == num_connections
     assert limits == raised

@@ -36,13 +36,23 @@ def test_a_context_counts_for_each_example():
 
 def test_bytes_are_held_until_their_request_ends():
     held = HeldBytes(10)
-    with held.of_request() as hold:
+    with held.request() as hold:
         hold(6)
         hold(2)
-        with held.of_request() as hold_other:
+        with held.request() as hold_other:
             hold_other(2)
             with pytest.raises(RequestError, match="holds 10 bytes of requests") as raised:
                 hold_other(1)
     assert (raised.value.status, raised.value.headers) == (503, {"Retry-After": "1"})
-    with held.of_request() as hold:
+    with held.request() as hold:
         hold(10)
+
+
+def test_small_requests_are_held_whatever_large_ones_hold():
+    held = HeldBytes(10, small_bytes=3)
+    with held.request() as hold, held.request() as hold_small:
+        hold(10)
+        hold_small(2)
+        hold_small(1)
+        with pytest.raises(RequestError, match="holds 13 bytes of requests"):
+            hold_small(1)

@@ -5,6 +5,7 @@ import pytest
 from pipelines.root import Root
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.tf_serving import status
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
 from tests.pushed_versions import add_model
 
@@ -115,7 +116,34 @@ def clock():
 @pytest.fixture
 def patient(tmp_path, loader, metrics, clock):
     """Versions that wait until files have not changed for 2 s."""
-    return make(tmp_path, loader, metrics, quiet_secs=2.0, clock=clock)
+    files_are_new = lambda: 0.0  # noqa: E731
+    return make(tmp_path, loader, metrics, quiet_secs=2.0, clock=clock, file_clock=files_are_new)
+
+
+def test_old_files_are_loaded_without_waiting_and_new_ones_are_not(tmp_path, loader, metrics):
+    add_model(tmp_path / "serving" / "3")
+    for age_secs, is_loaded in ((1.9, False), (2.1, True)):
+        made = (tmp_path / "serving" / "3" / "saved_model.pb").stat().st_ctime
+        file_clock = lambda secs=made + age_secs: secs  # noqa: E731
+        versions = make(tmp_path, loader, metrics, quiet_secs=2.0, file_clock=file_clock)
+        assert (versions.refresh(), versions.are_changing()) == (is_loaded, not is_loaded)
+
+
+def test_a_rollback_never_brings_an_older_version_than_the_former(patient, tmp_path, loader, clock):
+    for version in "123":
+        add_model(tmp_path / "serving" / version)
+    for _ in range(2):
+        patient.refresh()
+        clock.now += 2.0
+    add_model(tmp_path / "serving" / "4")
+    for _ in range(2):
+        patient.refresh()
+        clock.now += 2.0
+    (tmp_path / "serving" / "4").rename(tmp_path / "elsewhere")
+    for _ in range(3):
+        patient.refresh()
+        clock.now += 1.0
+    assert (number(patient), loader.loaded) == (3, [3, 4, 3])
 
 
 def test_a_version_is_loaded_once_its_files_have_stopped_changing(patient, tmp_path, loader, clock):
@@ -179,12 +207,16 @@ def test_a_version_whose_files_change_later_is_loaded_again(versions, tmp_path, 
     loader.broken.add(3)
     (tmp_path / "serving" / "3" / "vocabulary").write_bytes(b"a")
     assert not versions.refresh()
-    assert (versions.find("m").model, versions.failures()) == (first, {})  # it goes on serving
+    assert versions.find("m").model == first
+    assert versions.failures() == {3: "it is broken"}
+    (state,) = status(versions, "m", None, None)["model_version_status"]
+    assert (state["state"], state["status"]["error_message"]) == ("AVAILABLE", "it is broken")
     versions._clock = lambda: 1e9
     loader.broken.clear()
     (tmp_path / "serving" / "3" / "vocabulary").write_bytes(b"ab")
     assert versions.refresh()
     assert versions.find("m").model is not first
+    assert versions.failures() == {}
 
 
 def test_files_that_change_while_a_version_is_loaded_are_loaded_again(tmp_path, loader, metrics):
