@@ -224,6 +224,30 @@ def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
         evaluate(examples, whole, config, baseline_model=binary_model)
 
 
+def test_a_baseline_without_an_evaluation_model_is_not_compared_with(
+    make_examples: Make, make_artifact: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    baseline = make_artifact(standard_artifacts.Model, "keras")
+    verdict = evaluate(
+        make_examples(binary_rows(20)), binary_model, eval_config(CHANGE), baseline_model=baseline
+    ).verdict
+    assert verdict.not_checked == (
+        "the model against the baseline, which has no evaluation model (Format-TFMA)",
+    )
+    assert (verdict.blessed, verdict.baseline_metrics) == (True, {})
+
+
+def test_a_slice_that_no_example_falls_into_is_named(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    config = eval_config(BINARY % 0.5)
+    config.slicing_specs.add(feature_keys=["hour_xf", "hour"])
+    verdict = evaluate(make_examples(binary_rows(20)), binary_model, config).verdict
+    assert verdict.not_checked == (
+        "the slices by hour, hour_xf: no example falls into one. Slices are by raw columns",
+    )
+
+
 def test_string_labels_of_a_multi_class_model(
     make_examples: Make, make_model: Make, evaluate: Make
 ) -> None:
