@@ -47,6 +47,7 @@ from components.evaluator.report_details import details
 from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
 from components.pusher.held import HELD_KEY
+from components.tfx.after_import import after_import
 from components.tfx.model_paths import eval_model_path, serving_model_path
 from components.user import code as user_code
 
@@ -351,6 +352,13 @@ class Executor(InMemoryExecutor):
                 yield user_code.load_module(name)
             else:
                 yield user_code.load_module_file(file) if file else None
+
+
+# In a container that TFX's KubeflowV2DagRunner has compiled, TFX converts the ids in the blessing, which its
+# LatestBlessedModelStrategy reads, if the executor is a subclass of its own.
+after_import(
+    ["tfx.components.evaluator.executor"], lambda module: module.Executor.register(Executor)
+)
 
 
 def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:

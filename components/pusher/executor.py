@@ -209,8 +209,8 @@ class Executor(base_executor.BaseExecutor):
     """Runs `push` on TFX's artifacts.
 
     A subclass with a destination of its own overrides `Do`, and calls `CheckBlessing`, `GetModelPath`,
-    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. `Do` calls the overridden methods, too,
-    and leaves keys of custom_config that it does not know to the subclass.
+    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. `Do` calls the overridden methods,
+    too, and leaves keys of custom_config that it does not know to the subclass.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class Executor(base_executor.BaseExecutor):
         config = json_utils.loads(
             exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
         )
-        # The Pusher refuses unknown keys at construction, unless it has another executor, to which they belong.
+        # The Pusher refuses unknown keys at construction, unless it has another executor, which reads them.
         names = {field.name for field in fields(PushSettings)}
         settings = PushSettings.parse({key: config[key] for key in names & set(config or {})})
         refusal = None

@@ -62,10 +62,10 @@ class InfraValidator(base_component.BaseComponent):
     """Blesses a model that loads and answers in a clean process, in place of TFX's InfraValidator.
 
     TFX's starts TensorFlow Serving in Docker and checks that it answers at all. This one needs no Docker, and
-    also compares the answers with those that the Evaluator judges, see `ServingCheck`. As in TFX, a model that
-    does not load, or not in time, is not blessed, and the run continues; without examples or a request_spec,
-    the model is only loaded. The image and its tags in the serving_spec have no meaning here, and num_tries
-    is ignored.
+    also compares the answers with those that the Evaluator judges, see `ServingCheck`. As in TFX, a model
+    that does not load in time is not blessed, and the run continues; without examples or a request_spec, the
+    model is only loaded. The image and its tags in the serving_spec have no meaning here, and num_tries is
+    ignored.
 
     Args:
         model: Channel of the `Model`, from a Trainer.

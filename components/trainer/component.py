@@ -79,7 +79,7 @@ class Trainer(base_component.BaseComponent):
         schema: BaseChannel | None = None,
         base_model: BaseChannel | None = None,
         hyperparameters: BaseChannel | None = None,
-        trainer_fn: str | None = None,
+        trainer_fn: str | RuntimeParameter | None = None,
         run_fn: str | RuntimeParameter | None = None,
         module_file: str | RuntimeParameter | None = None,
         train_args: TrainArgs | RuntimeParameter | None = None,
@@ -135,7 +135,9 @@ class Trainer(base_component.BaseComponent):
                 f"{executor.NO_RUN_FN_IN_A_CLUSTER} Received: run_fn={run_fn!r}, cluster={cluster}"
             )
         check_executor("Trainer", custom_executor_spec)
-        is_at_run_time = any(isinstance(code, RuntimeParameter) for code in (module_file, run_fn))
+        is_at_run_time = any(
+            isinstance(code, RuntimeParameter) for code in (module_file, trainer_fn, run_fn)
+        )
         spec = TrainerSpec(
             statistics=statistics,
             examples=examples or transformed_examples,
@@ -149,7 +151,7 @@ class Trainer(base_component.BaseComponent):
             run_fn=run_fn,
             trainer_fn=trainer_fn,
             user_code=None
-            if is_at_run_time  # what will run can't be read yet
+            if is_at_run_time  # the code is not known before run time
             else user_source.fingerprint(
                 import_path=None if module_file else trainer_fn or run_fn, module_file=module_file
             ),
@@ -173,7 +175,7 @@ class Trainer(base_component.BaseComponent):
 
 def check_user_function(
     component: str,
-    trainer_fn: str | None,
+    trainer_fn: str | RuntimeParameter | None,
     run_fn: str | RuntimeParameter | None,
     module_file: str | RuntimeParameter | None,
     schema: BaseChannel | None,

@@ -12,12 +12,14 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
+from tfx.components.evaluator import executor as stock_executor
 from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
 from components.beam import in_memory_runner
 from components.errors import SettingError
+from components.evaluator import executor
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics import batched_evaluation
 
@@ -246,6 +248,11 @@ def test_a_slice_that_no_example_falls_into_is_named(
     assert verdict.not_checked == (
         "the slices by hour, hour_xf: no example falls into one. Slices are by raw columns",
     )
+
+
+def test_tfx_takes_it_for_its_own_executor_in_a_container() -> None:
+    assert issubclass(executor.Executor, stock_executor.Executor)
+    assert stock_executor.Executor not in executor.Executor.__mro__
 
 
 def test_string_labels_of_a_multi_class_model(
