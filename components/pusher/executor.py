@@ -26,6 +26,7 @@ _logger = logging.getLogger(__name__)
 NOT_PUSHED_REASON_KEY = "not_pushed_reason"
 UNCHANGED_VERSION_KEY = "unchanged_version"
 HELD_MODEL_KEY = "held_model"
+BASE_DIRECTORY_KEY = "base_directory"
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,8 @@ class Executor(base_executor.BaseExecutor):
             raise ValueError(
                 f"push_destination must be a filesystem destination. Received: {destination}"
             )
+        if base_directory := exec_properties.get(BASE_DIRECTORY_KEY):
+            destination.filesystem.base_directory = base_directory
         config = json_utils.loads(
             exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
         )

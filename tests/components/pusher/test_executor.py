@@ -339,6 +339,20 @@ def test_the_refusal_of_a_subclass_counts(
     assert not (tmp_path / "serving").exists()
 
 
+def test_the_base_directory_may_come_from_a_runtime_parameter(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    executor.Executor(clock=lambda: 1000.0).Do(
+        {"model": [model]},
+        {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]},
+        {
+            "push_destination": '{"filesystem": {"base_directory": ""}}',
+            "base_directory": str(tmp_path / "serving"),
+        },
+    )
+    assert (tmp_path / "serving" / "1000" / "saved_model.pb").is_file()
+
+
 class NotifyingExecutor(executor.Executor):
     def Do(self, input_dict: Any, output_dict: Any, exec_properties: Any) -> None:
         super().Do(input_dict, output_dict, exec_properties)
