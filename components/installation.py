@@ -1,4 +1,4 @@
-"""Lets TFX's own names mean our components: `components.install()`.
+"""Makes TFX's names resolve to our components: `components.install()`.
 
 A class can be imported from several modules of TFX, and by its path in the command of a container. Each is
 replaced in the module that defines it, right after that module is imported, so that whoever imports it later
@@ -17,7 +17,7 @@ from components.tfx.after_import import after_import
 _logger = logging.getLogger(__name__)
 
 _CLOUD = "tfx.extensions.google_cloud_ai_platform"
-_CLOUD_BY = "components.tfx.cloud"
+_CLOUD_REPLACEMENTS = "components.tfx.cloud"
 
 # A module of TFX, a name in it, and the module of ours that has this name.
 _REPLACED = [
@@ -46,10 +46,10 @@ _REPLACED = [
         ("pusher.executor", "Executor", "pusher.executor"),
     )
 ] + [
-    (f"{_CLOUD}.trainer.component", "Trainer", _CLOUD_BY),
-    (f"{_CLOUD}.pusher.component", "Pusher", _CLOUD_BY),
-    (f"{_CLOUD}.tuner.component", "Tuner", _CLOUD_BY),
-    (f"{_CLOUD}.bulk_inferrer.component", "CloudAIBulkInferrerComponent", _CLOUD_BY),
+    (f"{_CLOUD}.trainer.component", "Trainer", _CLOUD_REPLACEMENTS),
+    (f"{_CLOUD}.pusher.component", "Pusher", _CLOUD_REPLACEMENTS),
+    (f"{_CLOUD}.tuner.component", "Tuner", _CLOUD_REPLACEMENTS),
+    (f"{_CLOUD}.bulk_inferrer.component", "CloudAIBulkInferrerComponent", _CLOUD_REPLACEMENTS),
 ]
 
 _KUBEFLOW_RUNNER = "tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner"
@@ -73,16 +73,30 @@ def install() -> None:
         from tfx import v1 as tfx  # tfx.components.Trainer is components.Trainer
     """
     estimator_core.install()
-    late = [stock for stock, *_ in _REPLACED if stock in sys.modules]
-    if late and _INSTALLED not in worker_modules:
+    if _INSTALLED not in worker_modules and (late := _imported_from_tfx()):
         _logger.warning(
-            "components.install() was called after the import of %s: names imported from there before are "
-            "still TFX's own. Move the call above the imports of TFX.",
-            late[0],
+            "components.install() was called after the import of %s by %s, where it is still TFX's own. "
+            "Move the call above the imports of TFX.",
+            *late,
         )
     after_import(_MODULES, _replace)
     if _INSTALLED not in worker_modules:
         worker_modules.append(_INSTALLED)
+
+
+def _imported_from_tfx() -> tuple[str, str] | None:
+    """Returns a class of TFX's that is to be replaced, and a module that has it already; None without one."""
+    stock_classes = {
+        id(getattr(sys.modules[stock], name)): f"{stock}.{name}"
+        for stock, name, _ in _REPLACED
+        if hasattr(sys.modules.get(stock), name)
+    }
+    for module_name, module in list(sys.modules.items()):
+        if not module_name.startswith(("tfx.", "components.")):
+            for value in list(getattr(module, "__dict__", {}).values()):
+                if id(value) in stock_classes:
+                    return stock_classes[id(value)], module_name
+    return None
 
 
 def _replace(module: types.ModuleType) -> None:
@@ -100,8 +114,8 @@ def _replace(module: types.ModuleType) -> None:
 
 def _set_everywhere(stock: types.ModuleType, name: str, value: object) -> None:
     """Sets the name in TFX's module that defines it, and in those that have imported it from there."""
-    before = stock.__dict__.get(name, stock)
+    stock_class = stock.__dict__.get(name, stock)
     setattr(stock, name, value)
     for module_name, module in list(sys.modules.items()):
-        if module_name.startswith("tfx.") and module.__dict__.get(name) is before:
+        if module_name.startswith("tfx.") and module.__dict__.get(name) is stock_class:
             setattr(module, name, value)

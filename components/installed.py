@@ -12,5 +12,7 @@ from components.installation import install
 install()
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit("Usage: python -m components.installed MODULE [ARGUMENTS]")
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -137,7 +137,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
                 f"Received: eval_config={eval_config!r}"
             )
         if eval_config is not None:
-            _check_model_specs(eval_config)
+            _check_eval_config(eval_config)
         if not isinstance(fairness_indicator_thresholds, RuntimeParameter):
             fairness_indicator_thresholds = json_utils.dumps(fairness_indicator_thresholds)
         spec = EvaluatorSpec(
@@ -165,7 +165,16 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             )
 
 
-def _check_model_specs(eval_config: config_pb2.EvalConfig) -> None:
+def _check_eval_config(eval_config: config_pb2.EvalConfig) -> None:
+    slicing_specs = list(eval_config.slicing_specs)
+    for cross in eval_config.cross_slicing_specs:
+        slicing_specs += [cross.baseline_spec, *cross.slicing_specs]
+    # Without the library that evaluates SQL, such a slice would be all examples.
+    if sql := next((spec.slice_keys_sql for spec in slicing_specs if spec.slice_keys_sql), None):
+        raise ValueError(
+            "The Evaluator can't slice by SQL, whose library is no longer part of tfx-bsl. Slice by columns: "
+            f"SlicingSpec(feature_keys=[...]) or feature_values. Received: slice_keys_sql={sql!r}"
+        )
     is_baseline = [spec.is_baseline for spec in eval_config.model_specs]
     if is_baseline and (is_baseline.count(False) != 1 or len(is_baseline) > 2):
         names = {spec.name: spec.is_baseline for spec in eval_config.model_specs}

@@ -15,6 +15,7 @@ import tensorflow_model_analysis as tfma
 from apache_beam.utils import shared
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
+from tensorflow_model_analysis.slicer import slicer_lib
 from tfx.components.evaluator import constants
 from tfx.components.util import examples_utils, tfxio_utils, udf_utils
 from tfx.dsl.io import fileio
@@ -46,6 +47,7 @@ from components.evaluator.report_details import details
 from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
 from components.pusher.held import HELD_KEY
+from components.tfx.after_import import after_import
 from components.tfx.model_paths import eval_model_path, serving_model_path
 from components.user import code as user_code
 
@@ -57,6 +59,8 @@ DEFAULT_CHECKS_KEY = "default_checks"
 SAME_VALUES_KEY = "same_values"
 _TRAIN_SPLIT = "train"
 _EVAL_SIGNATURE = "eval"
+_WITHOUT_EVAL_MODEL = "the model against the baseline, which has no evaluation model (Format-TFMA)"
+_NOT_ALL_MEASURED = "whether one column dominates: the time was too short to measure all of them"
 _CUSTOM_FUNCTIONS = ("custom_eval_shared_model", "custom_extractors")
 
 
@@ -164,6 +168,10 @@ class Executor(InMemoryExecutor):
         # The functions of a user's module are made for serving models, as TFMA's own extractors are.
         is_customized = any(hasattr(request.module, name) for name in _CUSTOM_FUNCTIONS)
         if eval_model_path(request.model.uri) and not is_customized:
+            if request.baseline is not None and eval_model_path(request.baseline.uri) is None:
+                # It may be a Keras model, or older than export_eval_savedmodel in the user's module.
+                unchecked = (_WITHOUT_EVAL_MODEL,)
+                request = replace(request, baseline=None)
             try:
                 self._evaluate_estimator(request)
             except RuntimeError as error:
@@ -174,11 +182,14 @@ class Executor(InMemoryExecutor):
                 self._evaluate_estimator(request)
         else:
             self._evaluate_saved_model(request)
+        unchecked += _describe_empty_slices(request)
         checked = read_checks(request.evaluation_uri)
         importance = details.load_details(request.evaluation_uri).get("importance")
         doubts = checked.doubts
         if request.default_checks is not None and importance is not None:
             doubts += leak_doubts(importance, request.default_checks.accepted)
+            if importance.get("left_out"):
+                unchecked += (_NOT_ALL_MEASURED,)
         result = verdict.make_verdict(
             request.evaluation_uri,
             request.eval_config,
@@ -346,6 +357,32 @@ class Executor(InMemoryExecutor):
                 yield user_code.load_module_file(file) if file else None
 
 
+# In a container that TFX's KubeflowV2DagRunner has compiled, TFX converts the ids in the blessing, which its
+# LatestBlessedModelStrategy reads, if the executor is a subclass of its own.
+after_import(
+    ["tfx.components.evaluator.executor"], lambda module: module.Executor.register(Executor)
+)
+
+
+def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
+    """Returns a sentence for each of the configuration's slices that no example falls into."""
+    name = request.model_names[0] or None
+    result = tfma.load_eval_result(request.evaluation_uri, model_name=name)
+    computed = [
+        {feature for feature, _ in key}
+        for key, _ in result.slicing_metrics
+        if not slicer_lib.is_cross_slice_key(key)
+    ]
+    wanted = [
+        {*spec.feature_keys, *spec.feature_values} for spec in request.eval_config.slicing_specs
+    ]
+    return tuple(
+        f"the slices by {', '.join(sorted(features))}: no example falls into one. Slices are by raw columns"
+        for features in wanted
+        if computed and features not in computed
+    )
+
+
 def _describe_other_types(error: str) -> str:
     """Returns the reason why a model is not compared with the baseline, from TensorFlow's message."""
     name = re.search(r"Key: (.*?),[^\n]*Data types don't match", error)
@@ -445,13 +482,8 @@ def _raw_feature_names(request: EvaluationRequest) -> list[str]:
 def _model_to_evaluate(
     spec: config_pb2.ModelSpec, request: EvaluationRequest
 ) -> extraction.ModelToEvaluate:
-    artifact = request.artifact(spec)
-    path = eval_model_path(artifact.uri)
-    if path is None:
-        raise ValueError(
-            "The baseline must be from a trainer_fn like the model: it has no evaluation model. "
-            f"Received: {artifact.uri}"
-        )
+    path = eval_model_path(request.artifact(spec).uri)
+    assert path is not None  # a baseline without one is left out
     return extraction.ModelToEvaluate(
         name=spec.name,
         path=path,

@@ -59,12 +59,12 @@ class ExampleValidator(base_component.BaseComponent):
         statistics: BaseChannel,
         schema: BaseChannel,
         exclude_splits: Sequence[str] | None = None,
+        custom_validation_config: object | None = None,
         baseline_statistics: BaseChannel | None = None,
         label: str | None = None,
         limits: DriftLimits | None = None,
         moving: Sequence[str] = (),
         fixed_schema: bool = False,
-        custom_validation_config: object | None = None,
     ) -> None:
         """Declares the component.
 
@@ -72,6 +72,7 @@ class ExampleValidator(base_component.BaseComponent):
             statistics: Channel of `ExampleStatistics`, from a StatisticsGen.
             schema: Channel of the `Schema` for the data.
             exclude_splits: Splits to skip. Default: none.
+            custom_validation_config: Refused: TFX 1.15's checks in SQL.
             baseline_statistics: Channel of the `ExampleStatistics` to compare with, such as those of the
                 run that made the served model. Without it, or if the channel has no artifact, drift is
                 not checked.
@@ -81,7 +82,6 @@ class ExampleValidator(base_component.BaseComponent):
                 compared with the schema alone.
             fixed_schema: True if the schema was written for all data, rather than inferred from these data:
                 values that it allows are valid even if `baseline_statistics` differ.
-            custom_validation_config: Refused: TFX 1.15's checks in SQL.
 
         Raises:
             ValueError: There is a custom_validation_config.

@@ -7,10 +7,20 @@ from tfx.orchestration.data_types import RuntimeParameter
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import standard_artifacts, standard_component_specs
 from tfx.types.channel import BaseChannel, Channel
+from tfx.types.component_spec import ExecutionParameter
 from tfx.utils import json_utils
 
 from components.pusher import executor
 from components.tfx.cloud import check_executor
+
+
+class PusherSpec(standard_component_specs.PusherSpec):
+    """TFX's PusherSpec, with a base directory that is only known at run time."""
+
+    PARAMETERS = {
+        **standard_component_specs.PusherSpec.PARAMETERS,
+        executor.BASE_DIRECTORY_KEY: ExecutionParameter(type=str, optional=True),
+    }
 
 
 class Pusher(base_component.BaseComponent):
@@ -38,7 +48,7 @@ class Pusher(base_component.BaseComponent):
     the reason when it does not push.
     """
 
-    SPEC_CLASS = standard_component_specs.PusherSpec
+    SPEC_CLASS = PusherSpec
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
 
     def __init__(
@@ -59,8 +69,8 @@ class Pusher(base_component.BaseComponent):
                 without a verdict.
             infra_blessing: Channel of `InfraBlessing` artifacts, from a ServingCheck or an InfraValidator.
                 The warm-up requests of a ServingCheck become part of the version.
-            push_destination: Destination with `filesystem.base_directory`; also as a dict, in which values
-                may be a `RuntimeParameter`.
+            push_destination: Destination with `filesystem.base_directory`; also as a dict, in which the
+                base_directory may be a `RuntimeParameter`.
             custom_config: `keep`: number of newest versions to keep (at least 1); older ones are removed
                 after a push; default: all are kept. `newer_than`: a version that the new one must
                 exceed, such as one that was taken out of service; default: 0. `taken_over`:
@@ -93,7 +103,16 @@ class Pusher(base_component.BaseComponent):
                     "PushDestination.Filesystem(base_directory=...)). "
                     f"Received: push_destination={push_destination!r}"
                 )
-        spec = standard_component_specs.PusherSpec(
+        at_run_time = {}
+        if isinstance(push_destination, dict):
+            filesystem = push_destination.get("filesystem", {})
+            if isinstance(filesystem.get("base_directory"), RuntimeParameter):
+                # TFX's runners fill in a RuntimeParameter that is a value, but not one inside of a value.
+                at_run_time[executor.BASE_DIRECTORY_KEY] = filesystem["base_directory"]
+                filesystem = {**filesystem, "base_directory": ""}
+                push_destination = {**push_destination, "filesystem": filesystem}
+        spec = PusherSpec(
+            **at_run_time,
             model=model,
             model_blessing=model_blessing,
             infra_blessing=infra_blessing,

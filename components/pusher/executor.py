@@ -26,6 +26,7 @@ _logger = logging.getLogger(__name__)
 NOT_PUSHED_REASON_KEY = "not_pushed_reason"
 UNCHANGED_VERSION_KEY = "unchanged_version"
 HELD_MODEL_KEY = "held_model"
+BASE_DIRECTORY_KEY = "base_directory"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class PushRequest:
     """A model to push, and its destination.
 
     Attributes:
-        model_path: Directory of the SavedModel.
+        model_path: Directory of the SavedModel; empty if it is refused, and not only held.
         provenance: Origin of the model.
         base_directory: Directory of versions.
         settings: The component's `custom_config`.
@@ -209,8 +210,8 @@ class Executor(base_executor.BaseExecutor):
     """Runs `push` on TFX's artifacts.
 
     A subclass with a destination of its own overrides `Do`, and calls `CheckBlessing`, `GetModelPath`,
-    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. What it overrides of these is
-    obeyed here, too.
+    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. `Do` calls the overridden methods,
+    too, and leaves keys of custom_config that it does not know to the subclass.
     """
 
     def __init__(
@@ -300,18 +301,23 @@ class Executor(base_executor.BaseExecutor):
             raise ValueError(
                 f"push_destination must be a filesystem destination. Received: {destination}"
             )
-        settings = PushSettings.parse(
-            json_utils.loads(
-                exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
-            )
+        if base_directory := exec_properties.get(BASE_DIRECTORY_KEY):
+            destination.filesystem.base_directory = base_directory
+        config = json_utils.loads(
+            exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
         )
+        # The Pusher refuses unknown keys at construction, unless it has another executor, which reads them.
+        names = {field.name for field in fields(PushSettings)}
+        settings = PushSettings.parse({key: config[key] for key in names & set(config or {})})
         refusal = None
         if not self.CheckBlessing(input_dict):
             refusal = (
                 _refusal(input_dict) or f"{type(self).__name__}.CheckBlessing refused the model"
             )
+        needs_model = refusal is None or _is_held(input_dict)
         return PushRequest(
-            model_path=self.GetModelPath(input_dict),
+            # An InfraBlessing that is refused has no model.
+            model_path=self.GetModelPath(input_dict) if needs_model else "",
             provenance=Provenance(
                 run_id, _model_artifact(input_dict).uri, settings.model_fingerprint
             ),
@@ -349,6 +355,8 @@ def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
         blessing = artifact_utils.get_single_instance(artifacts)
         if blessing.get_int_custom_property("blessed") != 1:
             reason = blessing.get_string_custom_property("blessing_message")
+            if not reason and judge == "the ServingCheck":
+                judge = "the InfraValidator"  # TFX's gives no reason
             if not is_held(blessing):
                 return f"{judge} did not bless the model" + (f": {reason}" if reason else ".")
             held = f"{judge} holds the model: {reason}"

@@ -74,7 +74,7 @@ def ask_model(
 
     Args:
         model: Model to ask.
-        rows: See `ask_signature`.
+        rows: See `ask_signature`. Without examples, the model is only loaded.
         rows_with_label: The examples of `rows` with their label, for the error of a model that needs it.
         num_calls: Number of rows to ask for one by one.
 
@@ -85,7 +85,7 @@ def ask_model(
         # It would rewrite the graph of each signature, in a time that grows with the square of the inputs.
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     signatures = {}
-    for name, signature in model.signatures.items():
+    for name, signature in model.signatures.items() if rows["examples"] else ():
         try:
             signatures[name] = ask_signature(name, signature, rows, num_calls)
         except Exception as error:  # whatever a model raises is its answer

@@ -22,7 +22,8 @@ class ServingCheckSpec(ComponentSpec):
     }
     INPUTS = {
         "model": ChannelParameter(type=standard_artifacts.Model),
-        "examples": ChannelParameter(type=standard_artifacts.Examples),
+        # Optional for an InfraValidator, which may only load the model.
+        "examples": ChannelParameter(type=standard_artifacts.Examples, optional=True),
         "model_blessing": ChannelParameter(type=standard_artifacts.ModelBlessing, optional=True),
     }
     OUTPUTS = {"blessing": ChannelParameter(type=standard_artifacts.InfraBlessing)}

@@ -97,14 +97,14 @@ class Executor(base_executor.BaseExecutor):
             model = artifact_utils.get_single_instance(input_dict["model"])
             result, requests = check(model, rows, settings)
             if settings.warmup and requests and not result.failures:
-                _write_warmup(os.path.join(blessing.uri, WARMUP_FILE), requests)
-        _write(blessing, result)
+                write_warmup(os.path.join(blessing.uri, WARMUP_FILE), requests)
+        write_result(blessing, result)
 
 
 def check(
     model: Artifact, rows: Rows, settings: ServingCheckSettings
 ) -> tuple[ServingCheckResult, dict[str, list[dict[str, Any]]]]:
-    """Asks the serving model of a `Model` artifact, and compares.
+    """Asks the serving model of a `Model` artifact, and compares; without rows, only loads it.
 
     Returns:
         The result, and some requests by signature.
@@ -121,7 +121,12 @@ def check(
     try:
         process = model_process.take(path, loads_now=settings.max_load_seconds is not None)
         answered, judged = process.ask(
-            request, lambda: judged_predictions(eval_model_path(model.uri), path, rows)
+            request,
+            lambda: (
+                judged_predictions(eval_model_path(model.uri), path, rows)
+                if rows.examples
+                else (np.arange(0), {})
+            ),
         )
     except TimeoutError as error:
         raise LimitExceededError(str(error)) from error
@@ -145,7 +150,7 @@ def _compare_all(
     )
     found = answered["signatures"]
     main = DEFAULT if DEFAULT in found else next(iter(found), "")
-    if not found:
+    if not found and rows.examples:
         result.failures.append("the model has no signature that a server could call")
     different: list[tuple[str, Compared]] = []
     for name in sorted(found, key=lambda one: (one != main, one)):
@@ -237,7 +242,7 @@ def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) ->
             )
 
 
-def _write(blessing: Artifact, result: ServingCheckResult) -> None:
+def write_result(blessing: Artifact, result: ServingCheckResult) -> None:
     """Writes the blessing as TFX's InfraValidator does, with the reason and the result."""
     is_blessed = not result.failures
     name = "INFRA_BLESSED" if is_blessed else "INFRA_NOT_BLESSED"
@@ -251,7 +256,7 @@ def _write(blessing: Artifact, result: ServingCheckResult) -> None:
         _logger.warning("Not checked: %s", reason)
 
 
-def _write_warmup(path: str, requests: dict[str, list[dict[str, Any]]]) -> None:
+def write_warmup(path: str, requests: dict[str, list[dict[str, Any]]]) -> None:
     """Writes requests that TensorFlow Serving makes to a version before it serves it."""
     from tensorflow_serving.apis import prediction_log_pb2
 

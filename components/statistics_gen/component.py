@@ -16,8 +16,8 @@ _TYPE: str = component.StatisticsGen.get_class_type()
 class StatisticsGen(component.StatisticsGen):
     """TFX's StatisticsGen: the same arguments, channels, files and name in ML Metadata.
 
-    It differs in two points: it reads tf.Examples in large batches, which depend on the files alone; and it
-    can describe the numbers and dates in columns of text, see `ParsedColumns`.
+    Two differences: it reads tf.Examples in large batches whose contents depend only on the files, and it can
+    describe the numbers and dates in columns of text, see `ParsedColumns`.
 
     Example:
         statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])

@@ -31,7 +31,7 @@ class _CallingLoader(importlib.abc.Loader):
 
 
 def after_import(names: Collection[str], function: Callable[[types.ModuleType], None]) -> None:
-    """Calls `function` with each of the modules: now if it was imported before, else after its import.
+    """Calls `function` with each module: now if it is already imported, otherwise right after its import.
 
     Args:
         names: Names of the modules.

@@ -5,6 +5,10 @@ from typing import Any
 from tfx.dsl.components.base.executor_spec import ExecutorClassSpec, ExecutorSpec
 
 _EXTENSION = "tfx.extensions.google_cloud_ai_platform"
+_REFUSAL = (
+    "{} sends its work to Google Cloud AI Platform, which has no runtime for Estimators any more. "
+    "Use {}: it runs where the pipeline runs."
+)
 
 
 def check_executor(component: str, spec: ExecutorSpec | None) -> None:
@@ -21,38 +25,32 @@ def check_executor(component: str, spec: ExecutorSpec | None) -> None:
         )
 
 
-_REFUSAL = (
-    "{} sends its work to Google Cloud AI Platform, which has no runtime for Estimators any more. "
-    "Use {}: it runs where the pipeline runs."
-)
-
-
-class _InTheCloud:
+class _RefusedCloudComponent:
     alternative = ""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise ValueError(_REFUSAL.format(f"{_EXTENSION}'s {type(self).__name__}", self.alternative))
 
 
-class Trainer(_InTheCloud):
+class Trainer(_RefusedCloudComponent):
     """Takes the place of `tfx.extensions.google_cloud_ai_platform.Trainer`, and raises a ValueError."""
 
     alternative = "components.Trainer; its `cluster` trains in several processes"
 
 
-class Pusher(_InTheCloud):
+class Pusher(_RefusedCloudComponent):
     """Takes the place of `tfx.extensions.google_cloud_ai_platform.Pusher`, and raises a ValueError."""
 
     alternative = "components.Pusher, and a server such as TF Serving on its base_directory"
 
 
-class Tuner(_InTheCloud):
+class Tuner(_RefusedCloudComponent):
     """Takes the place of `tfx.extensions.google_cloud_ai_platform.Tuner`, and raises a ValueError."""
 
     alternative = "components.Tuner"
 
 
-class CloudAIBulkInferrerComponent(_InTheCloud):
+class CloudAIBulkInferrerComponent(_RefusedCloudComponent):
     """Takes the place of TFX's class of this name, and raises a ValueError."""
 
     alternative = "components.BulkInferrer"

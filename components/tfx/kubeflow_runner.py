@@ -1,7 +1,7 @@
 """Packages a component's module file if TFX's KubeflowV2DagRunner compiles the pipeline, and only then.
 
-TFX's runners build a wheel of each module file. Where the file itself can be read, our components do without:
-a wheel takes seconds, and pip. A container can't read it.
+TFX's runners build a wheel of each module file. On one machine our Trainer reads the file directly, because
+building a wheel takes seconds and needs pip. A container can't read the file.
 """
 
 import contextvars
@@ -25,18 +25,18 @@ class ModuleFileInWheel(udf_utils.UserModuleFilePipDependency):
         return super().resolve(pipeline_root) if _is_compiling.get() else None
 
 
-def _tell_when_compiling(module: types.ModuleType) -> None:
+def _mark_compilation(module: types.ModuleType) -> None:
     run = module.KubeflowV2DagRunner.run
 
     @functools.wraps(run)
-    def run_and_tell(*arguments: Any, **keywords: Any) -> Any:
+    def run_marked(*arguments: Any, **keywords: Any) -> Any:
         token = _is_compiling.set(True)
         try:
             return run(*arguments, **keywords)
         finally:
             _is_compiling.reset(token)
 
-    module.KubeflowV2DagRunner.run = run_and_tell
+    module.KubeflowV2DagRunner.run = run_marked
 
 
-after_import(_MODULES, _tell_when_compiling)
+after_import(_MODULES, _mark_compilation)

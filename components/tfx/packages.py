@@ -142,6 +142,7 @@ def install() -> None:
     """Defers the packages, ahead of all other finders. Idempotent; imported packages are not affected."""
     WrappingFinder(_PACKAGES, _DeferredLoader).install()
     tfma = sys.modules.get("tensorflow_model_analysis")
-    if tfma is not None and not hasattr(tfma, "EvalConfig"):
+    # TFX repairs a part of the names, so this one is not among those.
+    if tfma is not None and not hasattr(tfma, "PerSliceMetricThreshold"):
         # Without TFDV's stand-in its import ended halfway, and TFMA 0.52 has lost the names of its protos.
         importlib.reload(tfma)

@@ -75,47 +75,47 @@ class Trainer(base_component.BaseComponent):
     def __init__(
         self,
         examples: BaseChannel | None = None,
+        transformed_examples: BaseChannel | None = None,
         transform_graph: BaseChannel | None = None,
         schema: BaseChannel | None = None,
         base_model: BaseChannel | None = None,
         hyperparameters: BaseChannel | None = None,
-        trainer_fn: str | None = None,
-        run_fn: str | RuntimeParameter | None = None,
         module_file: str | RuntimeParameter | None = None,
+        run_fn: str | RuntimeParameter | None = None,
+        trainer_fn: str | RuntimeParameter | None = None,
         train_args: TrainArgs | RuntimeParameter | None = None,
         eval_args: EvalArgs | RuntimeParameter | None = None,
         custom_config: dict[str, Any] | RuntimeParameter | None = None,
-        cluster: LocalCluster | None = None,
         custom_executor_spec: executor_spec.ExecutorSpec | None = None,
-        transformed_examples: BaseChannel | None = None,
         statistics: BaseChannel | None = None,
+        cluster: LocalCluster | None = None,
     ) -> None:
         """Declares the component.
 
         Args:
             examples: Channel of `Examples`, transformed or raw. Required, unless `transformed_examples` is
                 given.
+            transformed_examples: Old name of `examples`, for those of Transform.
             transform_graph: Channel of `TransformGraph`, from Transform.
             schema: Channel of `Schema`, the second argument of a trainer_fn. Default: the one in the
                 transform_graph.
             base_model: Channel of `Model` to start from; reaches the user as `base_model`, the
                 path of its serving model.
             hyperparameters: Channel of `HyperParameters`, from a Tuner.
-            trainer_fn: Import path of the function or, with `module_file`, its name in that file.
-            run_fn: Import path or name of a run_fn, in the same way.
             module_file: Path of a Python file that defines `run_fn` or `trainer_fn`. If it defines both,
                 run_fn is called, unless `custom_executor_spec` says otherwise.
+            run_fn: Import path of the function or, with `module_file`, its name in that file.
+            trainer_fn: Import path or name of a trainer_fn, in the same way.
             train_args: `num_steps` and `splits` for training. Default: the split `train`, without a
                 limit on the steps.
             eval_args: `num_steps` and `splits` for evaluation. Default: the split `eval`, all of it.
             custom_config: Values that JSON can hold; the user's function receives them as `custom_config`.
-            cluster: Processes on this machine that train together. Default: this process alone. Not
-                possible with a run_fn: each process would write the model.
             custom_executor_spec: `ExecutorClassSpec` of another executor. `Executor` of
                 `components.trainer.executor` calls the module's trainer_fn, `GenericExecutor` its run_fn.
-            transformed_examples: Old name of `examples`, for those of Transform.
             statistics: Channel of `ExampleStatistics`; the user's function receives the number of examples
                 by split as `num_examples`.
+            cluster: Processes on this machine that train together. Default: this process alone. Not
+                possible with a run_fn: each process would write the model.
 
         Raises:
             ValueError: Neither or both of trainer_fn and run_fn are given, a trainer_fn has no schema,
@@ -135,7 +135,9 @@ class Trainer(base_component.BaseComponent):
                 f"{executor.NO_RUN_FN_IN_A_CLUSTER} Received: run_fn={run_fn!r}, cluster={cluster}"
             )
         check_executor("Trainer", custom_executor_spec)
-        is_at_run_time = any(isinstance(code, RuntimeParameter) for code in (module_file, run_fn))
+        is_at_run_time = any(
+            isinstance(code, RuntimeParameter) for code in (module_file, trainer_fn, run_fn)
+        )
         spec = TrainerSpec(
             statistics=statistics,
             examples=examples or transformed_examples,
@@ -149,7 +151,7 @@ class Trainer(base_component.BaseComponent):
             run_fn=run_fn,
             trainer_fn=trainer_fn,
             user_code=None
-            if is_at_run_time  # what will run can't be read yet
+            if is_at_run_time  # the code is not known before run time
             else user_source.fingerprint(
                 import_path=None if module_file else trainer_fn or run_fn, module_file=module_file
             ),
@@ -173,7 +175,7 @@ class Trainer(base_component.BaseComponent):
 
 def check_user_function(
     component: str,
-    trainer_fn: str | None,
+    trainer_fn: str | RuntimeParameter | None,
     run_fn: str | RuntimeParameter | None,
     module_file: str | RuntimeParameter | None,
     schema: BaseChannel | None,

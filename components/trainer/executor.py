@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tfx.dsl.components.base import base_executor
@@ -35,7 +35,7 @@ _MODEL_DIR = "model"
 
 @dataclass(frozen=True)
 class Outputs:
-    """Directories of the output artifacts.
+    """Directories of the output artifacts, or those that the user's function gets in their place.
 
     Attributes:
         serving_model_dir: `Format-Serving` of the model.
@@ -60,6 +60,17 @@ class GenericExecutor(base_executor.BaseExecutor):
     """
 
     CONTRACTS: tuple[str, ...] = CONTRACTS
+    _directories: Outputs | None = None  # of the training; None outside of Do
+
+    def _GetFnArgs(
+        self,
+        input_dict: dict[str, list[Artifact]],
+        output_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> fn_args.TrainerFnArgs:
+        """Returns the argument of the user's function; executors derived from TFX's add to it."""
+        directories = asdict(self._directories or _parse_outputs(output_dict))
+        return fn_args.make_fn_args(input_dict, exec_properties, **directories)
 
     def Do(
         self,
@@ -75,16 +86,17 @@ class GenericExecutor(base_executor.BaseExecutor):
             raise SettingError(NO_RUN_FN_IN_A_CLUSTER)
         outputs = _parse_outputs(output_dict)
         work_dir = self._work_dir(input_dict, outputs, exec_properties)
-        directories = {
+        directories = Outputs(
             # Users train in this directory with both contracts: it must outlive a failure. It can't be
             # `serving_model_dir(model_run_dir)`, where TFX's examples of run_fn train as well.
-            "serving_model_dir": path_utils.serving_model_dir(
+            serving_model_dir=path_utils.serving_model_dir(
                 work_dir if is_trainer_fn else os.path.join(work_dir, _MODEL_DIR)
             ),
-            "eval_model_dir": outputs.eval_model_dir,
-            "model_run_dir": work_dir,
-        }
-        args = fn_args.make_fn_args(input_dict, exec_properties, **directories)
+            eval_model_dir=outputs.eval_model_dir,
+            model_run_dir=work_dir,
+        )
+        self._directories = directories
+        args = self._GetFnArgs(input_dict, output_dict, exec_properties)
         if is_trainer_fn:
             spec = training.call_trainer_fn(user_function.function, args)
             if cluster is None:
@@ -95,7 +107,7 @@ class GenericExecutor(base_executor.BaseExecutor):
                 # Each process loads the function by this name, so that all of them call the same one.
                 name = exec_properties.get(TRAINER_FN_KEY) or TRAINER_FN_KEY
                 properties = {**exec_properties, TRAINER_FN_KEY: name}
-                task = ClusterTask(inputs, properties, directories, model_dir)
+                task = ClusterTask(inputs, properties, asdict(directories), model_dir)
                 log_dir = None if "://" in work_dir else os.path.join(work_dir, LOGS_DIR)
                 self.train_cluster(cluster, task, log_dir)
                 if not cluster.evaluator:  # no task of the cluster has evaluated or exported

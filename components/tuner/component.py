@@ -1,5 +1,6 @@
 """The Tuner component."""
 
+import os
 from typing import Any
 
 from tfx.dsl.components.base import base_component, executor_spec
@@ -10,7 +11,7 @@ from tfx.types.component_spec import ChannelParameter, ComponentSpec, ExecutionP
 from tfx.utils import json_utils
 
 from components.trainer.component import TrainerSpec, check_user_function
-from components.trainer.user_function import TRAINER_FN_KEY, USER_CODE_KEY
+from components.trainer.user_function import CONTRACTS, TRAINER_FN_KEY, USER_CODE_KEY
 from components.tuner import executor
 from components.tuner.settings import TunerSettings
 from components.user import source as user_source
@@ -115,10 +116,20 @@ class Tuner(base_component.BaseComponent):
             custom_config: See `Trainer`.
 
         Raises:
-            ValueError: Neither or both of trainer_fn and run_fn are given, or a trainer_fn has no schema.
+            ValueError: Neither or both of trainer_fn and run_fn are given, the module_file defines both and
+                neither is given, or a trainer_fn has no schema.
             TypeError: custom_config is not a dict, or holds values that JSON cannot.
         """
         check_user_function("Tuner", trainer_fn, run_fn, module_file, schema, custom_config)
+        if not (trainer_fn or run_fn):
+            definitions = user_source.read_definitions(module_file=module_file)
+            name = os.path.basename(module_file or "")
+            # Which of them the Trainer calls depends on its executor, which is not known here.
+            if {f"{name}:{contract}" for contract in CONTRACTS} <= definitions.keys():
+                raise ValueError(
+                    f"{module_file} defines both trainer_fn and run_fn. Name the one to tune, which the "
+                    "Trainer should call as well: trainer_fn='trainer_fn' or run_fn='run_fn'."
+                )
         spec = TunerSpec(
             examples=examples,
             schema=schema,

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(*lines: str) -> str:
     """Runs a program whose assertions hold; returns what it logs."""
@@ -61,10 +63,32 @@ def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns() -> None:
     assert log.count("components.install() was called after the import of tfx.components.") == 1
 
 
-def test_tfma_has_its_names_also_if_it_was_imported_first() -> None:
+def test_it_does_not_warn_of_names_that_only_our_own_modules_hold() -> None:
+    log = run(
+        "import logging",
+        "logging.basicConfig()",
+        "from components import StatisticsGen",
+        "import components",
+        "components.install()",
+    )
+    assert "was called after" not in log
+
+
+def test_a_program_is_run_with_tfxs_names_replaced() -> None:
+    command = [sys.executable, "-m", "components.installed"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr.endswith("Usage: python -m components.installed MODULE [ARGUMENTS]\n")
+    done = subprocess.run([*command, "this", "an argument"], capture_output=True, text=True)
+    assert done.stdout.startswith("The Zen of Python")
+
+
+@pytest.mark.parametrize("repaired_by_tfx", ["", "import tfx.components"])
+def test_tfma_has_its_names_also_if_it_was_imported_first(repaired_by_tfx: str) -> None:
     run(
         "import tensorflow_model_analysis as tfma",
+        repaired_by_tfx,
         "import components",
+        "assert tfma.PerSliceMetricThreshold and tfma.CrossSlicingSpec and tfma.AggregationOptions",
         "assert tfma.EvalConfig(model_specs=[tfma.ModelSpec(label_key='y')])",
         "assert tfma.metrics.ExampleCount",
     )

@@ -2,34 +2,31 @@
 
 import importlib
 import inspect
+import json
 from collections.abc import Callable
 
 import pytest
 
 import components
+from tests.components.stock_arguments.make import JSON, MODULES
 
-MODULES = {
-    "CsvExampleGen": "example_gen.csv_example_gen",
-    "StatisticsGen": "statistics_gen",
-    "ImportSchemaGen": "schema_gen.import_schema_gen",
-    "ExampleValidator": "example_validator",
-    "Transform": "transform",
-    "Trainer": "trainer",
-    "Evaluator": "evaluator",
-    "InfraValidator": "infra_validator",
-    "Pusher": "pusher",
-}
-# Arguments of TFX 1.0 or 1.15 that a later release has dropped.
-DROPPED = {"Trainer": {"trainer_fn"}, "ExampleValidator": {"custom_validation_config"}}
+INSTALLED = {**MODULES, "ImportSchemaGen": "schema_gen.import_schema_gen"}
+EARLIER = json.loads(JSON.read_text())
 
 
-def arguments(function: Callable[..., object]) -> set[str]:
-    return {*inspect.signature(function).parameters}
+def arguments(function: Callable[..., object]) -> list[str]:
+    return list(inspect.signature(function).parameters)[1:]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_it_takes_what_stock_takes(name: str) -> None:
-    stock = getattr(importlib.import_module(f"tfx.components.{MODULES[name]}.component"), name)
+@pytest.mark.parametrize("name", INSTALLED)
+def test_it_takes_what_the_installed_release_takes(name: str) -> None:
+    stock = getattr(importlib.import_module(f"tfx.components.{INSTALLED[name]}.component"), name)
     assert stock.__module__.startswith("tfx.")  # install() holds for the whole process
-    expected = arguments(stock.__init__) | DROPPED.get(name, set())
-    assert expected <= arguments(getattr(components, name).__init__)
+    assert {*arguments(stock.__init__)} <= {*arguments(getattr(components, name).__init__)}
+
+
+@pytest.mark.parametrize("version", EARLIER)
+@pytest.mark.parametrize("name", MODULES)
+def test_it_takes_what_earlier_releases_took_in_the_same_order(name: str, version: str) -> None:
+    expected = EARLIER[version][name]
+    assert arguments(getattr(components, name).__init__)[: len(expected)] == expected

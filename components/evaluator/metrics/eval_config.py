@@ -44,7 +44,7 @@ def with_stock_arguments(
     feature_slicing_spec: evaluator_pb2.FeatureSlicingSpec | None,
     fairness_indicator_thresholds: Sequence[float],
 ) -> config_pb2.EvalConfig:
-    """Returns an EvalConfig that says what TFX's arguments of these names say."""
+    """Returns the EvalConfig with TFX's older arguments merged in."""
     config = config_pb2.EvalConfig()
     if eval_config is not None:
         config.CopyFrom(eval_config)

@@ -90,18 +90,18 @@ class EvalGraph:
     def _make_metrics(self, graph: Any, names: Sequence[str], outputs: Mapping[str, Any]) -> None:
         make = self._session.make_callable
         variables = tf1.get_collection(tf1.GraphKeys.METRIC_VARIABLES)
-        given = [tf1.placeholder(v.dtype.base_dtype, v.shape) for v in variables]
+        placeholders = [tf1.placeholder(v.dtype.base_dtype, v.shape) for v in variables]
         # Lists of operations, as tf.group would change some that the session has run already; none is empty.
-        nothing = tf.no_op()
-        assigned = [v.assign(value).op for v, value in zip(variables, given, strict=True)]
-        self._assign = make([*assigned, nothing], given)
-        self._reset = make([*[variable.initializer for variable in tf1.local_variables()], nothing])
-        self._read = make([*variables, nothing])
+        no_op = tf.no_op()
+        assigned = [v.assign(value).op for v, value in zip(variables, placeholders, strict=True)]
+        self._assign = make([*assigned, no_op], placeholders)
+        self._reset = make([*[variable.initializer for variable in tf1.local_variables()], no_op])
+        self._read = make([*variables, no_op])
         updates = [graph.get_tensor_by_name(outputs[name + _UPDATE].name) for name in names]
         self._update = make(updates, [self._examples])
         values = [graph.get_tensor_by_name(outputs[name + _VALUE].name) for name in names]
-        short = [name.removeprefix(_METRICS_PREFIX) for name in names]
-        self._values = make(dict(zip(short, values, strict=True)))
+        metric_names = [name.removeprefix(_METRICS_PREFIX) for name in names]
+        self._values = make(dict(zip(metric_names, values, strict=True)))
 
     def fetch(self, tensors: Mapping[str, Any]) -> Any:
         """Returns a function that returns the values of tensors for serialized tf.Examples."""
@@ -168,8 +168,8 @@ class EvalModel:
         # Keyed like the prediction itself when the model has several heads: "head/all_classes".
         head, separator, _ = self.prediction.rpartition("/")
         classes = f"{head}{separator}{_ALL_CLASSES}"
-        self._says_classes = classes in self._graph.predictions
-        if self._says_classes:
+        self._has_class_names = classes in self._graph.predictions
+        if self._has_class_names:
             outputs["classes"] = self._graph.predictions[classes]
         # Fetching only these tensors skips the metrics, which would take more time than the rest.
         self._function = self._graph.fetch(outputs)
@@ -204,7 +204,7 @@ class EvalModel:
         Args:
             serialized: Any example, to run the model on.
         """
-        if self._classes is None and self._says_classes:
+        if self._classes is None and self._has_class_names:
             self._run(serialized)
         return self._classes
 

@@ -16,6 +16,7 @@ from components import (
     MetricsSpec,
     MetricThreshold,
     ModelSpec,
+    SlicingSpec,
 )
 
 
@@ -71,6 +72,7 @@ def test_stock_settings_travel_as_execution_properties() -> None:
     assert properties["module_path"] == "my_project.evaluation"
 
 
+SQL = SlicingSpec(slice_keys_sql="SELECT city")
 CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])])
 
 
@@ -83,6 +85,11 @@ CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name=
         (
             {"eval_config": EvalConfig(model_specs=[ModelSpec(name="a"), ModelSpec(name="b")])},
             r"is_baseline=True.*'a': False, 'b': False",
+        ),
+        ({"eval_config": EvalConfig(slicing_specs=[SQL])}, r"can't slice by SQL.*'SELECT city'"),
+        (
+            {"eval_config": EvalConfig(cross_slicing_specs=[{"slicing_specs": [SQL]}])},
+            r"can't slice by SQL.*'SELECT city'",
         ),
     ],
 )

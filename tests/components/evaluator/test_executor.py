@@ -12,12 +12,14 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
+from tfx.components.evaluator import executor as stock_executor
 from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
 from components.beam import in_memory_runner
 from components.errors import SettingError
+from components.evaluator import executor
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics import batched_evaluation
 
@@ -222,6 +224,35 @@ def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
     # The model itself must take them.
     with pytest.raises(RuntimeError, match=r"(?s)cannot take the examples.*expected type: int64"):
         evaluate(examples, whole, config, baseline_model=binary_model)
+
+
+def test_a_baseline_without_an_evaluation_model_is_not_compared_with(
+    make_examples: Make, make_artifact: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    baseline = make_artifact(standard_artifacts.Model, "keras")
+    verdict = evaluate(
+        make_examples(binary_rows(20)), binary_model, eval_config(CHANGE), baseline_model=baseline
+    ).verdict
+    assert verdict.not_checked == (
+        "the model against the baseline, which has no evaluation model (Format-TFMA)",
+    )
+    assert (verdict.blessed, verdict.baseline_metrics) == (True, {})
+
+
+def test_a_slice_that_no_example_falls_into_is_named(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    config = eval_config(BINARY % 0.5)
+    config.slicing_specs.add(feature_keys=["hour_xf", "hour"])
+    verdict = evaluate(make_examples(binary_rows(20)), binary_model, config).verdict
+    assert verdict.not_checked == (
+        "the slices by hour, hour_xf: no example falls into one. Slices are by raw columns",
+    )
+
+
+def test_tfx_takes_it_for_its_own_executor_in_a_container() -> None:
+    assert issubclass(executor.Executor, stock_executor.Executor)
+    assert stock_executor.Executor not in executor.Executor.__mro__
 
 
 def test_string_labels_of_a_multi_class_model(

@@ -38,8 +38,10 @@ def test_values_of_the_run_may_stand_in_the_destination() -> None:
         model=Channel(type=standard_artifacts.Model),
         push_destination={"filesystem": {"base_directory": folder}},
     )
+    # As a property of its own: inside of another one, TFX 1.21 does not fill it in.
+    assert pusher.exec_properties["base_directory"] is folder
     destination = json.loads(pusher.exec_properties["push_destination"])
-    assert json.loads(destination["filesystem"]["base_directory"])["name"] == "serving"
+    assert destination == {"filesystem": {"base_directory": ""}}
 
 
 def test_another_executor_may_do_without_a_destination_and_have_settings_of_its_own() -> None:

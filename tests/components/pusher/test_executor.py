@@ -98,7 +98,7 @@ def test_an_infra_blessing_counts_too(
     }
     run(tmp_path / "serving", inputs, pushed)
     assert pushed.get_string_custom_property("not_pushed_reason") == (
-        "the ServingCheck did not bless the model."
+        "the InfraValidator did not bless the model."
     )
 
 
@@ -337,6 +337,55 @@ def test_the_refusal_of_a_subclass_counts(
     reason = pushed.get_string_custom_property("not_pushed_reason")
     assert reason == "RefusingExecutor.CheckBlessing refused the model"
     assert not (tmp_path / "serving").exists()
+
+
+def test_the_base_directory_may_come_from_a_runtime_parameter(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    executor.Executor(clock=lambda: 1000.0).Do(
+        {"model": [model]},
+        {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]},
+        {
+            "push_destination": '{"filesystem": {"base_directory": ""}}',
+            "base_directory": str(tmp_path / "serving"),
+        },
+    )
+    assert (tmp_path / "serving" / "1000" / "saved_model.pb").is_file()
+
+
+class NotifyingExecutor(executor.Executor):
+    def Do(self, input_dict: Any, output_dict: Any, exec_properties: Any) -> None:
+        super().Do(input_dict, output_dict, exec_properties)
+        channel = json_utils.loads(exec_properties["custom_config"])["channel"]
+        output_dict["pushed_model"][0].set_string_custom_property("told", channel)
+
+
+def test_a_subclass_has_settings_of_its_own(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "ab"]
+    for artifact in pushed:
+        config = {"channel": "#models", "keep": 1}
+        run(
+            tmp_path / "serving",
+            {"model": [model]},
+            artifact,
+            config,
+            executor_class=NotifyingExecutor,
+        )
+    assert pushed[1].get_string_custom_property("told") == "#models"
+    assert [path.name for path in (tmp_path / "serving").iterdir()] == ["1001"]
+
+
+def test_a_model_of_an_infra_blessing_that_is_refused_is_not_pushed(
+    make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=0)
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
+    assert pushed.get_int_custom_property("pushed") == 0
+    reason = pushed.get_string_custom_property("not_pushed_reason")
+    assert reason == "the InfraValidator did not bless the model."
 
 
 @pytest.mark.parametrize("has_model", [1, 0])

@@ -103,6 +103,10 @@ def test_values_of_the_run_are_passed_on() -> None:
     assert trainer.exec_properties["module_file"] is module
     assert trainer.exec_properties["custom_config"] is config
     assert not trainer.exec_properties.get("user_code")
+    for name in ("trainer_fn", "run_fn"):
+        function = RuntimeParameter("function", str)
+        trainer = Trainer(examples=EXAMPLES, schema=SCHEMA, **{name: function})
+        assert trainer.exec_properties[name] is function
 
 
 def test_an_executor_of_a_cloud_is_refused() -> None:

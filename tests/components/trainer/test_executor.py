@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tfx.proto.trainer_pb2 import TrainArgs
 from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
-from tfx.utils import io_utils
+from tfx.utils import io_utils, proto_utils
 
 from components.errors import SettingError
 from components.interruption import RunInterruptedError, interruption
 from components.tfx.model_paths import serving_model_path
 from components.trainer import local_cluster, task_logs
+from components.trainer.executor import GenericExecutor
 from components.trainer.local_cluster import LocalCluster
 
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
@@ -135,6 +137,53 @@ def test_a_run_fn_writes_its_own_model_and_is_told_everything(
         "hyperparameters": {"learning_rate": 0.5},
         "custom_config": {"layers": [8, 4]},
     }
+
+
+class ExecutorWithQuantiles(GenericExecutor):
+    """As teams wrote it to hand more to their run_fn."""
+
+    def _GetFnArgs(self, *arguments: Any) -> Any:
+        args = super()._GetFnArgs(*arguments)
+        args.custom_config["hidden"] = 3
+        args.quantiles = [0.1, 0.9]
+        return args
+
+
+RUN_FN_WITH_QUANTILES = """
+import os
+
+def run_fn(fn_args):
+    os.makedirs(fn_args.serving_model_dir)
+    open(os.path.join(fn_args.serving_model_dir, "saved_model.pb"), "w").close()
+    with open(os.path.join(fn_args.model_run_dir, "told.txt"), "w") as file:
+        print(fn_args.quantiles, fn_args.custom_config, file=file)
+"""
+
+
+def test_an_executor_may_add_arguments_of_its_own(
+    train: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(RUN_FN_WITH_QUANTILES)
+    monkeypatch.setattr(train, "executor", ExecutorWithQuantiles)
+    model, model_run = train({"module_file": str(module), "run_fn": "run_fn"})
+    assert (model / "Format-Serving" / "saved_model.pb").is_file()
+    assert (model_run / "told.txt").read_text() == "[0.1, 0.9] {'hidden': 3}\n"
+
+
+def test_an_executor_with_a_do_of_its_own_gets_the_directories_of_the_outputs(
+    make_artifact: Callable[..., Artifact], make_examples: Callable[..., Artifact]
+) -> None:
+    model, run = map(make_artifact, (standard_artifacts.Model, standard_artifacts.ModelRun))
+    arguments = proto_utils.proto_to_json(TrainArgs())
+    args = GenericExecutor()._GetFnArgs(
+        {"examples": [make_examples([], train=[])]},
+        {"model": [model], "model_run": [run]},
+        {"train_args": arguments, "eval_args": arguments},
+    )
+    assert args.serving_model_dir == f"{model.uri}/Format-Serving"
+    assert args.eval_model_dir == f"{model.uri}/Format-TFMA"
+    assert args.model_run_dir == run.uri
 
 
 def test_a_run_fn_that_writes_no_model_is_an_error(train: Train, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Definitions as of TFX 1.0 to 1.15: `python definition.py NAME [AUC]` runs one, with a threshold of AUC."""
+"""Definitions as of TFX 1.0 to 1.15: `python definition.py NAME [ACCURACY]` runs one."""
 
 import os
 import sys
@@ -17,8 +17,10 @@ from tfx.components import (
 )
 from tfx.components.pusher import executor as pusher_executor
 from tfx.components.trainer import executor as trainer_executor
+from tfx.dsl.compiler.compiler import Compiler
 from tfx.dsl.components.base import executor_spec
 from tfx.orchestration.data_types import RuntimeParameter
+from tfx.orchestration.portable import runtime_parameter_utils
 from tfx.types import artifact_utils
 
 HERE = os.path.abspath(os.getcwd())
@@ -40,9 +42,9 @@ class ArchivingPusher(pusher_executor.Executor):
         self._MarkPushed(pushed, pushed_destination=archive, pushed_version="7")
 
 
-def eval_config(auc):
+def eval_config(accuracy):
     threshold = tfma.MetricThreshold(
-        value_threshold=tfma.GenericValueThreshold(lower_bound={"value": auc}),
+        value_threshold=tfma.GenericValueThreshold(lower_bound={"value": accuracy}),
         change_threshold=tfma.GenericChangeThreshold(
             direction=tfma.MetricDirection.HIGHER_IS_BETTER, absolute={"value": -0.5}
         ),
@@ -50,11 +52,11 @@ def eval_config(auc):
     return tfma.EvalConfig(
         model_specs=[tfma.ModelSpec(signature_name="eval")],
         slicing_specs=[tfma.SlicingSpec(), tfma.SlicingSpec(feature_keys=["trip_start_hour"])],
-        metrics_specs=[tfma.MetricsSpec(thresholds={"auc": threshold})],
+        metrics_specs=[tfma.MetricsSpec(thresholds={"accuracy": threshold})],
     )
 
 
-def create_pipeline(name, auc):
+def create_pipeline(name, accuracy):
     example_gen = CsvExampleGen(input_base=os.path.join(HERE, "data"))
     statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])
     schema_gen = SchemaGen(
@@ -63,13 +65,17 @@ def create_pipeline(name, auc):
     validator = ExampleValidator(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )
-    module, serving = MODULE, os.path.join(HERE, "serving")
+    module, function, serving = MODULE, None, os.path.join(HERE, "serving")
+    config = {"hidden_units": [8]}
     destination = tfx.proto.PushDestination(
         filesystem=tfx.proto.PushDestination.Filesystem(base_directory=serving)
     )
     if name == "runtime_parameters":
-        module = RuntimeParameter(name="module", default=MODULE, ptype=str)
-        serving = RuntimeParameter(name="serving", default=serving, ptype=str)
+        # Defaults with which the run would fail.
+        module, function, config, serving = (
+            RuntimeParameter(name=name, default=f"no_{name}", ptype=str)
+            for name in ("module", "function", "config", "serving")
+        )
         destination = {"filesystem": {"base_directory": serving}}
     elif name == "custom_pusher":
         destination = None
@@ -86,9 +92,11 @@ def create_pipeline(name, auc):
         if name == "warm_start"
         else None
     )
-    executor = trainer_executor.GenericExecutor if name == "run_fn" else trainer_executor.Executor
+    is_generic = name in ("run_fn", "runtime_parameters")
+    executor = trainer_executor.GenericExecutor if is_generic else trainer_executor.Executor
     trainer = Trainer(
         module_file=module,
+        run_fn=function,
         custom_executor_spec=executor_spec.ExecutorClassSpec(executor),
         transformed_examples=transform.outputs["transformed_examples"],
         schema=schema_gen.outputs["schema"],
@@ -96,7 +104,7 @@ def create_pipeline(name, auc):
         transform_graph=transform.outputs["transform_graph"],
         train_args=tfx.proto.TrainArgs(num_steps=300),
         eval_args=tfx.proto.EvalArgs(num_steps=4),
-        custom_config={"hidden_units": [8]},
+        custom_config=config,
     )
     model_resolver = tfx.dsl.Resolver(
         strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
@@ -107,7 +115,7 @@ def create_pipeline(name, auc):
         examples=example_gen.outputs["examples"],
         model=trainer.outputs["model"],
         baseline_model=model_resolver.outputs["model"],
-        eval_config=eval_config(auc),
+        eval_config=eval_config(accuracy),
     )
     pusher = Pusher(
         model=trainer.outputs["model"],
@@ -132,6 +140,17 @@ def create_pipeline(name, auc):
 
 
 if __name__ == "__main__":
-    tfx.orchestration.LocalDagRunner().run(
-        create_pipeline(sys.argv[1], float((*sys.argv[2:], 0.6)[0]))
-    )
+    pipeline = create_pipeline(sys.argv[1], float((*sys.argv[2:], 0.6)[0]))
+    runner = tfx.orchestration.LocalDagRunner()
+    if sys.argv[1] == "runtime_parameters":
+        compiled = Compiler().compile(pipeline)
+        values = {
+            "module": MODULE,
+            "function": "run_fn",
+            "config": '{"hidden_units": [5]}',
+            "serving": os.path.join(HERE, "serving"),
+        }
+        runtime_parameter_utils.substitute_runtime_parameter(compiled, values)
+        runner.run_with_ir(compiled)
+    else:
+        runner.run(pipeline)

@@ -1,5 +1,6 @@
 """A module file of TFX 1.x: preprocessing_fn, trainer_fn and run_fn, with tf.estimator and tfma."""
 
+import json
 import os
 
 import tensorflow as tf
@@ -81,7 +82,15 @@ def _estimator(model_dir, base_model, config):
     )
 
 
+def _note_call(function, args):
+    """Writes what the Trainer called, and with what, for the test."""
+    call = {"function": function, "base_model": args.base_model, "config": args.custom_config}
+    with open("calls.jsonl", "a") as file:
+        print(json.dumps(call), file=file)
+
+
 def trainer_fn(trainer_fn_args, schema):
+    _note_call("trainer_fn", trainer_fn_args)
     tft_output = tft.TFTransformOutput(trainer_fn_args.transform_output)
     exporter = tf.estimator.FinalExporter("taxi", lambda: _serving_receiver_fn(tft_output, schema))
     return {
@@ -105,6 +114,7 @@ def trainer_fn(trainer_fn_args, schema):
 
 
 def run_fn(fn_args):
+    _note_call("run_fn", fn_args)
     tft_output = tft.TFTransformOutput(fn_args.transform_output)
     schema = tft_output.raw_metadata.schema
     estimator = _estimator(
