@@ -77,7 +77,7 @@ def check_names(
       given: Names that were given.
       columns: Columns of the model.
       where: Subject and verb for messages.
-      max_comparisons: As for `cells_of`.
+      max_comparisons: Limit as for `cells_of`.
 
     Raises:
       BadInputError: A name is not one, or there are too many.
