@@ -14,7 +14,7 @@ from tensorflow_model_analysis.proto import config_pb2
 from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "eval_saved_model"
 REFERENCE: dict[str, Any] = json.loads((HERE / "metrics.json").read_text())
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
 
