@@ -62,8 +62,9 @@ def test_it_trains_judges_and_pushes(name: str, change: object, tmp_path: Path) 
         run(tmp_path, name)
         verdict = load_verdict(str(newest(tmp_path / "root" / "Evaluator" / "evaluation")))
         assert verdict.blessed
-        # Half of the trips are paid by card, and one in ten of these has no tip. TFMA has no such metric.
-        assert verdict.metrics["accuracy"] == pytest.approx(0.95, abs=0.04)
+        # Half of the trips are paid by card, and one in ten of these has no tip: three standard deviations
+        # for the 132 evaluated ones. TFMA has no such metric.
+        assert verdict.metrics["accuracy"] == pytest.approx(0.95, abs=0.056)
         call = json.loads((tmp_path / "calls.jsonl").read_text().splitlines()[-1])
         is_generic = name in ("run_fn", "runtime_parameters")
         assert call["function"] == ("run_fn" if is_generic else "trainer_fn")

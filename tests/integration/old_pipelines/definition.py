@@ -102,7 +102,7 @@ def create_pipeline(name, accuracy):
         schema=schema_gen.outputs["schema"],
         base_model=warm_start.outputs["latest_model"] if warm_start else None,
         transform_graph=transform.outputs["transform_graph"],
-        train_args=tfx.proto.TrainArgs(num_steps=300),
+        train_args=tfx.proto.TrainArgs(num_steps=2000),
         eval_args=tfx.proto.EvalArgs(num_steps=4),
         custom_config=config,
     )
