@@ -78,6 +78,7 @@ def _estimator(model_dir, base_model, config):
             tf.feature_column.indicator_column(payment),
         ],
         dnn_hidden_units=(config or {}).get("hidden_units", [8]),
+        dnn_optimizer="Adam",
         warm_start_from=base_model,
     )
 
