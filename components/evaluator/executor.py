@@ -456,6 +456,8 @@ def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> 
                 "Remove signature_name to evaluate the serving model, or export an evaluation model "
                 "(export_eval_savedmodel) to Format-TFMA."
             )
+        if spec.preprocessing_function_names:
+            continue  # one of these functions of the model may derive the label
         keys = list(spec.label_keys.values()) or [spec.label_key]
         for key in keys:
             if features and key not in features:

@@ -364,6 +364,35 @@ def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
     assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
 
 
+def test_a_preprocessing_function_of_the_model_may_derive_the_label(
+    make_examples: Make, make_artifact: Make, evaluate: Make
+) -> None:
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            parsed = tf.io.parse_example(examples, {"score": FLOAT})
+            return {"outputs": parsed["score"][:, tf.newaxis]}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def derive(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            delay = tf.io.parse_example(examples, {"delay": FLOAT})["delay"]
+            return {"is_late": tf.cast(delay > 10.0, tf.int64)[:, tf.newaxis]}
+
+    model = make_artifact(standard_artifacts.Model)
+    module = Model()
+    signatures = {"serving_default": module.serve, "derive": module.derive}
+    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=signatures)
+    rows = [
+        {"delay": delay, "score": score} for delay, score in ((11.0, 0.9), (2.0, 0.2), (30.0, 0.3))
+    ]
+    config = eval_config(
+        """model_specs { label_key: "is_late" preprocessing_function_names: "derive" }
+        metrics_specs { metrics { class_name: "BinaryAccuracy" } }"""
+    )
+    result = evaluate(make_examples(rows), model, config)
+    assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
+
+
 @pytest.mark.parametrize(
     ("label_key", "has_schema", "message"),
     [
