@@ -91,7 +91,7 @@ def _imported_from_tfx() -> tuple[str, str] | None:
         for stock, name, _ in _REPLACED
         if hasattr(sys.modules.get(stock), name)
     }
-    for module_name, module in list(sys.modules.items()):
+    for module_name, module in list(sys.modules.items()) if stock_classes else ():
         if not module_name.startswith(("tfx.", "components.")):
             for value in list(getattr(module, "__dict__", {}).values()):
                 if id(value) in stock_classes:

@@ -357,8 +357,8 @@ class Executor(InMemoryExecutor):
                 yield user_code.load_module_file(file) if file else None
 
 
-# In a container that TFX's KubeflowV2DagRunner has compiled, TFX converts the ids in the blessing, which its
-# LatestBlessedModelStrategy reads, if the executor is a subclass of its own.
+# In containers compiled by TFX's KubeflowV2DagRunner, TFX converts the ids in a blessing to those that its
+# LatestBlessedModelStrategy reads, but only for subclasses of TFX's Evaluator executor.
 after_import(
     ["tfx.components.evaluator.executor"], lambda module: module.Executor.register(Executor)
 )

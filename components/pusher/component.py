@@ -107,7 +107,7 @@ class Pusher(base_component.BaseComponent):
         if isinstance(push_destination, dict):
             filesystem = push_destination.get("filesystem", {})
             if isinstance(filesystem.get("base_directory"), RuntimeParameter):
-                # TFX's runners fill in a RuntimeParameter that is a value, but not one inside of a value.
+                # TFX substitutes a RuntimeParameter only if it is a whole execution property.
                 at_run_time[executor.BASE_DIRECTORY_KEY] = filesystem["base_directory"]
                 filesystem = {**filesystem, "base_directory": ""}
                 push_destination = {**push_destination, "filesystem": filesystem}

@@ -60,7 +60,7 @@ class GenericExecutor(base_executor.BaseExecutor):
     """
 
     CONTRACTS: tuple[str, ...] = CONTRACTS
-    _directories: Outputs | None = None  # of the training; None outside of Do
+    _directories: Outputs | None = None  # those of the training, once Do has begun
 
     def _GetFnArgs(
         self,

@@ -38,7 +38,7 @@ def test_values_of_the_run_may_stand_in_the_destination() -> None:
         model=Channel(type=standard_artifacts.Model),
         push_destination={"filesystem": {"base_directory": folder}},
     )
-    # As a property of its own: inside of another one, TFX 1.21 does not fill it in.
+    # TFX 1.21 substitutes a RuntimeParameter only if it is a whole execution property.
     assert pusher.exec_properties["base_directory"] is folder
     destination = json.loads(pusher.exec_properties["push_destination"])
     assert destination == {"filesystem": {"base_directory": ""}}
