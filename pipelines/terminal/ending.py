@@ -5,6 +5,8 @@ import shutil
 import sys
 import tempfile
 from atexit import register
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,12 +25,16 @@ def temporary_folder(prefix: str) -> Path:
 
 
 def remove_temporary_files() -> None:
-    """Removes the temporary folders, and the sources that TensorFlow's AutoGraph wrote."""
+    """Removes the temporary folders, and the modules that TensorFlow's AutoGraph wrote."""
     while _folders:
         shutil.rmtree(_folders.pop(), ignore_errors=True)
     for name, module in list(sys.modules.items()):
         if name.startswith(_AUTOGRAPH) and module.__file__:
             Path(module.__file__).unlink(missing_ok=True)
+            compiled = Path(cache_from_source(module.__file__))
+            compiled.unlink(missing_ok=True)
+            with suppress(OSError):  # another process has compiled its own there, or nothing was compiled
+                compiled.parent.rmdir()
 
 
 def end_process(code: int) -> NoReturn:
