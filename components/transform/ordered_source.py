@@ -7,7 +7,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-from tfx.components.transform import executor as stock
 from tfx_bsl.coders import example_coder
 
 from components.beam.example_batches import (
@@ -17,7 +16,9 @@ from components.beam.example_batches import (
 )
 from components.transform.decoded_ahead import DecodedAhead
 
-BATCH_KEY = stock._TRANSFORM_INTERNAL_FEATURE_FOR_KEY
+# Not imported from there: after components.install(), TFX's executor brings ours, which needs this module. A
+# worker of Beam begins with this one.
+BATCH_KEY = "__TFT_PASS_KEY__"
 """Name of the column in TFX's executor that identifies the batch of a row."""
 
 _BATCHES_PER_FILE_BITS = 32

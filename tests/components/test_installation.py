@@ -74,6 +74,17 @@ def test_it_does_not_warn_of_names_that_only_our_own_modules_hold() -> None:
     assert "was called after" not in log
 
 
+def test_a_worker_may_begin_with_any_module_of_ours() -> None:
+    run(
+        "import components",
+        "components.install()",
+        "from components.transform import ordered_output, ordered_source, packed_source",
+        "from tfx.components.transform import executor",
+        "assert executor.Executor.__module__ == 'components.transform.executor'",
+        "assert ordered_source.BATCH_KEY == executor._TRANSFORM_INTERNAL_FEATURE_FOR_KEY",
+    )
+
+
 def test_a_program_is_run_with_tfxs_names_replaced() -> None:
     command = [sys.executable, "-m", "components.installed"]
     done = subprocess.run(command, capture_output=True, text=True)
