@@ -18,7 +18,7 @@ from pipelines.examples.taxi import trips
 
 
 def write_csv(path: pathlib.Path, rows: int, seed: int) -> dict[str, float]:
-    """Writes `rows` trips to `path`, and the returned facts to `path` with the suffix .json.
+    """Writes `rows` trips to `path`, and returns facts about them.
 
     Args:
       path: CSV file; its folder is made if needed, and it appears only when it is complete.
@@ -51,7 +51,6 @@ def write_csv(path: pathlib.Path, rows: int, seed: int) -> dict[str, float]:
         "positive_rate": float(label.mean()),
         "best_auc": round(roc_auc(label, np.concatenate(probabilities)), 6),
     }
-    path.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     part.replace(path)
     return facts
 
