@@ -1,6 +1,7 @@
 """Definitions of TFX 1.0 to 1.15 on TFX's LocalDagRunner: with one more line, and with other imports."""
 
 import csv
+import itertools
 import json
 import random
 import subprocess
@@ -23,6 +24,12 @@ def one_line(source: str) -> str:
 
 def other_imports(source: str) -> str:
     return source.replace("from tfx.components", "from components")
+
+
+def two_processes(source: str) -> str:
+    assert "in_memory" in source
+    source = source.replace("in_memory", "multi_processing").replace("workers=1", "workers=2")
+    return one_line(source)
 
 
 def write_project(folder: Path, change: object) -> None:
@@ -53,8 +60,10 @@ def newest(folder: Path) -> Path:
     return max(folder.iterdir(), key=lambda path: int(path.name))
 
 
-@pytest.mark.parametrize("change", [one_line, other_imports])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [*itertools.product(NAMES, (one_line, other_imports)), ("trainer_fn", two_processes)],
+)
 def test_it_trains_judges_and_pushes(name: str, change: object, tmp_path: Path) -> None:
     write_project(tmp_path, change)
     earlier = None
