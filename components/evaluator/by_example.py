@@ -96,26 +96,25 @@ def to_batch(
     """
     names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
     predictions = {
-        name: _stack(
-            [
-                item[tfma.PREDICTIONS_KEY][name] if gate.baseline else item[tfma.PREDICTIONS_KEY]
-                for item in extracts
-            ]
-        )
+        name: _stack([_of_model(item[tfma.PREDICTIONS_KEY], name) for item in extracts])
         for name in names
     }
-    labels = [item[tfma.LABELS_KEY] for item in extracts]
-    if gate.baseline:
-        labels = [label[gate.candidate] if isinstance(label, dict) else label for label in labels]
+    labels = [_of_model(item[tfma.LABELS_KEY], gate.candidate) for item in extracts]
     features: dict[str, list[Any]] = {
         name: [_values(item.get(tfma.FEATURES_KEY, {}).get(name)) for item in extracts]
         for name in features_of_slices
     }
     if gate.example_weight:
         features[gate.example_weight] = [
-            np.ravel(item[tfma.EXAMPLE_WEIGHTS_KEY]).tolist() for item in extracts
+            np.ravel(_of_model(item[tfma.EXAMPLE_WEIGHTS_KEY], gate.candidate)).tolist()
+            for item in extracts
         ]
     return Batch(_stack(labels), predictions, features)
+
+
+def _of_model(value: Any, name: str) -> Any:
+    """Returns the part of a model; with several models, TFMA has the parts by their names."""
+    return value[name] if isinstance(value, dict) and name in value else value
 
 
 def _values(value: Any) -> list[Any] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tensorflow_model_analysis.proto import config_pb2
+from tensorflow_model_analysis.utils import config_util
 from tfx.components.util import udf_utils
 from tfx.dsl.components.base import base_beam_component, executor_spec
 from tfx.orchestration.data_types import RuntimeParameter
@@ -137,7 +138,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
                 f"Received: eval_config={eval_config!r}"
             )
         if eval_config is not None:
-            _check_eval_config(eval_config)
+            _check_eval_config(eval_config, has_baseline=baseline_model is not None)
         if not isinstance(fairness_indicator_thresholds, RuntimeParameter):
             fairness_indicator_thresholds = json_utils.dumps(fairness_indicator_thresholds)
         spec = EvaluatorSpec(
@@ -165,7 +166,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             )
 
 
-def _check_eval_config(eval_config: config_pb2.EvalConfig) -> None:
+def _check_eval_config(eval_config: config_pb2.EvalConfig, *, has_baseline: bool) -> None:
     slicing_specs = list(eval_config.slicing_specs)
     for cross in eval_config.cross_slicing_specs:
         slicing_specs += [cross.baseline_spec, *cross.slicing_specs]
@@ -175,11 +176,42 @@ def _check_eval_config(eval_config: config_pb2.EvalConfig) -> None:
             "The Evaluator can't slice by SQL, whose library is no longer part of tfx-bsl. Slice by columns: "
             f"SlicingSpec(feature_keys=[...]) or feature_values. Received: slice_keys_sql={sql!r}"
         )
-    is_baseline = [spec.is_baseline for spec in eval_config.model_specs]
-    if is_baseline and (is_baseline.count(False) != 1 or len(is_baseline) > 2):
-        names = {spec.name: spec.is_baseline for spec in eval_config.model_specs}
+    specs = eval_config.model_specs
+    names = [spec.name for spec in specs]
+    baselines = [spec.name for spec in specs if spec.is_baseline]
+    if specs and (len(baselines) > 1 or len(baselines) == len(specs)):
         raise ValueError(
-            "An Evaluator evaluates one model: an EvalConfig has one ModelSpec for it, and may have one more "
-            "with is_baseline=True for the baseline. Use an Evaluator for each further model. "
-            f"Received: is_baseline by name: {names}"
+            "model_specs of an EvalConfig has a ModelSpec for the model, and at most one with "
+            f"is_baseline=True. Received: {len(specs)} in all, with is_baseline=True: {baselines}"
+        )
+    if len(specs) - len(baselines) < 2:
+        return
+    if "" in names or len(set(names)) < len(names):
+        raise ValueError(
+            "Each of several ModelSpecs in model_specs of an EvalConfig needs a name of its own. "
+            f"Received: names {names}"
+        )
+    if by_signature := [spec.name for spec in specs if spec.signature_name == "eval"]:
+        raise ValueError(
+            "An evaluation model (signature_name='eval') is evaluated under one ModelSpec of the model. Name "
+            "signatures of the serving model in model_specs, or use an Evaluator for each ModelSpec. "
+            f"Received: signature_name='eval' in {by_signature}, among {names}"
+        )
+    unweighted = [s.name for s in specs if not (s.example_weight_key or s.example_weight_keys)]
+    if 0 < len(unweighted) < len(specs):
+        raise ValueError(
+            "TFMA weighs the examples under all of several ModelSpecs, or under none: set "
+            f"example_weight_key in each of model_specs. Received: none in {unweighted}, among {names}"
+        )
+    for metrics_spec in eval_config.metrics_specs:
+        if unknown := sorted(set(metrics_spec.model_names) - {*names}):
+            raise ValueError(
+                f"model_names of a MetricsSpec takes names of model_specs: {', '.join(names)}. "
+                f"Received: {', '.join(unknown)}"
+            )
+    if has_baseline and not baselines and config_util.has_change_threshold(eval_config):
+        raise ValueError(
+            "A change_threshold compares with the baseline, and several ModelSpecs leave open how the "
+            "baseline is evaluated. Add one to model_specs: ModelSpec(name='baseline', is_baseline=True), "
+            f"with its signature_name and label_key. Received: names {names}"
         )

@@ -100,8 +100,14 @@ class EvaluationRequest:
     @property
     def model_names(self) -> tuple[str, str | None]:
         """The names of the model and the baseline in the evaluation; None without a baseline."""
-        names = [spec.name for spec in self.effective_config.model_specs]
-        return names[0], names[1] if len(names) > 1 else None
+        specs = self.effective_config.model_specs
+        return specs[0].name, next((spec.name for spec in specs if spec.is_baseline), None)
+
+    @property
+    def further_names(self) -> tuple[str, ...]:
+        """The names of the model in the evaluation under further ModelSpecs."""
+        specs = self.effective_config.model_specs
+        return tuple(spec.name for spec in specs[1:] if not spec.is_baseline)
 
     def artifact(self, spec: config_pb2.ModelSpec) -> Artifact:
         """Returns the model of a ModelSpec."""
@@ -167,7 +173,9 @@ class Executor(InMemoryExecutor):
         unchecked: tuple[str, ...] = ()
         # The functions of a user's module are made for serving models, as TFMA's own extractors are.
         is_customized = any(hasattr(request.module, name) for name in _CUSTOM_FUNCTIONS)
-        if eval_model_path(request.model.uri) and not is_customized:
+        # Several ModelSpecs name signatures or outputs of the serving model.
+        is_served = is_customized or bool(request.further_names)
+        if eval_model_path(request.model.uri) and not is_served:
             if request.baseline is not None and eval_model_path(request.baseline.uri) is None:
                 # It may be a Keras model, or older than export_eval_savedmodel in the user's module.
                 unchecked = (_WITHOUT_EVAL_MODEL,)
@@ -195,6 +203,7 @@ class Executor(InMemoryExecutor):
             request.eval_config,
             candidate=request.model_names[0],
             baseline=request.model_names[1],
+            further=request.further_names,
             checked=replace(checked, doubts=doubts, not_checked=(*checked.not_checked, *unchecked)),
             holds=request.default_checks is not None and request.default_checks.doubts == "hold",
         )
@@ -463,8 +472,8 @@ def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> 
             if features and key not in features:
                 problem = f"there is no raw feature {key!r}" if key else "no label is named"
                 raise SettingError(
-                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {problem}. The model "
-                    "has no evaluation model, so its labels are a raw feature, one of: "
+                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {problem}. The serving "
+                    "model is evaluated, so its labels are a raw feature, one of: "
                     f"{', '.join(nearest_first(key, features))}. Where the label is derived from "
                     "others, export an evaluation model (export_eval_savedmodel) to Format-TFMA."
                 )

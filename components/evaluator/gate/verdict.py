@@ -47,6 +47,7 @@ class Verdict:
         doubts: Reasons to look at the data before the model is pushed, one sentence each.
         held: True if the model passed but is not blessed because of the doubts: a person has to decide.
         excesses: Losses of the model by slice, which the doubts of the next run are based on.
+        further_models: Metrics of the model under further ModelSpecs over all examples, by their names.
     """
 
     blessed: bool
@@ -61,6 +62,7 @@ class Verdict:
     doubts: tuple[str, ...] = ()
     held: bool = False
     excesses: tuple[SliceExcess, ...] = ()
+    further_models: dict[str, Metrics] = field(default_factory=dict)
 
     def write(self, evaluation_uri: str) -> None:
         """Writes `verdict.json` into a ModelEvaluation artifact."""
@@ -96,6 +98,7 @@ def make_verdict(
     *,
     candidate: str = "",
     baseline: str | None = None,
+    further: Sequence[str] = (),
     checked: Checked = NOTHING_CHECKED,
     holds: bool = True,
 ) -> Verdict:
@@ -107,6 +110,7 @@ def make_verdict(
             first model is not reported as one without thresholds.
         candidate: Name of the model in the evaluation.
         baseline: Name of the baseline in the evaluation; None without one.
+        further: Names of the model in the evaluation under further ModelSpecs.
         checked: Results of the default checks.
         holds: True if a model that is doubted is held.
     """
@@ -115,8 +119,11 @@ def make_verdict(
     if baseline is not None:
         baseline_metrics = _by_slice(tfma.load_eval_result(evaluation_uri, model_name=baseline))
     slice_keys = [key for key, _ in result.slicing_metrics]
+    by_model = {candidate: metrics}
+    for name in further:
+        by_model[name] = _by_slice(tfma.load_eval_result(evaluation_uri, model_name=name))
     failures = list(
-        _failures(evaluation_uri, eval_config, metrics, baseline_metrics, slice_keys, checked)
+        _failures(evaluation_uri, eval_config, by_model, baseline_metrics, slice_keys, checked)
     )
     held = holds and not failures and bool(checked.doubts)
     return Verdict(
@@ -132,6 +139,7 @@ def make_verdict(
         doubts=checked.doubts,
         held=held,
         excesses=checked.slices,
+        further_models={name: by_model[name].get(OVERALL, {}) for name in further},
     )
 
 
@@ -163,12 +171,12 @@ def _metric_name(name: str, output: str, sub_key: str) -> str:
 def _failures(
     evaluation_uri: str,
     eval_config: config_pb2.EvalConfig,
-    candidate: Mapping[str, Metrics],
+    by_model: Mapping[str, Mapping[str, Metrics]],
     baseline: Mapping[str, Metrics],
     slice_keys: Sequence[Any],
     checked: Checked,
 ) -> Iterator[str]:
-    if OVERALL not in candidate and not candidate:
+    if not any(by_model.values()):
         yield "There were no examples to evaluate the model on."
         return
     yield from (check.message for check in checked.checks if not check.passed)
@@ -182,7 +190,14 @@ def _failures(
     for validation in result.metric_validations_per_slice:
         slice_name = _slice_name(validation)
         for failure in validation.failures:
-            yield _sentence(failure, slice_name, candidate, baseline)
+            model = failure.metric_key.model_name
+            where = (
+                f"model: {model}, slice: {slice_name}"
+                if len(by_model) > 1
+                else f"slice: {slice_name}"
+            )
+            values = by_model.get(model, {}).get(slice_name, {})
+            yield _sentence(failure, f"({where})", values, baseline.get(slice_name, {}))
     for missing in (*result.missing_slices, *result.missing_cross_slices):
         # TFMA 0.52 also lists every pair of slices, and slices of which no metric was computed.
         if not any(_is_applicable(missing, key) for key in slice_keys):
@@ -228,16 +243,15 @@ def _slice_name(validation: validation_result_pb2.MetricsValidationForSlice) -> 
 
 def _sentence(
     failure: validation_result_pb2.ValidationFailure,
-    slice_name: str,
-    candidate: Mapping[str, Metrics],
-    baseline: Mapping[str, Metrics],
+    where: str,
+    candidate: Metrics,
+    baseline: Metrics,
 ) -> str:
     key: metrics_for_slice_pb2.MetricKey = failure.metric_key
     sub_key = str(tfma.metrics.SubKey.from_proto(key.sub_key)) if key.HasField("sub_key") else ""
     name = _metric_name(key.name, key.output_name, sub_key)
-    where = f"(slice: {slice_name})"
     if not failure.HasField("metric_value"):
-        return _missing(name, key.is_diff, candidate.get(slice_name, {}), where)
+        return _missing(name, key.is_diff, candidate, where)
     if failure.message:
         return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
@@ -259,10 +273,9 @@ def _sentence(
     if change.HasField("relative"):
         allowed.append(f"{change.relative.value:+.3%} of the baseline's")
     values = ""
-    if name in candidate.get(slice_name, {}) and name in baseline.get(slice_name, {}):
-        mine, other = candidate[slice_name][name], baseline[slice_name][name]
-        if mine is not None and other is not None:
-            values = f" from the baseline's {other:.6g} to {mine:.6g}"
+    mine, other = candidate.get(name), baseline.get(name)
+    if mine is not None and other is not None:
+        values = f" from the baseline's {other:.6g} to {mine:.6g}"
     return (
         f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is "
         f"required {where}"

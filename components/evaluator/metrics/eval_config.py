@@ -89,6 +89,12 @@ def with_defaults(
                 del spec.model_names[:]
         config.model_specs[0].name = ""
     config.model_specs.sort(key=lambda spec: spec.is_baseline)
+    if (
+        not has_baseline and len(config.model_specs) > 2
+    ):  # TFMA removes the ModelSpec, but not its name here
+        for spec in config.metrics_specs:
+            candidates = [model.name for model in config.model_specs if not model.is_baseline]
+            spec.model_names[:] = [name for name in spec.model_names if name in candidates]
     config = config_util.update_eval_config_with_defaults(
         config, has_baseline=has_baseline, rubber_stamp=True
     )
@@ -192,7 +198,7 @@ def resolve_thresholds(
     if not any(spec.metrics for spec in config.metrics_specs):
         raise SettingError(
             "The EvalConfig has no metrics, and the model has none of its own"
-            f"{'' if graphs else ', since it has no evaluation model (Format-TFMA)'}. Add some: "
+            f"{'' if graphs else ': these are in an evaluation model (Format-TFMA)'}. Add some: "
             "MetricsSpec(metrics=[MetricConfig(class_name='AUC')])."
         )
     return config
@@ -229,7 +235,7 @@ def _metric_in_tfma(name: str, own: Sequence[str], *, has_own: bool) -> config_p
     metrics_of_model = (
         f"The model's own: {', '.join(nearest_first(name, own)) or 'none'}."
         if has_own
-        else "The model has no evaluation model (Format-TFMA), and so no metrics of its own."
+        else "The serving model is evaluated, which has no metrics of its own."
     )
     near = ", ".join(nearest_first(name, known)[:_MAX_CHOICES])
     raise SettingError(

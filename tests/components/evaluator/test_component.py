@@ -15,7 +15,6 @@ from components import (
     MetricConfig,
     MetricsSpec,
     MetricThreshold,
-    ModelSpec,
     SlicingSpec,
 )
 
@@ -72,6 +71,16 @@ def test_stock_settings_travel_as_execution_properties() -> None:
     assert properties["module_path"] == "my_project.evaluation"
 
 
+OLD = {"name": "old", "is_baseline": True}
+
+
+def model_specs(*specs: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    """Returns an EvalConfig with a change threshold, as an argument."""
+    threshold = {"change_threshold": {"absolute": {"value": 0.1}}}
+    metrics = MetricsSpec(thresholds={"auc": threshold}, **settings)
+    return {"eval_config": EvalConfig(model_specs=[*specs], metrics_specs=[metrics])}
+
+
 SQL = SlicingSpec(slice_keys_sql="SELECT city")
 CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])])
 
@@ -82,9 +91,25 @@ CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name=
         ({"model": None}, r"needs a model.*run_model_analysis"),
         ({"module_file": "a.py", "module_path": "a"}, r"not both.*module_path='a'"),
         ({"feature_slicing_spec": evaluator_pb2.FeatureSlicingSpec()}, r"set slicing_specs"),
+        (model_specs(OLD, {"name": "b", "is_baseline": True}), r"at most one .*\['old', 'b'\]"),
+        (model_specs(OLD), r"1 in all, with is_baseline=True: \['old'\]"),
+        (model_specs({"name": "a"}, {}), r"needs a name of its own.*\['a', ''\]"),
+        (model_specs({"name": "a"}, {"name": "a"}, OLD), r"name of its own.*\['a', 'a', 'old'\]"),
         (
-            {"eval_config": EvalConfig(model_specs=[ModelSpec(name="a"), ModelSpec(name="b")])},
-            r"is_baseline=True.*'a': False, 'b': False",
+            model_specs({"name": "a", "signature_name": "eval"}, {"name": "b"}),
+            r"signatures of the serving model.*in \['a'\], among \['a', 'b'\]",
+        ),
+        (
+            model_specs({"name": "a", "example_weight_key": "w"}, {"name": "b"}),
+            r"example_weight_key in each.*none in \['b'\], among",
+        ),
+        (
+            model_specs({"name": "a"}, {"name": "b"}, model_names=["a", "c"]),
+            r"names of model_specs: a, b\. Received: c",
+        ),
+        (
+            model_specs({"name": "a"}, {"name": "b"}) | {"baseline_model": MODEL},
+            r"Add one to model_specs.*is_baseline=True.*Received: names \['a', 'b'\]",
         ),
         ({"eval_config": EvalConfig(slicing_specs=[SQL])}, r"can't slice by SQL.*'SELECT city'"),
         (

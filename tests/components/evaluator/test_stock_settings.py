@@ -15,6 +15,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
 from components.errors import SettingError
+from components.evaluator.gate.default_checks import DefaultChecks
 
 Make = Callable[..., Any]
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
@@ -308,10 +309,70 @@ def test_a_serving_model_has_no_signature_eval(
     verdict = evaluate(make_examples(ROWS, name="2"), serving_model, config).verdict
     assert verdict.metrics == {"auc": pytest.approx(6 / 9, abs=1e-4)}
     with pytest.raises(
-        SettingError, match=r"no metric of this name\. The model has no evaluation model"
+        SettingError, match=r"no metric of this name\. The serving model .* no metrics of its own"
     ):
         evaluate(
             make_examples(ROWS, name="3"),
             serving_model,
             eval_config(THRESHOLD.replace("signature_name", "name") % ("accuracy", 0.5)),
         )
+
+
+TWO_SPECS = """
+  model_specs { name: "early" signature_name: "early" label_key: "x" example_weight_key: "w" }
+  model_specs { name: "late" signature_name: "late" label_key: "y" example_weight_key: "w" }
+  model_specs { name: "old" signature_name: "early" label_key: "x" example_weight_key: "w" is_baseline: true }
+  metrics_specs { metrics { class_name: "BinaryAccuracy" threshold {
+    value_threshold { lower_bound { value: %s } }
+    change_threshold { direction: HIGHER_IS_BETTER absolute { value: 0.3 } } } } }
+"""
+
+
+def test_several_model_specs_are_judged_each_on_the_serving_model(
+    make_examples: Make, make_artifact: Make, evaluate: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Served(tf.Module):
+        def __init__(self, start: float, step: float) -> None:
+            super().__init__()
+            self.start, self.step = start, step
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def early(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            scores = tf.io.parse_example(examples, {"a": FLOAT})["a"]
+            return {"outputs": self.start + self.step * scores[:, None]}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def late(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"outputs": tf.io.parse_example(examples, {"b": FLOAT})["b"][:, None]}
+
+    def save_model(name: str, *numbers: float) -> Artifact:
+        model, module = make_artifact(standard_artifacts.Model, name), Served(*numbers)
+        signatures = {"early": module.early, "late": module.late}
+        tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=signatures)
+        return model
+
+    model = save_model("new", 0.0, 1.0)
+    # An evaluation model beside it is not read.
+    (Path(model.uri) / "Format-TFMA").mkdir()
+    (Path(model.uri) / "Format-TFMA" / "saved_model.pb").touch()
+    names = ("x", "a", "y", "b", "w")
+    values = [(1, 0.9, 0, 0.9, 1.0), (0, 0.2, 0, 0.3, 2.0), (1, 0.3, 1, 0.4, 1.0)]
+    examples = make_examples([dict(zip(names, row, strict=True)) for row in values])
+    # `early` errs in the third row, `late` in the first and the third; the weights are 1, 2 and 1.
+    first = evaluate(examples, model, eval_config(TWO_SPECS % 0.4)).verdict
+    assert first.blessed
+    assert first.metrics == {"binary_accuracy": pytest.approx(3 / 4)}
+    assert first.further_models == {"late": {"binary_accuracy": pytest.approx(2 / 4)}}
+    # The baseline says 1 - a, which is right in the third row alone.
+    baseline = save_model("old", 1.0, -1.0)
+    config = eval_config(TWO_SPECS % 0.6)
+    with caplog.at_level(logging.WARNING):
+        failed = evaluate(examples, model, config, DefaultChecks(), baseline_model=baseline).verdict
+    assert failed.baseline_metrics == {"binary_accuracy": pytest.approx(1 / 4)}
+    sentences = [
+        "binary_accuracy 0.5 is below the lower bound 0.6 (model: late, slice: Overall)",
+        "binary_accuracy changed by +0.25 from the baseline's 0.25 to 0.5, where at least +0.3 is required "
+        "(model: late, slice: Overall)",
+    ]
+    assert sorted(failed.failures)[-2:] == sentences
+    assert {f"NOT_BLESSED: {sentence}" for sentence in sentences} <= {*caplog.messages}
