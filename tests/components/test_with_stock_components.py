@@ -1,7 +1,7 @@
 """Our components among stock ones, as TFX's own runner executes them."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
+from tfx import v1 as tfx
 from tfx.orchestration import metadata
 from tfx.orchestration.local.local_dag_runner import LocalDagRunner
 
@@ -32,23 +33,37 @@ def write_csv(path: Path, rows: int = 400) -> None:
             writer.writerow([fare, payment, round(tips, 2), hour])
 
 
-def make_pipeline(root: Path, data: Path) -> Any:
-    examples = tfx_components.CsvExampleGen(input_base=str(data))
-    statistics = tfx_components.StatisticsGen(examples=examples.outputs["examples"])
+def make_pipeline(
+    root: Path,
+    data: Path,
+    model_spec: ModelSpec,
+    trainer_function: dict[str, str],
+    stock: Collection[str] = (),
+) -> Any:
+    """Returns a pipeline of our components, but for those in `stock`, which are TFX's."""
+
+    def pick(name: str) -> Any:
+        return getattr(tfx.components if name in stock else tfx_components, name)
+
+    examples = pick("CsvExampleGen")(input_base=str(data))
+    statistics = pick("StatisticsGen")(examples=examples.outputs["examples"])
     schema = tfx_components.SchemaGen(
         statistics=statistics.outputs["statistics"], infer_feature_shape=False
     )
-    transform = tfx_components.Transform(
+    validator = pick("ExampleValidator")(
+        statistics=statistics.outputs["statistics"], schema=schema.outputs["schema"]
+    )
+    transform = pick("Transform")(
         examples=examples.outputs["examples"],
         schema=schema.outputs["schema"],
         preprocessing_fn="classic_module.preprocessing_fn",
         disable_statistics=True,
     )
-    trainer = tfx_components.Trainer(
+    trainer = pick("Trainer")(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         schema=schema.outputs["schema"],
-        trainer_fn="classic_module.trainer_fn",
+        **trainer_function,
         train_args=tfx_components.TrainArgs(num_steps=600),
         eval_args=tfx_components.EvalArgs(num_steps=4),
     )
@@ -66,13 +81,13 @@ def make_pipeline(root: Path, data: Path) -> Any:
     overall = tfx_components.PerSliceMetricThreshold(
         slicing_specs=[SlicingSpec()], threshold=threshold
     )
-    evaluator = tfx_components.Evaluator(
+    evaluator = pick("Evaluator")(
         examples=examples.outputs["examples"],
         model=trainer.outputs["model"],
         baseline_model=resolver.outputs["model"],
         schema=schema.outputs["schema"],
         eval_config=EvalConfig(
-            model_specs=[ModelSpec(label_key="tips_xf")],
+            model_specs=[model_spec],
             slicing_specs=[SlicingSpec(), SlicingSpec(feature_keys=["trip_start_hour"])],
             metrics_specs=[
                 MetricsSpec(
@@ -84,39 +99,47 @@ def make_pipeline(root: Path, data: Path) -> Any:
             ],
         ),
     )
-    pusher = tfx_components.Pusher(
+    steps = [examples, statistics, schema, validator, transform, trainer, resolver, evaluator]
+    blessings = {"model_blessing": evaluator.outputs["blessing"]}
+    if "InfraValidator" not in stock:  # TFX's needs Docker
+        infra_validator = tfx_components.InfraValidator(
+            model=trainer.outputs["model"],
+            serving_spec=tfx.proto.ServingSpec(
+                tensorflow_serving=tfx.proto.TensorFlowServing(tags=["latest"]),
+                local_docker=tfx.proto.LocalDockerConfig(),
+            ),
+        )
+        steps.append(infra_validator)
+        blessings["infra_blessing"] = infra_validator.outputs["blessing"]
+    pusher = pick("Pusher")(
         model=trainer.outputs["model"],
-        model_blessing=evaluator.outputs["blessing"],
         push_destination=tfx_components.PushDestination(
             filesystem=tfx_components.PushDestination.Filesystem(
                 base_directory=str(root / "serving")
             )
         ),
+        **blessings,
     )
-    inferrer = tfx_components.BulkInferrer(
-        examples=examples.outputs["examples"],
-        model=trainer.outputs["model"],
-        model_blessing=evaluator.outputs["blessing"],
-    )
+    steps.append(pusher)
+    if not stock:
+        inferrer = tfx_components.BulkInferrer(
+            examples=examples.outputs["examples"],
+            model=trainer.outputs["model"],
+            model_blessing=evaluator.outputs["blessing"],
+        )
+        steps.append(inferrer)
     return tfx_components.Pipeline(
         "taxi",
         str(root),
-        components=[
-            examples,
-            statistics,
-            schema,
-            transform,
-            trainer,
-            resolver,
-            evaluator,
-            pusher,
-            inferrer,
-        ],
+        components=steps,
         enable_cache=True,
         metadata_connection_config=metadata.sqlite_metadata_connection_config(
             str(root / "metadata.db")
         ),
-        beam_pipeline_args=["--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"],
+        beam_pipeline_args=[
+            "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner",
+            "--beam_plugins=components.tfx.compat",
+        ],
     )
 
 
@@ -130,7 +153,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     write_csv(data / "taxi.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parent)
-        LocalDagRunner().run(make_pipeline(root, data))
+        pipeline = make_pipeline(
+            root,
+            data,
+            ModelSpec(label_key="tips_xf"),
+            {"trainer_fn": "classic_module.trainer_fn"},
+        )
+        LocalDagRunner().run(pipeline)
         yield root
 
 
@@ -186,3 +215,29 @@ def test_training_leaves_nothing_unfinished(root: Path) -> None:
     model_run = newest(root / "Trainer" / "model_run")
     assert tf.train.latest_checkpoint(str(model_run / "Format-Serving")).endswith("model.ckpt-600")
     assert not (model_run.parent / "unfinished").exists()
+
+
+IN_ORDER = ["CsvExampleGen", "StatisticsGen", "ExampleValidator", "Transform"]
+IN_ORDER += ["Trainer", "Evaluator", "InfraValidator", "Pusher"]
+
+
+@pytest.mark.parametrize("stock", [IN_ORDER[1::2], IN_ORDER[::2]], ids=",".join)
+def test_each_of_ours_runs_between_stock_ones(
+    stock: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    write_csv(tmp_path / "data" / "taxi.csv")
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    model_spec = ModelSpec(
+        signature_name="serving_default",
+        label_key="tips_xf",
+        preprocessing_function_names=["transform_features"],
+    )
+    root, run_fn = tmp_path / "root", {"run_fn": "classic_module.run_fn"}
+    root.mkdir()
+    LocalDagRunner().run(make_pipeline(root, tmp_path / "data", model_spec, run_fn, stock))
+    assert (newest(root / "Evaluator" / "blessing") / "BLESSED").exists()
+    (version,) = (root / "serving").iterdir()
+    served = tf.saved_model.load(str(version)).signatures["serving_default"]
+    raw = tf.constant([example(payment_type=CARD), example(payment_type=CASH)])
+    assert served(examples=raw)["outputs"].numpy().ravel() == pytest.approx([0.9, 0.1])
