@@ -107,5 +107,5 @@ def import_all() -> None:
     import pipelines.definitions.csv_to_serving
     import pipelines.report.files
     import pipelines.report.page
-    import pipelines.run.run
+    import pipelines.runs.run
     import pipelines.runners.component_launcher  # noqa: F401

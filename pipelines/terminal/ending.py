@@ -33,7 +33,9 @@ def remove_temporary_files() -> None:
             Path(module.__file__).unlink(missing_ok=True)
             compiled = Path(cache_from_source(module.__file__))
             compiled.unlink(missing_ok=True)
-            with suppress(OSError):  # another process has compiled its own there, or nothing was compiled
+            with suppress(
+                OSError
+            ):  # another process has compiled its own there, or nothing was compiled
                 compiled.parent.rmdir()
 
 
