@@ -147,9 +147,9 @@ def run_command(
     )
 
     def execute(progress: "Progress", capture: "OutputCapture") -> "RunRecord":
-        from pipelines.config.tfx_pipeline import has_own_pipeline
+        from pipelines.runs.tfx_pipeline import is_of_tfx_pipeline
 
-        if pipeline is not None or (config is not None and has_own_pipeline(config)):
+        if pipeline is not None or is_of_tfx_pipeline(request):
             return _run_tfx_pipeline(
                 request, pipeline, arguments or [], kubeflow, progress, capture
             )
@@ -228,7 +228,7 @@ def _run_tfx_pipeline(
 ) -> "RunRecord":
     from pipelines.config.named_values import parse_named
     from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
-    from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+    from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
 
     if request.data or request.label:
         raise BadInputError(
@@ -240,7 +240,9 @@ def _run_tfx_pipeline(
             "--runner kubeflow: a TFX pipeline of your own runs with --runner local or beam only. On "
             "Kubeflow, use TFX's KubeflowV2DagRunner."
         )
-    config = load_tfx_pipeline_config(
+    given = pipeline or arguments or kubeflow.parameters or request.gives_configuration
+    config = None if given or not request.resume else recorded_config(request.root)
+    config = config or load_tfx_pipeline_config(
         request.config_file,
         pipeline,
         parse_named(arguments, "--arg"),

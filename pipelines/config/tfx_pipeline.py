@@ -41,11 +41,6 @@ class TfxPipelineConfig(Section):
     beam: BeamConfig = BeamConfig()
 
 
-def has_own_pipeline(config_file: Path) -> bool:
-    """Returns True if a configuration file has a section `[pipeline]`."""
-    return "pipeline" in read_toml(config_file)
-
-
 def load_tfx_pipeline_config(
     config_file: Path | None,
     pipeline: str | None,

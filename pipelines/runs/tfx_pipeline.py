@@ -16,8 +16,9 @@ from pipelines.checks.component_checks import (
     VerdictCheck,
 )
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.plan.inputs import check_root, nothing_to_resume
+from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.root import Root
 from pipelines.root.history import mark_killed, unfinished_run
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, new_run_id, utc_now
@@ -46,6 +47,25 @@ class TfxPipelineRequest:
     enable_cache: bool = True
     resume: bool = False
     scheduled_by: str | None = None
+
+
+def is_of_tfx_pipeline(request: RunRequest) -> bool:
+    """Returns True if a request without `--pipeline` is for a TFX pipeline all the same."""
+    if request.config_file is not None:
+        return "pipeline" in read_toml(request.config_file)
+    return (
+        request.resume
+        and not request.gives_configuration
+        and recorded_config(request.root) is not None
+    )
+
+
+def recorded_config(root: Root) -> TfxPipelineConfig | None:
+    """Returns the configuration of the newest run; None if it has none of a TFX pipeline."""
+    newest = root.records.read_all()[-1:]
+    if not newest or "pipeline" not in newest[0].config:
+        return None
+    return TfxPipelineConfig.model_validate(newest[0].config)
 
 
 def run_tfx_pipeline(

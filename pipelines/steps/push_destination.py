@@ -11,7 +11,7 @@ from pipelines.steps.step_folders import FinishedStep
 
 @dataclass(frozen=True)
 class Push:
-    """What a Pusher did; `destination` is empty if it pushed nothing."""
+    """A push; `destination` is empty if nothing was pushed."""
 
     component: str
     destination: str
@@ -20,7 +20,7 @@ class Push:
 
 
 def pushes_of(steps: Iterable[FinishedStep]) -> list[Push]:
-    """Returns what the Pushers among some steps did."""
+    """Returns the pushes of the Pushers among some steps."""
     pushes = []
     for step in steps:
         for key, type_path in step.plan["outputs"].items():

@@ -1,4 +1,4 @@
-"""Why a step ran: the difference between its plan and that of the newest finished step of its component."""
+"""The reasons for which steps run: each plan is compared with the newest finished step of its component."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -110,17 +110,18 @@ class StepFolders:
         newest = self.all_finished()[-1:]
         unfinished = self.unfinished(plan)
         unfinished.mkdir(parents=True, exist_ok=True)
-        fields = {
-            "plan": asdict(plan),
-            "outputs": {key: _fields(artifact, unfinished) for key, (artifact,) in outputs.items()},
-            "number": newest[0].number + 1 if newest else 1,
-            "run_id": run_id,
-            "elapsed_secs": round(elapsed_secs, 3),
-        }
+        step = FinishedStep(
+            plan=asdict(plan),
+            outputs={key: _fields(artifact, unfinished) for key, (artifact,) in outputs.items()},
+            number=newest[0].number + 1 if newest else 1,
+            run_id=run_id,
+            elapsed_secs=round(elapsed_secs, 3),
+            folder=self.folder / plan.component / plan.name,
+        )
+        fields = {name: value for name, value in vars(step).items() if name != "folder"}
         atomic_files.write(unfinished / _FILE, json.dumps(fields, indent=1, allow_nan=False))
-        finished = self.folder / plan.component / plan.name
-        unfinished.rename(finished)
-        return FinishedStep(**fields, folder=finished)
+        unfinished.rename(step.folder)
+        return step
 
     def remove(self, step: FinishedStep) -> None:
         """Removes a step: first its `step.json`, so that no half of it counts as finished."""

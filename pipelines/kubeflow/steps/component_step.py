@@ -1,11 +1,11 @@
 """Runs one component on Kubeflow's artifacts, without a metadata service."""
 
-import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components.file_systems import copy_tree
 from pipelines import atomic_files
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.component_plan import ComponentPlan
@@ -75,7 +75,7 @@ def _execute_shared(
         outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
         made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)
         for key, (artifact,) in made.items():
-            shutil.copytree(artifact.uri, call.outputs[key], dirs_exist_ok=True)
+            copy_tree(artifact.uri, call.outputs[key])
             artifact.uri = call.outputs[key]
     return made
 

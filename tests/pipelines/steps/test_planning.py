@@ -1,4 +1,4 @@
-"""What is known of a pipeline before its first step runs."""
+"""Plans of pipelines: names, inputs and refusals before the first step runs."""
 
 import pytest
 
@@ -132,7 +132,8 @@ def test_the_latest_blessed_model_is_that_of_the_newest_blessing_run(team):
 
 IMPORT = """
     def create_pipeline(folder):
-        outside = Importer(source_uri=folder, artifact_type=Examples, properties={"span": 7}).with_id("outside")
+        outside = Importer(source_uri=folder, artifact_type=Examples, properties={"span": 7})
+        outside = outside.with_id("outside")
         return pipeline(outside, Copy(examples=outside.outputs["result"], times=1))
 """
 
