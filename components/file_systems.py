@@ -37,6 +37,19 @@ def remove_tree(directory: str) -> None:
         shutil.rmtree(directory)
 
 
+def copy_tree(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Copies the files of a local directory, with the permissions that the umask gives to new ones.
+
+    Those of the source may be too wide, as after a download by KFP's launcher, whose umask is 0; TensorFlow's
+    own copies have directories that a group cannot write to.
+    """
+    for directory, _, names in os.walk(source):
+        place = os.path.normpath(os.path.join(target, os.path.relpath(directory, source)))
+        os.makedirs(place, exist_ok=True)
+        for name in names:
+            shutil.copyfile(os.path.join(directory, name), os.path.join(place, name))
+
+
 def sync(path: str | os.PathLike[str]) -> None:
     """Makes the content of a file, or the names in a directory, survive a power cut.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from components.file_systems import remove_tree, sync
+from components.file_systems import copy_tree, remove_tree, sync
 from pipelines.errors import BadInputError
 
 MAX_SMALL_BYTES = 64 << 20
@@ -66,7 +66,7 @@ def copy_folder(source: Path, target: Path) -> None:
         return
     partial = _partial(target)
     shutil.rmtree(partial, ignore_errors=True)
-    shutil.copytree(source, partial)
+    copy_tree(source, partial)
     partial.rename(target)
 
 

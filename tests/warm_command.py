@@ -15,7 +15,8 @@ _SERVER = """
 import json, os, sys
 
 import components
-import pipelines.__main__, pipelines.cli.app, pipelines.run.run, pipelines.report.files, pipelines.report.page
+import pipelines.__main__, pipelines.cli.app, pipelines.runs.run
+import pipelines.report.files, pipelines.report.page
 import pipelines.definitions.csv_to_serving, pipelines.runners.component_launcher
 import tensorflow_model_analysis, tensorflow_transform
 

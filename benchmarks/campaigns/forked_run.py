@@ -104,8 +104,3 @@ def import_all() -> None:
     import tensorflow_transform  # noqa: F401
 
     import components  # noqa: F401
-    import pipelines.definitions.csv_to_serving
-    import pipelines.report.files
-    import pipelines.report.page
-    import pipelines.run.run
-    import pipelines.runners.component_launcher  # noqa: F401

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
-from components.file_systems import remove_tree, sync
+from components.file_systems import copy_tree, remove_tree, sync
 from components.interruption import interruption
 from components.pusher.listing import SAVED_MODEL_FILES, list_versions, numbers_in
 from components.pusher.provenance import Provenance, write_provenance
@@ -48,8 +48,8 @@ def push_version(
     Raises:
         RunInterruptedError: A signal came before the version appeared.
     """
-    fileio.makedirs(base_directory)
     if "://" in base_directory:
+        fileio.makedirs(base_directory)
         version = next(_candidates(base_directory, now_secs, newer_than))
         destination = os.path.join(base_directory, str(version))
         io_utils.copy_dir(model_path, destination, deny_regex_patterns=[r"saved_model\.pb$"])
@@ -63,8 +63,12 @@ def push_version(
         return version
 
     staging = os.path.join(base_directory, f"{_STAGING_PREFIX}{uuid.uuid4().hex}")
+    os.makedirs(base_directory, exist_ok=True)
     try:
-        io_utils.copy_dir(model_path, staging)
+        if "://" in model_path:
+            io_utils.copy_dir(model_path, staging)
+        else:
+            copy_tree(model_path, staging)
         _add_warmup(warmup, staging)
         if provenance is not None:
             write_provenance(provenance, staging, base_directory)
@@ -104,6 +108,8 @@ def prune_versions(base_directory: str, keep: int) -> list[int]:
 def _add_warmup(warmup: str | None, directory: str) -> None:
     destination = os.path.join(directory, WARMUP_FILE)
     if warmup is not None and not fileio.exists(destination):
+        if "://" not in destination:
+            os.makedirs(os.path.dirname(destination), exist_ok=True)
         io_utils.copy_file(warmup, destination)
 
 

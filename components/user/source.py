@@ -50,21 +50,27 @@ def read_definitions(
 
 
 def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
-    """Returns a hash of the user's code: of all Python files next to the named module.
+    """Returns a hash of the user's code: of the named module, and of the files next to it that it uses.
 
     As an execution property it makes a changed module a changed execution, so that the result of
     the old code is not taken from the cache. Empty if the source cannot be found here.
+
+    A file counts as used if its name occurs in the module, or in another file that counts: as an import, a
+    variable, an attribute, or in a string.
 
     Args:
         import_path: Dotted path of a function.
         module_file: Path of a Python file.
     """
-    definitions = read_definitions(import_path=import_path, module_file=module_file)
-    if not definitions:
+    source = _source_file(import_path, module_file)
+    if source is None:
         return ""
+    definitions = read_definitions(import_path=import_path, module_file=module_file)
+    used = _used_files(definitions, source.name)
     digest = hashlib.sha256()
     for name, definition in sorted(definitions.items()):
-        digest.update(f"{name}\0{definition.digest}\0".encode())
+        if name.partition(":")[0] in used:
+            digest.update(f"{name}\0{definition.digest}\0".encode())
     return digest.hexdigest()
 
 
@@ -97,6 +103,19 @@ def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> 
             if used in definitions[key].names:
                 waiting.append(other)
     return found
+
+
+def _used_files(definitions: Mapping[str, Definition], module: str) -> set[str]:
+    names: dict[str, set[str]] = {}
+    for key, definition in definitions.items():
+        names.setdefault(key.partition(":")[0], set()).update(definition.names)
+    used: set[str] = set()
+    waiting = {module, "__init__.py"} & names.keys()  # a package runs its __init__.py first
+    while waiting:
+        file = waiting.pop()
+        used.add(file)
+        waiting |= {other for other in names if Path(other).stem in names[file]} - used
+    return used
 
 
 def _source_file(import_path: str | None, module_file: str | None) -> Path | None:

@@ -22,7 +22,7 @@ def approve_command(
     root: RootOption = DEFAULT_ROOT,
 ) -> None:
     """Push the model of a run that is held, as it is, and print its version; or drop it."""
-    from pipelines.run import approval
+    from pipelines.runs import approval
 
     def say(text: str) -> None:
         print(f"! {text}", file=sys.stderr)

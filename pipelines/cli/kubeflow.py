@@ -90,9 +90,9 @@ def submit_command(
     """
     from dataclasses import asdict, replace
 
+    from pipelines.config.named_values import parse_named
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.compile.admission import pipeline_name
-    from pipelines.kubeflow.compile.given_parameters import parse_parameters
     from pipelines.kubeflow.compile.parameters import check_given
     from pipelines.kubeflow.server.cron_fields import six_fields
     from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
@@ -102,7 +102,7 @@ def submit_command(
     if cron is not None and wait:
         raise BadInputError("--wait waits for one run; leave it out with --cron.")
     recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
-    of_run = parse_parameters(parameters or ())
+    of_run = parse_named(parameters or (), "--param")
     check_given(_loaded(config, settings), of_run)  # before the slow import of kfp
     given, text = _compiled(config, settings, None)
     if given.kubeflow.backend == "vertex":

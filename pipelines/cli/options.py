@@ -62,6 +62,20 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="section.key=value", help="Overrides the configuration file."),
 ]
+Pipeline = Annotated[
+    str | None,
+    typer.Option(
+        "--pipeline",
+        metavar="FILE.py[:FUNCTION]",
+        help="A TFX pipeline of your own, in place of --data and --label.",
+    ),
+]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arg", metavar="name=value", help="Argument of the FUNCTION that returns the pipeline."
+    ),
+]
 ScheduleName = Annotated[
     str | None,
     typer.Option("--name", help="Name of the schedule. Default: the only one of the root."),

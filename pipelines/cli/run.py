@@ -3,6 +3,7 @@
 import gc
 import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -19,12 +20,15 @@ from pipelines.cli.options import (
     EXIT_NOT_BLESSED,
     EXIT_PUSHED,
     EXIT_UNCHANGED,
+    Arguments,
     Config,
     Data,
     Label,
+    Pipeline,
     RootOption,
     Settings,
 )
+from pipelines.errors import BadInputError
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.terminal.ending import end_process
 from pipelines.terminal.signals import (
@@ -37,12 +41,16 @@ from pipelines.terminal.signals import (
 
 if TYPE_CHECKING:
     from pipelines.plan.inputs import RunRequest
+    from pipelines.root import Root
     from pipelines.root.records import RunRecord
+    from pipelines.terminal.output_capture import OutputCapture
+    from pipelines.terminal.progress import Progress
 
 
 _EXIT_CODES = {
     "pushed": EXIT_PUSHED,
     "unchanged": EXIT_UNCHANGED,
+    "finished": EXIT_PUSHED,
     "held": EXIT_HELD,
     "not_blessed": EXIT_NOT_BLESSED,
     "failed": EXIT_FAILED,
@@ -70,6 +78,8 @@ def run_command(
     config: Config = None,
     data: Data = None,
     label: Label = None,
+    pipeline: Pipeline = None,
+    arguments: Arguments = None,
     root: RootOption = DEFAULT_ROOT,
     runner: Annotated[
         str,
@@ -114,12 +124,15 @@ def run_command(
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
+    With --pipeline, the pipeline is a TFX one of your own.
+
     The last line on stdout is one JSON object, or on a terminal what to do next; everything else goes to
     stderr. Exit codes: 0 pushed or unchanged, 3 not blessed or held, 2 bad input or configuration, 1 any
     other failure, 130 interrupted.
     """
     from pipelines.plan.inputs import RunRequest
 
+    kubeflow = KubeflowOptions(local, image, tuple(parameters or ()))
     request = RunRequest(
         root=root,
         config_file=config,
@@ -132,8 +145,21 @@ def run_command(
         force=resume is _Resume.FORCE,
         scheduled_by=scheduled_by,
     )
-    program = typer_context.find_root().info_name or ""
-    _run(request, KubeflowOptions(local, image, tuple(parameters or ())), program)
+
+    def execute(progress: "Progress", capture: "OutputCapture") -> "RunRecord":
+        from pipelines.runs.tfx_pipeline import is_of_tfx_pipeline
+
+        if pipeline is not None or is_of_tfx_pipeline(request):
+            return _run_tfx_pipeline(
+                request, pipeline, arguments or [], kubeflow, progress, capture
+            )
+        if arguments:
+            raise BadInputError(f"--arg {arguments[0]} is for --pipeline FILE.py:FUNCTION only.")
+        if runner == KUBEFLOW:
+            return _run_compiled(request, progress, kubeflow)
+        return _run_components(request, progress, capture, kubeflow)
+
+    _run(execute, root, typer_context.find_root().info_name or "")
 
 
 @dataclass(frozen=True)
@@ -150,12 +176,13 @@ class KubeflowOptions:
         return next((option for option, value in options.items() if value), None)
 
 
-def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoReturn:
+def _run(
+    execute: Callable[["Progress", "OutputCapture"], "RunRecord"], root: "Root", program: str
+) -> NoReturn:
     # Imports and graphs make millions of objects that stay: looking through them took a tenth of a run.
     gc.set_threshold(100_000, 10, 10)
     from components.errors import SettingError
     from pipelines.cli.next_steps import next_steps
-    from pipelines.errors import BadInputError
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, display_for, terminal_stream
@@ -168,15 +195,12 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoRe
         with captured_output() as capture, Progress(display) as progress:
             try:
                 raise_at_signals()
-                if request.runner == KUBEFLOW:
-                    record = _run_compiled(request, progress, kubeflow)
-                else:
-                    record = _run_components(request, progress, capture, kubeflow)
+                record = execute(progress, capture)
             finally:
                 ignore_signals()  # only the end is left to report
         line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
-        steps = next_steps(record, request.root, program)
+        steps = next_steps(record, root, program)
     except (BadInputError, SettingError) as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
@@ -194,11 +218,52 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions, program: str) -> NoRe
     end_process(checked_exit_code(code))
 
 
+def _run_tfx_pipeline(
+    request: "RunRequest",
+    pipeline: str | None,
+    arguments: Sequence[str],
+    kubeflow: KubeflowOptions,
+    progress: "Progress",
+    capture: "OutputCapture",
+) -> "RunRecord":
+    from pipelines.config.named_values import parse_named
+    from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
+    from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
+
+    if request.data or request.label:
+        raise BadInputError(
+            "--data and --label are for a pipeline from a CSV; the definition of a TFX pipeline of your own "
+            "names its data. Give its function arguments with --arg name=value."
+        )
+    if request.runner == KUBEFLOW or kubeflow.local or kubeflow.image:
+        raise BadInputError(
+            "--runner kubeflow: a TFX pipeline of your own runs with --runner local or beam only. On "
+            "Kubeflow, use TFX's KubeflowV2DagRunner."
+        )
+    given = pipeline or arguments or kubeflow.parameters or request.gives_configuration
+    config = None if given or not request.resume else recorded_config(request.root)
+    config = config or load_tfx_pipeline_config(
+        request.config_file,
+        pipeline,
+        parse_named(arguments, "--arg"),
+        parse_named(kubeflow.parameters, "--param"),
+        request.settings,
+    )
+    own = TfxPipelineRequest(
+        request.root,
+        config,
+        request.runner,
+        request.enable_cache,
+        request.resume,
+        request.scheduled_by,
+    )
+    return run_tfx_pipeline(own, progress, capture)
+
+
 def _run_components(
     request: "RunRequest", progress: Any, capture: Any, kubeflow: KubeflowOptions
 ) -> "RunRecord":
-    from pipelines.errors import BadInputError
-    from pipelines.run.run import run as run_pipeline
+    from pipelines.runs.run import run as run_pipeline
 
     if option := kubeflow.given():
         raise BadInputError(
@@ -208,17 +273,15 @@ def _run_components(
 
 
 def _run_compiled(request: "RunRequest", progress: Any, kubeflow: KubeflowOptions) -> "RunRecord":
-    from pipelines.errors import BadInputError
-
     if not kubeflow.local:
         raise BadInputError(
             "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
             "`estimator-pipelines submit --config FILE.toml --host URL` runs it."
         )
-    from pipelines.kubeflow.compile.given_parameters import parse_parameters
+    from pipelines.config.named_values import parse_named
     from pipelines.kubeflow.local_execution.local_run import run_locally
 
-    given = parse_parameters(kubeflow.parameters)
+    given = parse_named(kubeflow.parameters, "--param")
     if kubeflow.image is None:
         return run_locally(request, progress, given)
     from pipelines.kubeflow.local_execution.in_image import in_image
@@ -237,13 +300,14 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
     # A Kubeflow run continues by way of its cache.
     advice = "another run" if record.kubeflow_run else "`run --resume`"
     if record.status == "pushed":
-        say(f"✓ pushed version {record.version}")
+        say(f"✓ pushed version {record.version}" if record.version else "✓ pushed")
         if record.reason:
             say(f"! {record.reason}")
     elif record.status == "unchanged":
-        say(
-            f"= unchanged, nothing is pushed: {record.reason}; version {record.serving_version} serves"
-        )
+        serves = f"; version {record.serving_version} serves" if record.serving_version else ""
+        say(f"= unchanged, nothing is pushed: {record.reason}{serves}")
+    elif record.status == "finished":
+        say("✓ finished; the pipeline has no Pusher")
     elif record.status == "held":
         say(f"? held, nothing is pushed until `approve` decides: {record.reason}")
     elif record.status == "not_blessed":

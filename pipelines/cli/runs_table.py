@@ -17,7 +17,8 @@ def evaluation_lines(record: RunRecord) -> Iterator[str]:
         width = max(map(len, record.metrics))
         header = f"    {'':{width}}  {'new model':>12}"
         if record.baseline_metrics:
-            header += f"  {'baseline':>12}  (version {record.baseline_version}, the same examples)"
+            version = f"version {record.baseline_version}, " if record.baseline_version else ""
+            header += f"  {'baseline':>12}  ({version}the same examples)"
         yield header
         for name, value in record.metrics.items():
             line = f"    {name:{width}}  {shown(value):>12}"
@@ -61,7 +62,8 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
         state = root.versions.state(record.version)
         name, value = next(iter(record.metrics.items()), ("", None))
         baseline = record.baseline_metrics.get(name)
-        of_baseline = "" if baseline is None else f"{baseline:.4f} ({record.baseline_version})"
+        version = f" ({record.baseline_version})" if record.baseline_version else ""
+        of_baseline = "" if baseline is None else f"{baseline:.4f}{version}"
         version = record.version or ""
         if state in ("serving", "withdrawn", "removed"):
             version += " (serves)" if state == "serving" else f" ({state})"

@@ -147,7 +147,7 @@ def create_on_kubeflow(
     """
     from dataclasses import asdict
 
-    from pipelines.kubeflow.compile.given_parameters import parse_parameters
+    from pipelines.config.named_values import parse_named
     from pipelines.kubeflow.compile.local_settings import without_effect
     from pipelines.kubeflow.compile.parameters import check_given
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
@@ -178,7 +178,7 @@ def create_on_kubeflow(
         catches_up=request.missed == "catch-up",
         max_concurrency=request.max_concurrency or 1,
     )
-    parameters = parse_parameters(request.param or ())
+    parameters = parse_named(request.param or (), "--param")
     check_given(config, parameters)
     for warning in without_effect(config):
         warn(warning)

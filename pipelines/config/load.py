@@ -46,7 +46,7 @@ def load_config(
         _assign(tree, ["data", "path"], data, f"--data {data}")
     if label is not None:
         _assign(tree, ["data", "label"], label, f"--label {label}")
-    _assign_all(tree, settings)
+    assign_all(tree, settings)
     for key in ("path", "label"):
         section = tree.get("data", {})
         if isinstance(section, dict) and key not in section:
@@ -73,14 +73,15 @@ def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> Pipelin
       BadInputError: The configuration is invalid; the message has the key, the value and the fix.
     """
     tree = copy.deepcopy(dict(values))
-    _assign_all(tree, settings)
+    assign_all(tree, settings)
     try:
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
         raise BadInputError(explain(error, None)) from error
 
 
-def _assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
+def assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
+    """Puts the values of `--set` into a configuration that is not validated yet."""
     for setting in settings:
         keys, key, value = split_setting(setting)
         if keys[0] == "columns" and len(keys) > 2:
@@ -106,14 +107,16 @@ def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> N
     tree[keys[-1]] = value
 
 
-def explain(error: ValidationError, config_file: Path | None) -> str:
+def explain(
+    error: ValidationError, config_file: Path | None, model: type[BaseModel] = PipelineConfig
+) -> str:
     """Returns a message with the faults of a configuration and their fixes."""
     lines = []
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
         key = ".".join(location)
         if problem["type"] == "extra_forbidden":
-            nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1]))
+            nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1], model))
             lines.append(
                 f"{key}{_assigned(problem)}: there is no such key. "
                 f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."
@@ -147,8 +150,7 @@ def _text(value: Any) -> str:
         return f"({type(value).__name__})"
 
 
-def _valid_keys(location: tuple[Any, ...]) -> list[str]:
-    model: Any = PipelineConfig
+def _valid_keys(location: tuple[Any, ...], model: Any) -> list[str]:
     for part in location:
         if isinstance(part, int):
             continue

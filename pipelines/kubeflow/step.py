@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,9 @@ from pipelines.terminal.signals import (
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
+_STOPPED = (
+    "stopped by a signal: the run was terminated, the step took too long, or its pod was evicted"
+)
 _LOCK_SECS = 60.0
 _LOCK_SECS_AT_SIGNAL = 10.0
 """Times to wait for the root's lock, to record a failure. Kubernetes kills a pod 30 s after its signal."""
@@ -73,7 +76,8 @@ def main(
         except BaseException as error:  # the user's code may raise SystemExit, too
             if signal_has_come():
                 ignore_signals()  # a second one must not end the process before the record is written
-            traceback.print_exc()
+            with suppress(OSError):  # a signal ends KFP's launcher, which reads the output, first
+                traceback.print_exc()
             reason, is_bad_input = _reason(error)
             end = StepEnd(
                 args.component,
@@ -85,7 +89,8 @@ def main(
                 is_interrupted=signal_has_come(),
             )
             _keep_failure(args, end)
-            print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
+            with suppress(OSError):
+                print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
             return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
         if attempt.findings is not None:
             _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
@@ -190,12 +195,21 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     _write(call.executor_input["outputs"]["outputFile"], json.dumps(metadata))
 
 
+def keep_interruption(arguments: Sequence[str] | None = None) -> None:
+    """Records that a signal stops this step: the step's main thread may have no time to.
+
+    Kubernetes grants 30 s, but Argo stops the container 0.5 to 1.5 s after the end of KFP's launcher, which
+    the same signal ends.
+    """
+    args = _parser().parse_args(arguments)
+    if args.component != END:
+        end = StepEnd(args.component, 0.0, _STOPPED, is_interrupted=True)
+        _keep_failure(args, end)
+
+
 def _reason(error: BaseException) -> tuple[str, bool]:
     if signal_has_come():
-        return (
-            "stopped by a signal: the run was terminated, the step took too long, or its pod was evicted",
-            False,
-        )
+        return _STOPPED, False
     if isinstance(error, RunFailedError):
         return str(error), error.is_bad_input
     if isinstance(error, BadInputError):
@@ -224,7 +238,8 @@ def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
             wait_secs = _LOCK_SECS_AT_SIGNAL if end.is_interrupted else _LOCK_SECS
             close_failed_run(args.root, folder.kubeflow_run, args.component, wait_secs)
     except Exception as error:
-        print(f"The reason could not be kept in {args.root}: {error}", file=sys.stderr)
+        with suppress(OSError):
+            print(f"The reason could not be kept in {args.root}: {error}", file=sys.stderr)
 
 
 def _folder(args: argparse.Namespace) -> RunFolder:
@@ -260,7 +275,7 @@ def _parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     set_umask(os.environ)
-    raise_at_signals()  # so that a training job is ended with the step
+    raise_at_signals(keep_interruption)  # so that a training job is ended with the step
     code = main()
     ignore_signals()
     end_process(code)

@@ -96,7 +96,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
         check_root(root)
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
-        raise BadInputError(_nothing_to_resume(root))
+        raise BadInputError(nothing_to_resume(root))
     config = named_as_in_root(root, _configuration(request, unfinished))
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
@@ -106,7 +106,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     return RunInputs(root, config, data, root_schema, unfinished)
 
 
-def _nothing_to_resume(root: Root) -> str:
+def nothing_to_resume(root: Root) -> str:
     """Returns the reason why no run can be resumed, and advice."""
     newest = next(reversed(root.records.read_all()), None)
     if newest is None:

@@ -16,7 +16,10 @@ from pipelines.config.load import explain
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 
-Status = Literal["running", "pushed", "unchanged", "held", "not_blessed", "failed", "interrupted"]
+Status = Literal[
+    "running", "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "interrupted"
+]
+"""`finished` is for a pipeline that pushes nothing: it has no Pusher."""
 
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 

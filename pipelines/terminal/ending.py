@@ -44,6 +44,7 @@ def end_process(code: int) -> NoReturn:
     Functions registered with `atexit` are not called.
     """
     remove_temporary_files()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # whoever read it may have ended
+            stream.flush()
     os._exit(code)

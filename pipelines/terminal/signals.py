@@ -49,8 +49,10 @@ def end_at_signals(has_last_line: bool) -> None:
 class _Interrupter:
     """Raises `RunInterruptedError` in the main thread at a signal, and again if the exception is dropped."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: Callable[[], None] | None) -> None:
         self.is_over = False
+        self._at_once = at_once
+        self._has_come = threading.Event()
         self._first = self._newest = 0.0
         self._is_own = False  # True if the next signal is the one that is sent here
 
@@ -68,6 +70,7 @@ class _Interrupter:
             os._exit(EXIT_INTERRUPTED)
         self._newest = now
         interruption.reason = interruption.reason or signal.Signals(signum).name
+        self._has_come.set()
         if not self.is_over and not self._is_held():
             interruption.check()
 
@@ -75,7 +78,11 @@ class _Interrupter:
         """Sends a signal again when its exception was dropped, or was held back for too long."""
         main_thread = threading.main_thread().ident or 0
         while not self.is_over:
-            time.sleep(_LOOK_EVERY_SECS)
+            if self._at_once is None:
+                time.sleep(_LOOK_EVERY_SECS)
+            elif self._has_come.wait(_LOOK_EVERY_SECS):
+                self._at_once()
+                self._at_once = None
             if self._is_lost(main_thread):
                 self._is_own = True
                 signal.pthread_kill(main_thread, signal.SIGTERM)
@@ -107,9 +114,14 @@ def _is_ending(thread: int) -> bool:
 _interrupters: list[_Interrupter] = []
 
 
-def raise_at_signals() -> None:
-    """Makes a signal raise `RunInterruptedError` in the main thread, and a second one end the process."""
-    interrupter = _Interrupter()
+def raise_at_signals(at_once: Callable[[], None] | None = None) -> None:
+    """Makes a signal raise `RunInterruptedError` in the main thread, and a second one end the process.
+
+    Args:
+      at_once: Function that a thread calls when the first signal comes, while the main thread may still save
+        a checkpoint.
+    """
+    interrupter = _Interrupter(at_once)
     _interrupters.append(interrupter)
     # In advance: starting a thread in the handler could wait for a lock of the interrupted code.
     threading.Thread(target=interrupter.watch, name="signals", daemon=True).start()

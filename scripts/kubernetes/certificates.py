@@ -21,7 +21,10 @@ class Certificates:
         self.folder = folder
         self._server = server
         self.authority = folder / "ca.crt"
-        self._request("ca", "/CN=kubernetes-ca")
+        # Python 3.13 refuses an authority without the second one.
+        extensions = ("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign")
+        options = (part for extension in extensions for part in ("-addext", extension))
+        self._request("ca", "/CN=kubernetes-ca", *options)
 
     def certificate(
         self, name: str, user: str, group: str = "", addresses: tuple[str, ...] = ()

@@ -39,9 +39,9 @@ def metadata(**changes):
 
 def test_a_missing_file_and_one_too_many_are_seen():
     found = [*check.MUST, "pipelines/stray.py"]
-    assert check.faults_of_files(found, [*check.MUST, "pipelines/run/run.py"], {"LICENSE"}) == [
+    assert check.faults_of_files(found, [*check.MUST, "pipelines/runs/run.py"], {"LICENSE"}) == [
         "LICENSE is missing",
-        "pipelines/run/run.py is missing",
+        "pipelines/runs/run.py is missing",
         "pipelines/stray.py does not belong into it",
     ]
     assert check.faults_of_files([*check.MUST, "LICENSE"], check.MUST, {"LICENSE"}) == []

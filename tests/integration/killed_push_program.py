@@ -30,9 +30,9 @@ from tfx.utils import io_utils
 import pipelines.root.metadata.cleanup
 from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
-from pipelines.run import run
-from pipelines.run import execution as run_execution
-from pipelines.run import recorder as run_recorder
+from pipelines.runs import run
+from pipelines.runs import execution as run_execution
+from pipelines.runs import recorder as run_recorder
 from pipelines.definitions import csv_to_serving
 from pipelines.definitions.csv_to_serving import CsvToServing
 from pipelines.terminal.progress import PlainDisplay, Progress

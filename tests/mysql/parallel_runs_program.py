@@ -16,8 +16,8 @@ import components
 import pipelines.__main__
 import pipelines.cli.app
 import pipelines.definitions.csv_to_serving
-import pipelines.run.run
 import pipelines.runners.component_launcher
+import pipelines.runs.run
 
 assert components
 

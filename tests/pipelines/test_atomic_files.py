@@ -49,6 +49,26 @@ def test_a_private_file_is_readable_by_its_owner_alone(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.fixture(params=[0o022, 0o002])
+def umask(request):
+    former = os.umask(request.param)
+    yield request.param
+    os.umask(former)
+
+
+def test_a_copy_has_the_permissions_of_new_files(tmp_path, umask):
+    source = tmp_path / "source"
+    (source / "variables").mkdir(parents=True)
+    (source / "variables" / "weights").write_text("1")
+    for path in (source, source / "variables", source / "variables" / "weights"):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    copy_folder(source, tmp_path / "kept")
+    modes = {
+        path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "kept").rglob("*")
+    }
+    assert modes == {"variables": 0o777 & ~umask, "weights": 0o666 & ~umask}
+
+
 def test_a_copy_appears_when_it_is_complete(tmp_path):
     source, target = tmp_path / "source", tmp_path / "kept" / "model"
     source.mkdir()

@@ -1,7 +1,7 @@
 """Parameters of a run from the command line."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from components.nearest import nearest_first
@@ -12,21 +12,6 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "NUMBER_DOUBLE": ("a number", (int, float)),
     "BOOLEAN": ("true or false", bool),
 }
-
-
-def parse_parameters(given: Sequence[str]) -> dict[str, str]:
-    """Returns the values of `--param name=value` by name.
-
-    Raises:
-      BadInputError: An option has no `=`.
-    """
-    found = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            raise BadInputError(f"--param takes name=value. Received: {item!r}")
-        found[name] = value
-    return found
 
 
 def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:

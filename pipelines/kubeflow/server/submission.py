@@ -173,7 +173,10 @@ class Server:
     def delete_recurring_run(self, recurring_run_id: str) -> None:
         """Deletes a recurring run; the runs that it has started stay."""
         with self._server_errors(f"deleting the recurring run {recurring_run_id}"):
-            self._client.delete_recurring_run(recurring_run_id)
+            # kfp's own method has Kubernetes delete what the recurring run owns: the pods of its runs.
+            self._client._recurring_run_api.recurring_run_service_delete_recurring_run(  # noqa: SLF001
+                recurring_run_id, propagation_policy="ORPHAN"
+            )
 
     def wait(
         self,

@@ -13,7 +13,7 @@ from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_b
 from pipelines.kubeflow.steps.step_code import code_of_step
 from pipelines.kubeflow.training.training_job import EXECUTOR, JOB_KEY, TrainingJob, training_job_of
 from pipelines.root import Root
-from pipelines.run.execution import plan_fingerprints
+from pipelines.runs.execution import plan_fingerprints
 
 if TYPE_CHECKING:
     from pipelines.definitions.csv_to_serving import CsvToServing

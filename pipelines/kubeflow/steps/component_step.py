@@ -1,12 +1,11 @@
 """Runs one component on Kubeflow's artifacts, without a metadata service."""
 
-import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components.file_systems import copy_tree
 from pipelines import atomic_files
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.component_plan import ComponentPlan
@@ -21,6 +20,7 @@ from pipelines.kubeflow.steps.old_runs import mark_training
 from pipelines.kubeflow.steps.served_baseline import kept_metadata
 from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
 from pipelines.kubeflow.training.training_job import JOB_KEY, shared_folder
+from pipelines.steps.execution import run_executor
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -75,7 +75,7 @@ def _execute_shared(
         outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
         made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)
         for key, (artifact,) in made.items():
-            shutil.copytree(artifact.uri, call.outputs[key], dirs_exist_ok=True)
+            copy_tree(artifact.uri, call.outputs[key])
             artifact.uri = call.outputs[key]
     return made
 
@@ -125,67 +125,21 @@ def execute_component(
       scratch: Folder that outlives the component.
       run_id: Id of the run, for a component that depends on it.
     """
-    from google.protobuf import json_format
-    from tfx.orchestration import data_types_utils
-    from tfx.orchestration.portable import data_types, inputs_utils
-    from tfx.proto.orchestration import pipeline_pb2
-
-    parameters = json_format.ParseDict(plan.parameters, pipeline_pb2.NodeParameters())
     outputs = {key: [new_artifact(kind, call.outputs[key])] for key, kind in plan.outputs.items()}
     for path in call.outputs.values():
         Path(path).mkdir(parents=True, exist_ok=True)
-    for name in ("stateful", "temporary"):
-        (scratch / name).mkdir()
-    result = _operator(plan, call.beam_options)(
-        data_types.ExecutionInfo(
-            execution_id=1,
-            input_dict=inputs,
-            output_dict=outputs,
-            exec_properties=data_types_utils.build_parsed_value_dict(
-                inputs_utils.resolve_parameters_with_schema(parameters)
-            ),
-            execution_output_uri=str(scratch / "executor_output.pb"),
-            stateful_working_dir=str(scratch / "stateful"),
-            tmp_dir=str(scratch / "temporary"),
-            pipeline_node=_node(plan),
-            pipeline_info=pipeline_pb2.PipelineInfo(id=plan.component),
-            pipeline_run_id=run_id,
-        )
+    return run_executor(
+        plan.component,
+        plan.executor,
+        plan.parameters,
+        inputs,
+        outputs,
+        scratch,
+        call.beam_options,
+        run_id,
     )
-    for key, made in result.output_artifacts.items():
-        (proto,), (artifact,) = made.artifacts, outputs[key]
-        artifact.set_mlmd_artifact(proto)
-        artifact.uri = call.outputs[key]
-    return outputs
 
 
 def kept_of(artifact: "Artifact") -> dict[str, str]:
     """Returns the metadata of an artifact that are stored beside its folder."""
     return metadata_of(artifact)
-
-
-def _node(plan: ComponentPlan) -> Any:
-    from tfx.proto.orchestration import pipeline_pb2
-
-    node = pipeline_pb2.PipelineNode()
-    node.node_info.id = plan.component
-    return node
-
-
-def _operator(plan: ComponentPlan, beam_options: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Returns TFX's operator that runs the component's kind of executor."""
-    from google.protobuf import json_format
-    from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
-    from tfx.proto.orchestration import executable_spec_pb2
-
-    operators: dict[str, Any] = {
-        "BeamExecutableSpec": beam_executor_operator.BeamExecutorOperator,
-        "PythonClassExecutableSpec": python_executor_operator.PythonExecutorOperator,
-    }
-    kind = plan.executor["type"]
-    spec = json_format.ParseDict(plan.executor["spec"], getattr(executable_spec_pb2, kind)())
-    if kind == "BeamExecutableSpec":
-        for option in beam_options:
-            spec.beam_pipeline_args_placeholders.add().value.string_value = option
-    run: Callable[[Any], Any] = operators[kind](spec).run_executor
-    return run

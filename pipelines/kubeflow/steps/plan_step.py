@@ -16,8 +16,8 @@ from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
-from pipelines.run.execution import component_graph, note_plan, stage_data
-from pipelines.run.recorder import RunRecorder, start_record
+from pipelines.runs.execution import component_graph, note_plan, stage_data
+from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
 
 _MAX_TRIES = 3

@@ -15,7 +15,7 @@ from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
-from pipelines.run.recorder import RunRecorder
+from pipelines.runs.recorder import RunRecorder
 from pipelines.terminal.progress import PlainDisplay
 
 

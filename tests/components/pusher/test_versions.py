@@ -34,6 +34,26 @@ def test_the_version_is_the_time_and_holds_the_whole_model(model: str, base: str
     assert os.listdir(base) == ["1000"]
 
 
+@pytest.mark.parametrize("umask", [0o002, 0o027])
+def test_a_version_has_the_permissions_that_the_umask_gives(
+    model: str, base: str, umask: int
+) -> None:
+    warmup = os.path.join(model, "requests")
+    Path(warmup).write_text("warm")
+    former = os.umask(umask)
+    try:
+        versions.push_version(model, base, now_secs=7, warmup=warmup)
+    finally:
+        os.umask(former)
+    found = {
+        str(path.relative_to(base)): oct(path.stat().st_mode & 0o777)
+        for path in (Path(base), *Path(base).rglob("*"))
+        if path.is_dir()
+    }
+    folders = (".", "7", "7/variables", "7/assets.extra")
+    assert found == dict.fromkeys(folders, oct(0o777 & ~umask))
+
+
 def test_versions_increase_within_a_second_and_when_the_clock_goes_back(
     model: str, base: str
 ) -> None:
@@ -45,14 +65,14 @@ def test_versions_increase_within_a_second_and_when_the_clock_goes_back(
 def test_a_version_that_another_push_took_in_between_is_skipped(
     model: str, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy_dir = io_utils.copy_dir
+    copy = versions.copy_tree
     monkeypatch.setattr(versions, "_candidates", lambda *_: iter([1000, 1001]))
 
     def copy_while_another_pushes(source: str, destination: str) -> None:
-        copy_dir(source, destination)
-        copy_dir(source, os.path.join(base, "1000"))
+        copy(source, destination)
+        copy(source, os.path.join(base, "1000"))
 
-    monkeypatch.setattr(io_utils, "copy_dir", copy_while_another_pushes)
+    monkeypatch.setattr(versions, "copy_tree", copy_while_another_pushes)
     assert versions.push_version(model, base, 1000) == 1001
     assert sorted(os.listdir(base)) == ["1000", "1001"]
 
@@ -62,13 +82,14 @@ def test_nothing_is_pushed_after_a_signal(
     model: str, base: str, monkeypatch: pytest.MonkeyPatch, is_bucket: bool
 ) -> None:
     """Even if its exception was dropped, as in a destructor: the pending request is enough."""
-    copy_dir = io_utils.copy_dir
+    module, name = (io_utils, "copy_dir") if is_bucket else (versions, "copy_tree")
+    copy = getattr(module, name)
 
     def copy_while_a_signal_comes(*arguments: Any, **options: Any) -> None:
-        copy_dir(*arguments, **options)
+        copy(*arguments, **options)
         monkeypatch.setattr(interruption, "reason", "SIGTERM")
 
-    monkeypatch.setattr(io_utils, "copy_dir", copy_while_a_signal_comes)
+    monkeypatch.setattr(module, name, copy_while_a_signal_comes)
     if is_bucket:
         base = "ram://bucket/serving"
     with pytest.raises(RunInterruptedError, match="SIGTERM"):
@@ -82,14 +103,14 @@ def test_nothing_is_pushed_after_a_signal(
 def test_a_push_that_fails_leaves_no_version(
     model: str, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy_dir = io_utils.copy_dir
+    copy = versions.copy_tree
 
     def copy_and_fail(source: str, destination: str) -> None:
-        copy_dir(source, destination)
+        copy(source, destination)
         assert versions.list_versions(base) == []  # A whole copy, and nothing to see yet.
         raise OSError("disk full")
 
-    monkeypatch.setattr(io_utils, "copy_dir", copy_and_fail)
+    monkeypatch.setattr(versions, "copy_tree", copy_and_fail)
     with pytest.raises(OSError, match="disk full"):
         versions.push_version(model, base, 1000)
     assert os.listdir(base) == []

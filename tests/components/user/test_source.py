@@ -51,16 +51,50 @@ def project(tmp_path: Path) -> Path:
 
 def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
-    path.write_text("A = 1\n")
+    path.write_text("import layers\nA = 1\n")
     first = user_source.fingerprint(module_file=str(path))
     assert user_source.fingerprint(module_file=str(path)) == first
     (tmp_path / "layers.py").write_text("B = 1\n")
     second = user_source.fingerprint(module_file=str(path))
-    path.write_text("A = 2\n")
+    path.write_text("import layers\nA = 2\n")
     third = user_source.fingerprint(module_file=str(path))
     (tmp_path / "layers.py").write_text("B = (1\n")  # as it is while somebody edits it
     fourth = user_source.fingerprint(module_file=str(path))
     assert len({first, second, third, fourth, ""}) == 5
+
+
+@pytest.mark.parametrize(
+    ("module", "counts"),
+    [
+        ("from layers import dense", True),
+        ("def f():\n    import layers", True),
+        ("import importlib\nlayers = importlib.import_module('project.layers')", True),
+        ("import middle", True),  # which imports it
+        ("from other import layer", False),
+    ],
+)
+def test_a_file_beside_the_module_counts_if_it_is_used(
+    tmp_path: Path, module: str, counts: bool
+) -> None:
+    (tmp_path / "module.py").write_text(module)
+    (tmp_path / "middle.py").write_text("import layers")
+    (tmp_path / "other.py").write_text("layer = 1")
+    (tmp_path / "pipeline.py").write_text("from module import f")
+    (tmp_path / "layers.py").write_text("B = 1")
+    before = user_source.fingerprint(module_file=str(tmp_path / "module.py"))
+    (tmp_path / "layers.py").write_text("B = 2")
+    after = user_source.fingerprint(module_file=str(tmp_path / "module.py"))
+    assert (before != after) == counts
+    (tmp_path / "pipeline.py").write_text("from module import g")
+    assert user_source.fingerprint(module_file=str(tmp_path / "module.py")) == after
+
+
+def test_the_init_file_of_a_package_counts(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("A = 1")
+    (tmp_path / "__init__.py").write_text("B = 1")
+    before = user_source.fingerprint(module_file=str(tmp_path / "module.py"))
+    (tmp_path / "__init__.py").write_text("B = 2")
+    assert user_source.fingerprint(module_file=str(tmp_path / "module.py")) != before
 
 
 def test_comments_and_line_breaks_do_not_change_the_fingerprint(project: Path) -> None:
@@ -156,5 +190,5 @@ def test_odd_files_beside_the_module_are_no_obstacle(project: Path) -> None:
     before = user_source.fingerprint(module_file=str(project))
     (project.parent / ".#taxi.py").symlink_to("nobody@nowhere")
     assert user_source.fingerprint(module_file=str(project)) == before
-    (project.parent / "deep.py").write_text("X = " + " + ".join(["1"] * 20_000) + "\n")
+    (project.parent / "helpers.py").write_text("X = " + " + ".join(["1"] * 20_000) + "\n")
     assert user_source.fingerprint(module_file=str(project)) not in ("", before)

@@ -11,7 +11,7 @@ from pipelines.plan.inputs import RunRequest, read_inputs
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, Decision, HeldModel, RunRecord
 from pipelines.root.schema.root_schema import SchemaOrigin
-from pipelines.run.run import record_unchanged
+from pipelines.runs.run import record_unchanged
 from pipelines.terminal.progress import Progress
 
 CHECKS = tuple(

@@ -19,7 +19,7 @@ import sys, types
 from pathlib import Path
 from pipelines.root import Root
 record = Root(Path("root")).records.read_all()[0]
-sys.modules["pipelines.run.run"] = types.SimpleNamespace(run=lambda *given: record)
+sys.modules["pipelines.runs.run"] = types.SimpleNamespace(run=lambda *given: record)
 import pipelines.__main__
 sys.argv[1:] = ["run", "--data", "data.csv", "--label", "y", "--root", "root"]
 pipelines.__main__.main()

@@ -32,12 +32,13 @@ class KfpServer:
       token: Token that requests must have; None if they need none.
       requests: Method, path and body of each request.
       states: Answers to the next requests for a run; the last one stays.
+      lost_runs: Runs whose pods were deleted while they ran.
     """
 
     def __init__(self, port=0):
         self.requests, self.states = [], ["SUCCEEDED"]
         self.experiments, self.pipelines, self.versions = {}, {}, {}
-        self.runs, self.recurring = {}, {}
+        self.runs, self.recurring, self.lost_runs = {}, {}, []
         self.refuses, self.token = None, None
         outer = self
 
@@ -60,6 +61,18 @@ class KfpServer:
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def start(self, recurring_run_id):
+        """Starts a run as the clock of a recurring run does."""
+        run = {"recurring_run_id": recurring_run_id, "state": "RUNNING"}
+        return _add(self.runs, "run_id", run)["run_id"]
+
+    def started_by(self, recurring_run_id):
+        return [
+            run_id
+            for run_id, run in self.runs.items()
+            if run.get("recurring_run_id") == recurring_run_id
+        ]
 
     def close(self):
         self._server.shutdown()
@@ -136,6 +149,9 @@ class KfpServer:
             if found[1] not in self.recurring:
                 raise RefusedError(404, f"there is no recurring run {found[1]}")
             if method == "DELETE":
+                # Kubernetes deletes what the ScheduledWorkflow owns, and nobody ends those runs.
+                if query.get("propagation_policy") != "ORPHAN":
+                    self.lost_runs += self.started_by(found[1])
                 del self.recurring[found[1]]
                 return {}
             if found[2]:

@@ -2,6 +2,7 @@ import errno
 import importlib
 import json
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import asdict
@@ -353,3 +354,51 @@ def test_end_says_how_the_run_ended(tmp_path, killed, capsys):
     assert f"run {killed.run_id}: failed" in capsys.readouterr().err
     assert step.main(["End", "--root", str(root), "--run", "run-2"]) == 0
     assert "before its record was begun" in capsys.readouterr().err
+
+
+# A training that is in the middle of a long step; the step's folder belongs to a run that `Plan` has begun.
+TRAINING = """
+import sys, time
+from components.interruption import interruption
+from pipelines.kubeflow import step
+from pipelines.terminal.signals import raise_at_signals
+
+def work(self):
+    interruption.is_held = sys.argv[1] == "holds"
+    print("at work", flush=True)
+    time.sleep(60)
+
+step._Attempt.run = work
+arguments = ["Trainer", "--root", sys.argv[2], "--run", "some-run"]
+raise_at_signals(lambda: step.keep_interruption(arguments))
+sys.exit(step.main(arguments))
+"""
+
+
+@pytest.mark.parametrize("training", ["ends", "holds"])
+def test_a_signal_that_has_ended_the_reader_of_the_output_is_recorded_at_once(tmp_path, training):
+    """KFP's launcher dies of the same signal, and Argo kills the container about a second later."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", TRAINING, training, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=Path(__file__).parents[3],
+    )
+    try:
+        while b"at work" not in (line := process.stdout.readline()):
+            assert line, "it has ended"
+        process.stdout.close()
+        process.terminate()
+        folder = RunFolder(Root(tmp_path), "some-run")
+        deadline = time.monotonic() + 15  # on a busy machine
+        while not folder.failures() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        (end,) = folder.failures()
+        assert (end.component, end.is_interrupted) == ("Trainer", True)
+        if training == "holds":
+            assert process.poll() is None  # it had not even begun to end
+        else:
+            assert process.wait(30) == 1
+    finally:
+        process.kill()
+        process.wait()

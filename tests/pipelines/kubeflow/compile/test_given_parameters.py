@@ -1,7 +1,8 @@
 import pytest
 
+from pipelines.config.named_values import parse_named
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.given_parameters import parse_parameters, typed_parameters
+from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
 SPECIFICATION = {
     "root": {
@@ -18,13 +19,13 @@ SPECIFICATION = {
 
 
 def test_parameters_are_split_at_the_first_sign():
-    assert parse_parameters(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+    assert parse_named(["a=b=c", "d="], "--param") == {"a": "b=c", "d": ""}
 
 
 @pytest.mark.parametrize("text", ["a", "=b"])
 def test_what_is_no_pair_is_refused(text):
     with pytest.raises(BadInputError, match=f"Received: {text!r}"):
-        parse_parameters([text])
+        parse_named([text], "--param")
 
 
 def test_values_have_the_types_that_the_pipeline_declares():

@@ -81,8 +81,10 @@ def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
     assert server.recurring_run_status(made.recurring_run_id) == "DISABLED"
     server.enable_recurring_run(made.recurring_run_id)
     assert server.recurring_run_status(made.recurring_run_id) == "ENABLED"
+    run_id = kfp_server.start(made.recurring_run_id)
     server.delete_recurring_run(made.recurring_run_id)
     assert not kfp_server.recurring
+    assert (list(kfp_server.runs), kfp_server.lost_runs) == ([run_id], [])
     with pytest.raises(ServerError, match=r"404.*there is no recurring run"):
         server.recurring_run_status(made.recurring_run_id)
 

@@ -20,7 +20,7 @@ from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.records import RunOutcome
-from pipelines.run.approval import approve
+from pipelines.runs.approval import approve
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }

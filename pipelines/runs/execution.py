@@ -15,9 +15,9 @@ from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
 from pipelines.root.held_models import held_ids
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
-from pipelines.run.push_outcome import push_outcome
-from pipelines.run.recorder import RunRecorder
 from pipelines.runners import Runner
+from pipelines.runs.push_outcome import push_outcome
+from pipelines.runs.recorder import RunRecorder
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 

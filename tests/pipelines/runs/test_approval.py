@@ -9,7 +9,7 @@ from pipelines.root import Root
 from pipelines.root.held_models import held_ids
 from pipelines.root.lineage import lineage_lines, lineage_of
 from pipelines.root.records import HeldModel
-from pipelines.run import approval, recorder
+from pipelines.runs import approval, recorder
 from pipelines.terminal.progress import PlainDisplay
 from tests.pushed_versions import write_version
 

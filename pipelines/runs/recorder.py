@@ -25,7 +25,7 @@ from pipelines.root.records import (
     new_run_id,
     utc_now,
 )
-from pipelines.run.environment import describe_environment
+from pipelines.runs.environment import describe_environment
 from pipelines.terminal.progress import Display
 
 _LOGGER = logging.getLogger(__name__)

@@ -26,10 +26,10 @@ from pipelines.root import Root
 from pipelines.root.metadata import cleanup
 from pipelines.root.metadata import store as metadata_store
 from pipelines.root.metadata.place import MetadataPlace
-from pipelines.run import execution as run_execution
-from pipelines.run.execution import execute
-from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.runners import Runner, component_launcher
+from pipelines.runs import execution as run_execution
+from pipelines.runs.execution import execute
+from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import Progress
 from tests.pushed_versions import write_version
 

@@ -6,7 +6,7 @@ from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.check_records import check_records
 from pipelines.root.records import ComponentRecord, RunOutcome
-from pipelines.run.recorder import RunRecorder, start_record
+from pipelines.runs.recorder import RunRecorder, start_record
 from tests.pushed_versions import write_version
 
 

@@ -14,9 +14,9 @@ from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import after_push, mark_killed
 from pipelines.root.records import RunOutcome, RunRecord, new_run_id
-from pipelines.run.execution import execute
-from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.runners import Runner, find_runner
+from pipelines.runs.execution import execute
+from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import signal_has_come, stop_raising

@@ -10,10 +10,10 @@ from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
 from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.run import recorder
-from pipelines.run import run as run_module
-from pipelines.run.run import run
 from pipelines.runners import RUNNERS, Runner
+from pipelines.runs import recorder
+from pipelines.runs import run as run_module
+from pipelines.runs.run import run
 from pipelines.terminal.progress import Progress
 from tests.pipelines.report.html_checks import dead_links
 from tests.pushed_versions import write_version

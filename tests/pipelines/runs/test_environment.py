@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from pipelines.run.environment import describe_environment, git_commit
+from pipelines.runs.environment import describe_environment, git_commit
 
 
 def test_versions_and_host(tmp_path):

@@ -1,0 +1,71 @@
+"""Hashes of what a step reads from outside of its root: code, libraries, imported files."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from components.user import source as user_source
+from pipelines.cache.fingerprints import library_versions, package_fingerprint
+from pipelines.errors import BadInputError
+
+_CHUNK_BYTES = 1 << 20
+_MODULE_FILES = ("module_file",)
+_TRAINING = ("components.trainer", "components.tuner")
+
+
+def code_fingerprints(class_path: str, properties: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the fingerprints of a component's executor, and of the module files that it is given.
+
+    Args:
+      class_path: Import path of the executor's class.
+      properties: Execution properties of the component.
+    """
+    fingerprints = {"libraries": library_versions()}
+    package = class_path.partition(".")[0]
+    if package == "components":
+        fingerprints["components"] = package_fingerprint("components")
+        if class_path.startswith(_TRAINING):
+            fingerprints["core"] = package_fingerprint("estimator_core")
+    elif package != "tfx":
+        fingerprints["executor"] = user_source.fingerprint(import_path=class_path)[:16]
+    for name in _MODULE_FILES:
+        if properties.get(name):
+            fingerprints["code"] = user_source.fingerprint(module_file=properties[name])[:16]
+    return fingerprints
+
+
+def content_fingerprint(uri: str, component: str) -> str:
+    """Returns a hash of an imported file or folder: of local files the content, of others size and time.
+
+    Raises:
+      BadInputError: There is nothing.
+    """
+    digest = hashlib.sha256()
+    if "://" in uri:
+        for name, state in _remote_states(uri):
+            digest.update(f"{name}\0{state}\0".encode())
+        return digest.hexdigest()
+    place = Path(uri)
+    if not place.exists():
+        raise BadInputError(f"{component}: there is nothing to import in {uri}")
+    files = (
+        sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else [place]
+    )
+    for file in files:
+        digest.update(os.path.relpath(file, place).encode() + b"\0")
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _remote_states(uri: str) -> Iterator[tuple[str, str]]:
+    import tensorflow as tf
+
+    for folder, _, names in tf.io.gfile.walk(uri):
+        for name in sorted(names):
+            state = tf.io.gfile.stat(os.path.join(folder, name))
+            yield f"{folder[len(uri) :]}/{name}", f"{state.length} {state.mtime_nsec}"

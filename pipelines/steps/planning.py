@@ -1,0 +1,371 @@
+"""Plans the steps of a TFX pipeline: each gets its name before the first one runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import json_format
+from tfx.components.example_gen import driver as example_gen_driver
+from tfx.dsl.compiler import compiler, constants
+from tfx.dsl.components.base import base_driver
+from tfx.dsl.components.base.base_node import BaseNode
+from tfx.dsl.components.common.importer import Importer
+from tfx.dsl.components.common.resolver import (
+    RESOLVER_CONFIG,
+    RESOLVER_STRATEGY_CLASS,
+    Resolver,
+)
+from tfx.orchestration import data_types_utils
+from tfx.orchestration.local import runner_utils
+from tfx.orchestration.pipeline import Pipeline
+from tfx.orchestration.portable import inputs_utils, runtime_parameter_utils
+
+import components  # noqa: F401  - before any TFX import: it makes TFDV importable
+from components.example_gen.driver import ContentDriver
+from components.nearest import nearest_first
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
+from pipelines.steps.push_destination import is_pusher, still_pushed
+from pipelines.steps.step_folders import StepFolders, new_artifact, properties_of
+from pipelines.steps.step_plan import OutputRef, StepPlan
+
+if TYPE_CHECKING:
+    from tfx.types.artifact import Artifact
+
+_EXECUTORS = ("PythonClassExecutableSpec", "BeamExecutableSpec")
+_ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
+_NOT_MADE_YET = 1 << 50  # ids of artifacts that this run will make: above all others
+
+
+@dataclass
+class PipelinePlan:
+    """The steps of a run, each after those that it depends on."""
+
+    pipeline: Pipeline
+    steps: list[StepPlan] = field(default_factory=list)
+    outputs: dict[str, dict[str, tuple[OutputRef, ...]]] = field(default_factory=dict)
+    executors: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # with Beam's options, which no name has
+
+
+def plan_steps(
+    pipeline: Pipeline,
+    root: Root,
+    run_id: str,
+    parameters: Mapping[str, str],
+    use_cache: bool = True,
+) -> PipelinePlan:
+    """Returns the steps of a pipeline. Nothing is written.
+
+    Args:
+      pipeline: Pipeline with components of TFX, of ours or of the user's.
+      root: Root of the runs; it takes the place of the pipeline's own `pipeline_root`.
+      run_id: Id of the run. Only the names of steps that use no cache depend on it.
+      parameters: Values of the pipeline's `RuntimeParameter`s.
+      use_cache: False runs every step.
+
+    Raises:
+      BadInputError: Something in the pipeline cannot be run as steps, or a parameter has no value.
+    """
+    return _Planner(pipeline, root, run_id, parameters, use_cache).plan()
+
+
+class _Planner:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        root: Root,
+        run_id: str,
+        parameters: Mapping[str, str],
+        use_cache: bool,
+    ):
+        for component in pipeline.components:
+            if isinstance(component, Pipeline):
+                raise _rejected(component.id, "a pipeline inside the pipeline", _ADVICE)
+        self._root = root
+        self._folders = StepFolders(root.artifacts)
+        self._run_id = run_id
+        self._use_cache = use_cache
+        pipeline.pipeline_info.pipeline_root = str(root.artifacts)
+        definition = compiler.Compiler().compile(pipeline)
+        _substitute(definition, run_id, root, parameters)
+        self._nodes = {
+            node.pipeline_node.node_info.id: node.pipeline_node for node in definition.nodes
+        }
+        self._deployment = runner_utils.extract_local_deployment_config(definition)
+        self._plan = PipelinePlan(pipeline)
+
+    def plan(self) -> PipelinePlan:
+        for component in self._plan.pipeline.components:
+            if isinstance(component, Resolver):
+                self._plan.outputs[component.id] = self._look_up(component)
+                continue
+            step = (
+                self._import_step(component)
+                if isinstance(component, Importer)
+                else self._component_step(component)
+            )
+            self._plan.steps.append(step)
+            self._plan.outputs[component.id] = {
+                key: (OutputRef(component.id, step.name, key),) for key in step.outputs
+            }
+        return self._plan
+
+    def _component_step(self, component: BaseNode) -> StepPlan:
+        node = self._nodes[component.id]
+        executor = runner_utils.extract_executor_spec(self._deployment, component.id)
+        kind = type(executor).DESCRIPTOR.name
+        if kind not in _EXECUTORS:
+            raise _rejected(component.id, "a component that runs in a container", _ADVICE)
+        if node.inputs.conditionals:
+            raise _rejected(component.id, "a component in a Cond", _ADVICE)
+        class_path = _class_path(executor)
+        properties: dict[str, dict[str, Any]] = {}
+        fingerprints = code_fingerprints(class_path, _values(node))
+        if driver := getattr(component, "driver_class", None):
+            self._run_driver(component, driver, node, fingerprints, properties)
+        spec = json_format.MessageToDict(executor)
+        self._plan.executors[component.id] = {"type": kind, "spec": spec}
+        plan = StepPlan(
+            component=component.id,
+            executor={"type": kind, "spec": _without_beam_options(spec)},
+            parameters=json_format.MessageToDict(node.parameters),
+            inputs=self._inputs(component, node),
+            outputs={key: _type_path(channel.type) for key, channel in component.outputs.items()},
+            fingerprints=fingerprints,
+            properties=properties,
+        )
+        options = node.execution_options.caching_options
+        if not (self._use_cache and options.enable_cache):
+            return replace(plan, fingerprints={**fingerprints, "run": self._run_id})
+        return self._push_step(plan) if is_pusher(class_path) else plan
+
+    def _push_step(self, plan: StepPlan) -> StepPlan:
+        """Names a push after the run that made it, so that it is repeated if its effects are gone."""
+        for finished in reversed(self._folders.all_finished(plan.component)):
+            former = finished.plan["fingerprints"].get("push")
+            same = replace(plan, fingerprints={**plan.fingerprints, "push": former})
+            if same.name == finished.name and still_pushed(finished, self._root):
+                return same
+        return replace(plan, fingerprints={**plan.fingerprints, "push": self._run_id})
+
+    def _import_step(self, component: Importer) -> StepPlan:
+        (key,) = component.outputs
+        uri = str(component.exec_properties["artifact_uri"])
+        spec = self._nodes[component.id].outputs.outputs[key].artifact_spec
+        proto = json_format.MessageToDict(spec)
+        return StepPlan(
+            component=component.id,
+            executor={},
+            parameters={"artifact_uri": uri},
+            outputs={key: _type_path(component.outputs[key].type)},
+            fingerprints={"content": content_fingerprint(uri, component.id)},
+            properties={
+                key: {
+                    "properties": _plain(proto.get("additionalProperties", {})),
+                    "customProperties": _plain(proto.get("additionalCustomProperties", {})),
+                }
+            },
+        )
+
+    def _inputs(self, component: BaseNode, node: Any) -> dict[str, tuple[OutputRef, ...]]:
+        inputs = {}
+        for key, spec in node.inputs.inputs.items():
+            if spec.HasField("input_graph_ref") or spec.HasField("mixed_inputs"):
+                raise _rejected(
+                    component.id,
+                    "a component in a ForEach, or one with a resolver function",
+                    _ADVICE,
+                )
+            outputs = [
+                output
+                for channel in spec.channels
+                for output in self._plan.outputs.get(channel.producer_node_query.id, {}).get(
+                    channel.output_key, ()
+                )
+            ]
+            if len(outputs) < spec.min_count:
+                producers = ", ".join(sorted({one.producer_node_query.id for one in spec.channels}))
+                raise BadInputError(
+                    f"{component.id} needs the input {key!r}, and {producers or 'nothing'} provides none: "
+                    f"there is no such artifact in {self._root}. Run once without this input, or make it "
+                    "optional"
+                )
+            inputs[key] = tuple(outputs)
+        return inputs
+
+    def _run_driver(
+        self,
+        component: BaseNode,
+        driver: type,
+        node: Any,
+        fingerprints: dict[str, str],
+        properties: dict[str, dict[str, Any]],
+    ) -> None:
+        """Lets the driver of an ExampleGen choose its span, and look at its files."""
+        if driver is base_driver.BaseDriver:
+            return
+        if not issubclass(driver, example_gen_driver.Driver):
+            name = f"{driver.__module__}.{driver.__qualname__}"
+            raise _rejected(
+                component.id,
+                f"the driver {name}, which reads ML Metadata,",
+                "remove its DRIVER_CLASS",
+            )
+        # TFX's own compares the sizes and times of files; ours compares their content.
+        own = ContentDriver if driver is example_gen_driver.FileBasedDriver else driver
+        resolved = own(None).resolve_exec_properties(_values(node), None, None)
+        for name, value in resolved.items():
+            if value is not None:
+                parameter = node.parameters.parameters[name].field_value
+                data_types_utils.set_metadata_value(parameter, value)
+        (key,) = component.outputs
+        artifact = new_artifact(_type_path(component.outputs[key].type))
+        example_gen_driver.update_output_artifact(resolved, artifact.mlmd_artifact)
+        properties[key] = properties_of(artifact)
+
+    def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef, ...]]:
+        """Calls a Resolver's strategy with what the root has, and with what this run will have by then."""
+        properties = component.exec_properties
+        strategy = properties.get(RESOLVER_STRATEGY_CLASS)
+        if strategy is None:
+            raise _rejected(
+                component.id, "a Resolver with a resolver function", "use a strategy_class"
+            )
+        known: dict[int, OutputRef] = {}
+        candidates = {
+            key: self._candidates(component, channel, known)
+            for key, channel in component.raw_inputs.items()
+        }
+        try:
+            found = strategy(**properties[RESOLVER_CONFIG]).resolve_artifacts(None, candidates)
+        except AttributeError as error:
+            if error.obj is not None:
+                raise
+            raise _rejected(
+                component.id,
+                f"the strategy {strategy.__name__}, which reads ML Metadata ({error}),",
+                "use LatestArtifactStrategy, LatestBlessedModelStrategy, or one that goes by its "
+                "input_dict",
+            ) from error
+        return {
+            key: tuple(known[artifact.id] for artifact in (found or {}).get(key, ()))
+            for key in component.outputs
+        }
+
+    def _candidates(
+        self, component: Resolver, channel: Any, known: dict[int, OutputRef]
+    ) -> list["Artifact"]:
+        type_path = _type_path(channel.type)
+        producer = getattr(channel, "producer_component_id", None)
+        output_key = getattr(channel, "output_key", None)
+        artifacts: dict[int, Artifact] = {}
+        planned = {(step.component, step.name): step for step in self._plan.steps}
+        for finished in self._folders.all_finished(producer or "*"):
+            planned.pop((finished.component, finished.name), None)
+            for key, kind in finished.plan["outputs"].items():
+                if kind == type_path and output_key in (None, key):
+                    artifact = finished.artifact(key)
+                    artifacts[artifact.id] = artifact
+                    known[artifact.id] = OutputRef(finished.component, finished.name, key)
+        upstream = {node.id for node in component.upstream_nodes}
+        for position, step in enumerate(planned.values()):
+            for key, kind in step.outputs.items():
+                is_upstream = step.component in upstream and producer in (None, step.component)
+                if is_upstream and kind == type_path and output_key in (None, key):
+                    artifact = new_artifact(
+                        kind, step.properties.get(key), _NOT_MADE_YET + position
+                    )
+                    artifacts[artifact.id] = artifact
+                    known[artifact.id] = OutputRef(step.component, step.name, key)
+        return list(artifacts.values())
+
+
+def _substitute(definition: Any, run_id: str, root: Root, parameters: Mapping[str, str]) -> None:
+    """Puts the values of RuntimeParameters into a compiled pipeline."""
+    declared = {one.name: one for one in _runtime_parameters(definition)}
+    own = {
+        constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id,
+        constants.PIPELINE_ROOT_PARAMETER_NAME: str(root.artifacts),
+    }
+    if unknown := [name for name in parameters if name not in declared or name in own]:
+        names = nearest_first(unknown[0], sorted(declared.keys() - own.keys()))
+        raise BadInputError(
+            f"--param {unknown[0]}={parameters[unknown[0]]}: the pipeline has no such RuntimeParameter. "
+            f"Its parameters: {', '.join(names) or 'none'}"
+        )
+    missing = sorted(
+        name
+        for name, parameter in declared.items()
+        if not parameter.HasField("default_value") and name not in {*parameters, *own}
+    )
+    if missing:
+        raise BadInputError(
+            f"The RuntimeParameter {missing[0]!r} has no default value. Give --param {missing[0]}=VALUE"
+        )
+    values = {name: _typed(declared[name], text) for name, text in parameters.items()}
+    runtime_parameter_utils.substitute_runtime_parameter(definition, {**own, **values})
+
+
+def _runtime_parameters(message: Any) -> list[Any]:
+    """Returns all RuntimeParameters in a proto, at any depth."""
+    if message.DESCRIPTOR.name == "RuntimeParameter":
+        return [message]
+    found = []
+    for descriptor, value in message.ListFields():
+        if descriptor.type != descriptor.TYPE_MESSAGE:
+            continue
+        entry = descriptor.message_type
+        if entry.GetOptions().map_entry:
+            if entry.fields_by_name["value"].type == descriptor.TYPE_MESSAGE:
+                values = list(value.values())
+            else:
+                values = []
+        else:
+            values = (
+                [value] if descriptor.message_type and hasattr(value, "ListFields") else list(value)
+            )
+        for one in values:
+            found += _runtime_parameters(one)
+    return found
+
+
+def _typed(parameter: Any, text: str) -> int | float | str:
+    kind = type(parameter).Type.Name(parameter.type)
+    try:
+        return {"INT": int, "DOUBLE": float}.get(kind, str)(text)
+    except ValueError as error:
+        raise BadInputError(
+            f"--param {parameter.name}={text}: the pipeline declares it as {kind}"
+        ) from error
+
+
+def _values(node: Any) -> dict[str, Any]:
+    """Returns the execution properties that are known before anything runs."""
+    parameters: dict[str, Any] = inputs_utils.resolve_parameters_with_schema(node.parameters)
+    values: dict[str, Any] = data_types_utils.build_parsed_value_dict(parameters)
+    return values
+
+
+def _class_path(executor: Any) -> str:
+    spec = executor.python_executor_spec if hasattr(executor, "python_executor_spec") else executor
+    return str(spec.class_path)
+
+
+def _without_beam_options(spec: dict[str, Any]) -> dict[str, Any]:
+    """Returns the spec of an executor without what says where Beam works: it does not affect the outputs."""
+    return {key: value for key, value in spec.items() if not key.startswith("beamPipelineArgs")}
+
+
+def _type_path(artifact_type: type) -> str:
+    return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
+
+
+def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.get("fieldValue", value) for name, value in properties.items()}
+
+
+def _rejected(component: str, what: str, advice: str) -> BadInputError:
+    return BadInputError(f"{component}: {what} cannot be run as a step: {advice}")

@@ -1,0 +1,141 @@
+"""Runs the planned steps of a pipeline, one after the other; those that have finished are reused."""
+
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from components.interruption import interruption
+from pipelines.errors import RunFailedError
+from pipelines.runners.causes import describe_cause, is_setting_error
+from pipelines.steps.execution import run_executor
+from pipelines.steps.planning import PipelinePlan
+from pipelines.steps.reasons import reason_of_run
+from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact
+from pipelines.steps.step_plan import StepPlan
+from pipelines.terminal.signals import signal_has_come
+
+if TYPE_CHECKING:
+    from tfx.types.artifact import Artifact
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class StepObserver(Protocol):
+    """Observer that is called before and after each step."""
+
+    def step_started(self, plan: StepPlan) -> None:
+        """Called when a step begins."""
+
+    def step_finished(
+        self, step: FinishedStep, reused: bool, elapsed_secs: float, reason: str
+    ) -> None:
+        """Called when a step has its outputs."""
+
+    def step_failed(self, plan: StepPlan, elapsed_secs: float) -> None:
+        """Called when a step has raised an error."""
+
+
+def run_steps(
+    plan: PipelinePlan,
+    folders: StepFolders,
+    run_id: str,
+    observer: StepObserver,
+    beam_options: Sequence[str] = (),
+) -> list[FinishedStep]:
+    """Runs the steps of a pipeline, and returns them.
+
+    Args:
+      plan: Plan of the pipeline.
+      folders: Folders of the root's steps.
+      run_id: Id of the run.
+      observer: Observer of the steps.
+      beam_options: Beam options of this run; they take precedence over the pipeline's.
+
+    Raises:
+      RunFailedError: A step failed, chained from its error.
+      RunInterruptedError: A signal has come.
+    """
+    finished = []
+    for step in plan.steps:
+        interruption.check()
+        start = time.monotonic()
+        observer.step_started(step)
+        former = folders.finished(step.component, step.name)
+        if former is not None:
+            reason = f"same inputs, code and settings as run {former.run_id}"
+            if former.run_id == run_id:
+                reason = "it was finished when the run stopped"
+            observer.step_finished(former, True, time.monotonic() - start, reason)
+            finished.append(former)
+            continue
+        newest = folders.all_finished(step.component)[-1:]
+        reason = reason_of_run(step, newest[0] if newest else None)
+        try:
+            outputs = _outputs_of(step, plan.executors, folders, run_id, beam_options)
+            made = folders.finish(step, outputs, run_id, time.monotonic() - start)
+        except BaseException as error:  # the user's code may raise SystemExit, too
+            observer.step_failed(step, time.monotonic() - start)
+            if signal_has_come() or isinstance(error, RunFailedError):
+                raise
+            _LOGGER.exception("%s failed", step.component)
+            raise RunFailedError(
+                step.component, describe_cause(error), is_bad_input=is_setting_error(error)
+            ) from error
+        observer.step_finished(made, False, time.monotonic() - start, reason)
+        finished.append(made)
+    return finished
+
+
+def _outputs_of(
+    step: StepPlan,
+    executors: dict[str, dict[str, Any]],
+    folders: StepFolders,
+    run_id: str,
+    beam_options: Sequence[str],
+) -> dict[str, list["Artifact"]]:
+    """Runs a step in its unfinished folder, and returns its output artifacts there."""
+    if not step.executor:
+        return {key: [_imported(step, key)] for key in step.outputs}
+    folder = folders.unfinished(step)
+    outputs = {key: [_new_output(step, key, folder)] for key in step.outputs}
+    inputs = {
+        key: [folders.artifact(output) for output in sources]
+        for key, sources in step.inputs.items()
+    }
+    with tempfile.TemporaryDirectory(prefix=f"{step.component}-") as scratch:
+        run_executor(
+            step.component,
+            executors[step.component],
+            step.parameters,
+            inputs,
+            outputs,
+            Path(scratch),
+            beam_options,
+            run_id,
+        )
+    return outputs
+
+
+def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
+    """Returns an output with an empty folder. What a killed run has left beside the outputs stays."""
+    from tfx.types.value_artifact import ValueArtifact
+
+    shutil.rmtree(folder / key, ignore_errors=True)
+    (folder / key).mkdir(parents=True)
+    artifact = new_artifact(step.outputs[key], step.properties.get(key))
+    artifact.uri = str(folder / key)
+    if isinstance(artifact, ValueArtifact):
+        artifact.uri = os.path.join(artifact.uri, "value")
+    return artifact
+
+
+def _imported(step: StepPlan, key: str) -> "Artifact":
+    artifact = new_artifact(step.outputs[key], step.properties.get(key))
+    artifact.uri = step.parameters["artifact_uri"]
+    artifact.is_external = True
+    return artifact

@@ -1,0 +1,167 @@
+"""The folders of finished steps, `ROOT/artifacts/<component>/<name>/<key>/`, each with its `step.json`.
+
+A step writes into `<name>.unfinished`, which is renamed when all is there: what has a `step.json` is whole.
+"""
+
+import importlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines import atomic_files
+from pipelines.steps.step_plan import OutputRef, StepPlan
+
+if TYPE_CHECKING:
+    from tfx.types.artifact import Artifact
+
+_FILE = "step.json"
+_UNFINISHED = ".unfinished"
+_PROPERTIES = ("properties", "customProperties")
+_MOST_OUTPUTS = 1000  # of a step; artifact ids are `number * _MOST_OUTPUTS + position`
+
+
+@dataclass(frozen=True)
+class FinishedStep:
+    """The content of a `step.json`."""
+
+    plan: dict[str, Any]
+    outputs: dict[
+        str, dict[str, Any]
+    ]  # properties by key, and the URI of what lies outside of the root
+    number: int  # in the order in which the steps of this root ended: a clock may go back
+    run_id: str  # run that made it
+    elapsed_secs: float
+    folder: Path
+
+    @property
+    def component(self) -> str:
+        """Id of the component."""
+        return str(self.plan["component"])
+
+    @property
+    def name(self) -> str:
+        """Name of the step."""
+        return self.folder.name
+
+    def artifact(self, key: str) -> "Artifact":
+        """Returns an output artifact. Of two artifacts of a root, the newer one has the higher id."""
+        stored = self.outputs[key]
+        number = self.number * _MOST_OUTPUTS + sorted(self.outputs).index(key)
+        artifact = new_artifact(self.plan["outputs"][key], stored, number)
+        artifact.uri = stored.get("uri") or str(self.folder / stored["path"])
+        artifact.producer_component = self.component
+        artifact.name = key
+        return artifact
+
+
+class StepFolders:
+    """The folders of the steps of a root.
+
+    Args:
+      folder: Folder of all artifacts.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def finished(self, component: str, name: str) -> FinishedStep | None:
+        """Returns a finished step; None if it has not finished."""
+        folder = self.folder / component / name
+        try:
+            fields = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return FinishedStep(**fields, folder=folder)
+
+    def all_finished(self, component: str = "*") -> list[FinishedStep]:
+        """Returns the finished steps, oldest first: those of a component, or all."""
+        found = (
+            self.finished(file.parents[1].name, file.parent.name)
+            for file in self.folder.glob(f"{component}/*/{_FILE}")
+            if not file.parent.name.endswith(_UNFINISHED)
+        )
+        return sorted(filter(None, found), key=lambda step: (step.number, step.name))
+
+    def artifact(self, output: OutputRef) -> "Artifact":
+        """Returns an output of a finished step."""
+        step = self.finished(output.component, output.step)
+        if step is None:
+            raise FileNotFoundError(
+                f"The step {output.component} {output.step[:12]} is not in {self.folder}: it was removed "
+                "while a run needed it. Run again."
+            )
+        return step.artifact(output.key)
+
+    def unfinished(self, plan: StepPlan) -> Path:
+        """Returns the folder that a step writes to. It may hold what a killed run has left there."""
+        return self.folder / plan.component / f"{plan.name}{_UNFINISHED}"
+
+    def finish(
+        self,
+        plan: StepPlan,
+        outputs: Mapping[str, Sequence["Artifact"]],
+        run_id: str,
+        elapsed_secs: float,
+    ) -> FinishedStep:
+        """Renames the folder of a step whose outputs are whole, and returns the step."""
+        newest = self.all_finished()[-1:]
+        unfinished = self.unfinished(plan)
+        unfinished.mkdir(parents=True, exist_ok=True)
+        step = FinishedStep(
+            plan=asdict(plan),
+            outputs={key: _fields(artifact, unfinished) for key, (artifact,) in outputs.items()},
+            number=newest[0].number + 1 if newest else 1,
+            run_id=run_id,
+            elapsed_secs=round(elapsed_secs, 3),
+            folder=self.folder / plan.component / plan.name,
+        )
+        fields = {name: value for name, value in vars(step).items() if name != "folder"}
+        atomic_files.write(unfinished / _FILE, json.dumps(fields, indent=1, allow_nan=False))
+        unfinished.rename(step.folder)
+        return step
+
+    def remove(self, step: FinishedStep) -> None:
+        """Removes a step: first its `step.json`, so that no half of it counts as finished."""
+        (step.folder / _FILE).unlink()
+        shutil.rmtree(step.folder)
+
+
+def new_artifact(
+    type_path: str, fields: Mapping[str, Any] | None = None, number: int = 0
+) -> "Artifact":
+    """Returns a new artifact.
+
+    Args:
+      type_path: Import path of its type.
+      fields: Its `properties` and `customProperties`, as JSON of its proto; other keys are ignored.
+      number: Its id; 0 for none.
+    """
+    from google.protobuf import json_format
+
+    module, _, name = type_path.rpartition(".")
+    artifact: Artifact = getattr(importlib.import_module(module), name)()
+    proto = artifact.mlmd_artifact
+    json_format.ParseDict({part: (fields or {}).get(part, {}) for part in _PROPERTIES}, proto)
+    if number:
+        proto.id = number
+    artifact.set_mlmd_artifact(proto)
+    return artifact
+
+
+def properties_of(artifact: "Artifact") -> dict[str, Any]:
+    """Returns the `properties` and `customProperties` of an artifact, as `new_artifact` takes them."""
+    from google.protobuf import json_format
+
+    proto = json_format.MessageToDict(artifact.mlmd_artifact)
+    return {part: proto.get(part, {}) for part in _PROPERTIES}
+
+
+def _fields(artifact: "Artifact", folder: Path) -> dict[str, Any]:
+    fields = properties_of(artifact)
+    place = Path(artifact.uri)
+    if place.is_relative_to(folder):
+        return {**fields, "path": str(place.relative_to(folder))}
+    return {**fields, "uri": artifact.uri}

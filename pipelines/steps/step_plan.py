@@ -1,0 +1,41 @@
+"""The plan of a step: plain values, whose hash names the step before anything runs."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True, order=True)
+class OutputRef:
+    """An output of a step; it holds in a moved root, too."""
+
+    component: str
+    step: str  # name of the step's plan
+    key: str
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """Everything that the outputs of a component depend on."""
+
+    component: str
+    executor: dict[
+        str, Any
+    ]  # `type` is the name of TFX's proto, `spec` its content; empty for an Importer
+    parameters: dict[str, Any]  # TFX's `NodeParameters`
+    inputs: dict[str, tuple[OutputRef, ...]] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)  # import path of the type by key
+    fingerprints: dict[str, str] = field(
+        default_factory=dict
+    )  # code, libraries, files from outside the root
+    properties: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of outputs, known beforehand
+
+    @cached_property
+    def name(self) -> str:
+        """The SHA-256 of the plan."""
+        values = json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(values.encode()).hexdigest()

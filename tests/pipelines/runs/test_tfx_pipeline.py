@@ -1,0 +1,193 @@
+"""A run of a TFX pipeline of a team's own, with its record."""
+
+import json
+import signal
+
+import pytest
+
+from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
+from pipelines.errors import BadInputError
+from pipelines.root.history import read_runs
+from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+from pipelines.terminal.progress import Progress
+from tests.pipelines.runs.test_run import NoCapture
+from tests.pipelines.steps.conftest import Team
+from tests.pipelines.steps.test_push_destination import DEFINITION as PUSHING
+
+
+@pytest.fixture
+def team(tmp_path):
+    return Team(tmp_path)
+
+
+@pytest.fixture
+def run(team, display):
+    """Returns a function that runs the team's pipeline."""
+
+    def run_it(*, arguments=(), parameters=(), settings=(), **request):
+        config = load_tfx_pipeline_config(
+            None, str(team.file), dict(arguments), dict(parameters), settings
+        )
+        return run_tfx_pipeline(
+            TfxPipelineRequest(team.root, config, **request), Progress(display), NoCapture()
+        )
+
+    return run_it
+
+
+def components_of(record):
+    return [(one.name, one.status, one.reason) for one in record.components]
+
+
+def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run, team, shown):
+    first = run()
+    assert (first.status, first.name, first.reason) == ("finished", "team", None)
+    assert first.graph == {"Write": [], "Copy": ["Write"]}
+    assert first.config["pipeline"]["file"] == str(team.file)
+    assert "artifacts are kept in" in shown.getvalue()
+    second = run()
+    assert (second.status, second.reason) == ("unchanged", "no step has changed")
+    reason = f"same inputs, code and settings as run {first.run_id}"
+    assert components_of(second) == [("Write", "cached", reason), ("Copy", "cached", reason)]
+    assert [record.status for record in read_runs(team.root)] == ["finished", "unchanged"]
+    page = (team.root.runs / f"{second.run_id}.html").read_text()
+    assert "Copy" in page
+    assert "unchanged" in page
+
+
+def test_a_push_into_the_root_is_a_version_of_the_root(run, team, tmp_path):
+    team.define(PUSHING)
+    record = run(arguments={"folder": str(team.root.serving)})
+    assert (record.status, record.serving_version) == ("pushed", record.version)
+    assert team.root.versions.serving() == record.version
+    again = run(arguments={"folder": str(team.root.serving)})
+    assert (again.status, again.version) == ("unchanged", None)
+
+
+def test_a_push_elsewhere_is_a_note(run, team, tmp_path):
+    team.define(PUSHING)
+    record = run(arguments={"folder": str(tmp_path / "served")})
+    (version,) = (tmp_path / "served").iterdir()
+    assert (record.status, record.version) == ("pushed", None)
+    assert record.notes == (f"Pusher: pushed to {version}",)
+
+
+def test_a_failed_run_is_resumed_under_its_id_and_keeps_what_had_finished(run, team):
+    failed = run(arguments={"times": "-1"})
+    assert failed.status == "failed"
+    assert failed.reason.startswith("Copy: ValueError: times is negative")
+    assert [one[:2] for one in components_of(failed)] == [("Write", "finished"), ("Copy", "failed")]
+    resumed = run(resume=True)
+    assert (resumed.run_id, resumed.status) == (failed.run_id, "finished")
+    assert components_of(resumed)[0][2] == "it was finished when the run stopped"
+    with pytest.raises(
+        BadInputError, match=r"there is nothing to resume in .* has ended \(finished\)"
+    ):
+        run(resume=True)
+
+
+def test_a_signal_interrupts_the_run_and_finishes_no_step(run, team, handles_signals):
+    team.define("""
+        import signal
+
+        @component
+        def Stop(examples: InputArtifact[Examples], model: OutputArtifact[Model]):
+            pathlib.Path(model.uri, "text").write_text("half")
+            if not os.path.exists("/nonexistent"):
+                signal.raise_signal(signal.SIGTERM)
+                import time
+                time.sleep(30)
+
+        def create_pipeline():
+            write = Write(text="a")
+            return pipeline(write, Stop(examples=write.outputs["examples"]))
+    """)
+    record = run()
+    assert (record.status, record.reason) == ("interrupted", "stopped by a signal")
+    assert not list(team.root.artifacts.glob("Stop/*/step.json"))
+    assert signal.getsignal(signal.SIGTERM) is not None
+
+
+def test_a_definition_that_is_refused_leaves_no_record(run, team):
+    with pytest.raises(BadInputError, match="no such RuntimeParameter"):
+        run(parameters={"steps": "3"})
+    assert not team.root.runs.exists()
+
+
+def test_a_root_belongs_to_one_pipeline(run, team, killed):
+    with pytest.raises(
+        BadInputError, match=r"has runs of the pipeline 'data': give 'team' a --root"
+    ):
+        run()
+
+
+def test_the_configuration_may_be_a_file(team, run, tmp_path, monkeypatch):
+    file = tmp_path / "team.toml"
+    file.write_text(
+        f'[pipeline]\nfile = "{team.file.name}"\narguments = {{ text = "c", times = 4 }}\n'
+        "[beam.direct]\nworkers = 2\n"
+    )
+    monkeypatch.chdir("/")
+    config = load_tfx_pipeline_config(file, None, {"times": "2"}, {}, ("beam.direct.workers=3",))
+    assert config.pipeline.model_dump() == {
+        "file": str(team.file),
+        "function": None,
+        "arguments": {"text": "c", "times": "2"},
+        "parameters": {},
+    }
+    assert config.beam.direct.workers == 3
+    given = load_tfx_pipeline_config(file, "b.py:build", {}, {}, ())
+    assert (given.pipeline.file, given.pipeline.function) == ("b.py", "build")
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        (
+            "[pipeline]\nfil = 'a.py'",
+            (),
+            r"pipeline.fil = 'a.py': there is no such key. Did you mean file\?",
+        ),
+        ("", (), r"pipeline.file is missing"),
+        ("[pipeline]\nfile = 'a.py'\n[data]\npath='x'", (), r"data.*: there is no such key"),
+        ("pipeline = 7", (), r"pipeline = 7: "),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings, message):
+    file = tmp_path / "team.toml"
+    file.write_text(text)
+    with pytest.raises(BadInputError, match=message):
+        load_tfx_pipeline_config(file, None, {}, {}, settings)
+
+
+def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):
+    ended = warm_command(
+        "run", "--pipeline", str(team.file), "--arg", "times=2", "--root", str(team.root)
+    )
+    assert ended.returncode == 0, ended.stderr
+    line = json.loads(ended.stdout.splitlines()[-1])
+    assert (line["status"], line["version"]) == ("finished", None)
+    assert team.text() == "abab"
+
+
+def test_resume_needs_no_options_but_the_root(warm_command, team, run):
+    failed = run(arguments={"times": "-1"})
+    team.file.write_text(team.file.read_text().replace("times < 0", "times < -1"))
+    ended = warm_command("run", "--resume", "--root", str(team.root))
+    assert ended.returncode == 0, ended.stderr
+    line = json.loads(ended.stdout.splitlines()[-1])
+    assert (line["run_id"], line["status"], team.text()) == (failed.run_id, "finished", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--data", "a.csv"), "--data and --label are for a pipeline from a CSV"),
+        (("--runner", "kubeflow"), "runs with --runner local or beam only"),
+        (("--arg", "times"), "--arg takes name=value. Received: 'times'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(warm_command, team, options, message):
+    ended = warm_command("run", "--pipeline", str(team.file), *options, "--root", str(team.root))
+    assert ended.returncode == 2
+    assert message in ended.stderr

@@ -1,0 +1,128 @@
+"""Steps of small pipelines, run for real by TFX's operators."""
+
+import shutil
+
+import pytest
+
+from pipelines.errors import RunFailedError
+from pipelines.root import Root
+from pipelines.steps.step_folders import StepFolders
+
+
+def test_steps_that_have_not_changed_are_reused(team):
+    first = team.run("run-1")
+    second = team.run("run-2")
+    assert list(first.ran) == ["Write", "Copy"]
+    assert first.ran["Copy"] == "no earlier run has finished it"
+    assert team.text() == "ababab"
+    reason = "same inputs, code and settings as run run-1"
+    assert (second.ran, second.reused) == ({}, {"Write": reason, "Copy": reason})
+
+
+def test_a_changed_setting_runs_its_step_and_those_that_depend_on_it(team):
+    team.run("run-1")
+    later = team.run("run-2", times=2)
+    assert (later.ran, list(later.reused)) == ({"Copy": "times 3 -> 2"}, ["Write"])
+    upstream = team.run("run-3", text="c", times=2)
+    assert upstream.ran == {"Write": "text ab -> c", "Copy": "Write has a new output"}
+    assert team.text() == "cc"
+
+
+def test_going_back_to_former_settings_finds_their_outputs(team):
+    team.run("run-1")
+    team.run("run-2", text="c")
+    assert team.run("run-3").ran == {}
+
+
+def test_properties_of_a_reused_output_are_those_it_was_given(team):
+    team.run()
+    (step,) = StepFolders(team.root.artifacts).all_finished("Write")
+    assert step.artifact("examples").get_string_custom_property("text") == "ab"
+    assert step.artifact("examples").type_name == "Examples"
+
+
+def test_a_step_that_fails_leaves_nothing_that_counts_as_finished(team):
+    with pytest.raises(RunFailedError, match="times is negative") as raised:
+        team.run("run-1", times=-1)
+    assert raised.value.component == "Copy"
+    folders = StepFolders(team.root.artifacts)
+    assert [step.component for step in folders.all_finished()] == ["Write"]
+    again = team.run("run-2", times=1)
+    assert (list(again.ran), list(again.reused)) == (["Copy"], ["Write"])
+
+
+def test_what_a_killed_run_left_of_an_output_is_gone_and_the_rest_stays_for_the_step(team):
+    write = team.plan().steps[0]
+    unfinished = StepFolders(team.root.artifacts).unfinished(write)
+    for name in ("examples", "unfinished"):
+        (unfinished / name).mkdir(parents=True)
+        (unfinished / name / "half").write_text("")
+    team.run()
+    (step,) = StepFolders(team.root.artifacts).all_finished("Write")
+    assert sorted(path.name for path in (step.folder / "examples").iterdir()) == ["text"]
+    assert (step.folder / "unfinished" / "half").exists()
+    assert not unfinished.exists()
+
+
+@pytest.mark.parametrize("how", ["definition", "run"])
+def test_without_the_cache_each_run_runs_each_step_and_a_resumed_one_does_not(team, how):
+    settings = {"use_cache": False}
+    if how == "definition":
+        team.define("""
+            def create_pipeline():
+                write = Write(text="ab")
+                return pipeline(write, Copy(examples=write.outputs["examples"]), enable_cache=False)
+        """)
+        settings = {}
+    team.run("run-1", **settings)
+    second = team.run("run-2", **settings)
+    assert second.ran == dict.fromkeys(("Write", "Copy"), "it uses no cache") | {
+        "Copy": "it uses no cache; Write has a new output"
+    }
+    resumed = team.run("run-2", **settings)
+    assert set(resumed.reused.values()) == {"it was finished when the run stopped"}
+    assert resumed.ran == {}
+
+
+def test_a_moved_root_stays_valid(team, tmp_path):
+    team.run()
+    team.root.path.rename(tmp_path / "moved")
+    team.root = Root(tmp_path / "moved")
+    assert team.run("run-2").ran == {}
+    later = team.run("run-3", times=1)
+    assert list(later.ran) == ["Copy"]
+    assert team.text() == "ab"
+
+
+def test_a_removed_output_is_made_again(team):
+    team.run()
+    shutil.rmtree(team.root.artifacts / "Copy")
+    later = team.run("run-2")
+    assert later.ran == {"Copy": "no earlier run has finished it"}
+
+
+def test_a_value_of_an_earlier_step_becomes_a_setting(team):
+    team.define("""
+        @component
+        def Count(examples: InputArtifact[Examples]) -> OutputDict(count=int):
+            return {"count": len(os.listdir(examples.uri)) + 3}
+
+        def create_pipeline():
+            write = Write(text="a")
+            count = Count(examples=write.outputs["examples"])
+            times = count.outputs["count"].future()[0].value
+            return pipeline(write, count, Copy(examples=write.outputs["examples"], times=times))
+    """)
+    team.run()
+    assert team.text() == "aaaa"
+    assert team.run("run-2").ran == {}
+
+
+def test_code_of_the_module_beside_the_definition_does_not_count(team, tmp_path):
+    team.run()
+    (tmp_path / "unrelated.py").write_text("value = 1")
+    assert team.run("run-2").ran == {}
+    team.file.write_text(team.file.read_text().replace("text * times", "text.upper() * times"))
+    changed = team.run("run-3")
+    assert changed.ran["Copy"].startswith("its own code changed")
+    assert team.text() == "ABABAB"
