@@ -220,7 +220,13 @@ class ClusterJobs:
                 return call()
             except (client.ApiException, HTTPError) as error:
                 if not is_transient(error):
-                    raise
+                    if isinstance(error, client.ApiException):
+                        raise
+                    raise TrainingJobError(
+                        f"The certificate of Kubernetes' API is refused ({doing} the {what}): "
+                        f"{message_of(error)}. Correct the cluster's certificate authority, or the "
+                        "one that the pod is given."
+                    ) from error
                 if self.clock() - since >= patience:
                     raise TrainingJobError(
                         f"Kubernetes has been out of reach for {patience:g} s ({doing} the "

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from kubernetes.client import CustomObjectsApi
 
 from pipelines.config.kubeflow import TrainingJobConfig
 from pipelines.kubeflow.training.cluster_jobs import (
@@ -17,6 +18,7 @@ from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import TrainingJob
 from pipelines.runners.causes import describe_cause
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
+from tests.pipelines.kubeflow.training.test_kubernetes_errors import REFUSED_CERTIFICATE
 
 HEAD = "import json, os, sys, time\n"
 TASK = "task = json.loads(os.environ['TF_CONFIG'])['task']\nkind, index = task['type'], task['index']\n"
@@ -203,6 +205,18 @@ def test_kubernetes_may_be_out_of_reach_for_a_while(server, jobs, tmp_path, trou
     replace(jobs, sleep=sleep).run(body, tmp_path / "logs")
     assert getattr(server, trouble) == 0
     assert len(server.jobs) == 1
+
+
+def test_a_certificate_that_is_refused_is_no_reason_to_wait(server, jobs, monkeypatch):
+    def refuse(*arguments, **options):
+        raise REFUSED_CERTIFICATE
+
+    body = job(server, jobs, "")
+    monkeypatch.setattr(CustomObjectsApi, "create_namespaced_custom_object", refuse)
+    with pytest.raises(
+        TrainingJobError, match=r"certificate of Kubernetes' API is refused \(submitting the Job"
+    ):
+        replace(jobs, sleep=lambda secs: pytest.fail("it waits")).run(body)
 
 
 @pytest.mark.parametrize("trouble", ["drops", "failures"])

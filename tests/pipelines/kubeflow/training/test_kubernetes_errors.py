@@ -1,8 +1,20 @@
+import ssl
+
 import pytest
 from kubernetes.client import ApiException
-from urllib3.exceptions import ProtocolError
+from urllib3.exceptions import MaxRetryError, ProtocolError, SSLError
 
 from pipelines.kubeflow.training.kubernetes_errors import is_transient, message_of
+
+REFUSED_CERTIFICATE = MaxRetryError(
+    None,
+    "/apis/batch/v1",
+    SSLError(
+        ssl.SSLCertVerificationError(
+            1, "[SSL: CERTIFICATE_VERIFY_FAILED] CA cert does not include key usage extension"
+        )
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -12,6 +24,7 @@ from pipelines.kubeflow.training.kubernetes_errors import is_transient, message_
         (ApiException(status=429), True),
         (ApiException(status=0), True),
         (ProtocolError("connection aborted"), True),
+        (REFUSED_CERTIFICATE, False),
         (ApiException(status=403), False),
         (ApiException(status=409), False),
     ],
