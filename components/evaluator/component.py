@@ -191,11 +191,11 @@ def _check_eval_config(eval_config: config_pb2.EvalConfig, *, has_baseline: bool
             "Each of several ModelSpecs in model_specs of an EvalConfig needs a name of its own. "
             f"Received: names {names}"
         )
-    if by_signature := [spec.name for spec in specs if spec.signature_name == "eval"]:
+    if eval_specs := [spec.name for spec in specs if spec.signature_name == "eval"]:
         raise ValueError(
             "An evaluation model (signature_name='eval') is evaluated under one ModelSpec of the model. Name "
             "signatures of the serving model in model_specs, or use an Evaluator for each ModelSpec. "
-            f"Received: signature_name='eval' in {by_signature}, among {names}"
+            f"Received: signature_name='eval' in {eval_specs}, among {names}"
         )
     unweighted = [s.name for s in specs if not (s.example_weight_key or s.example_weight_keys)]
     if 0 < len(unweighted) < len(specs):
