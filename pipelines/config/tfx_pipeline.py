@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
 from pipelines.config.load import assign_all, explain
+from pipelines.config.retention import RetentionConfig
 from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError
 
@@ -39,6 +40,16 @@ class TfxPipelineConfig(Section):
     name: str = ""
     pipeline: PipelineSource
     beam: BeamConfig = BeamConfig()
+    retention: RetentionConfig = RetentionConfig()
+
+    @field_validator("retention")
+    @classmethod
+    def _keeps_whole_steps(cls, retention: RetentionConfig) -> RetentionConfig:
+        if retention.checkpoints is not None:
+            raise ValueError(
+                "the outputs of a step stay or go together, with `artifacts`; leave `checkpoints` out"
+            )
+        return retention
 
 
 def load_tfx_pipeline_config(

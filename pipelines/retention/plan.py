@@ -13,11 +13,12 @@ from pipelines.config.retention import RetentionConfig
 from pipelines.errors import counted
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
 from pipelines.root import Root
-from pipelines.root.records import RunRecord
+from pipelines.root.records import UNFINISHED, RunRecord
+from pipelines.steps.step_folders import StepFolders
 
 _LOGGER = logging.getLogger(__name__)
 
-Kind = Literal["artifact", "execution", "data", "record", "report", "details", "log"]
+Kind = Literal["artifact", "step", "execution", "data", "record", "report", "details", "log"]
 _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
 
 
@@ -63,6 +64,7 @@ def plan_removals(
     records = root.records.read_all()
     kept = kept_runs(root, records, rules, now)
     removals = list(_artifacts(root, kept, rules, store, records)) if store is not None else []
+    removals += _steps(root, kept, rules, records)
     for record in records:
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
@@ -124,6 +126,36 @@ def _artifacts(
         if folder.name not in read:
             why = "a copy of data that no run reads whose artifacts stay"
             yield Removal("data", folder, why, _size(folder))
+
+
+def _steps(
+    root: Root, kept: KeptRuns, rules: RetentionConfig, records: Sequence[RunRecord]
+) -> Iterator[Removal]:
+    """Yields the steps that no run with artifacts has used, except for the newest blessed model's."""
+    folders = StepFolders(root.artifacts)
+    finished = folders.all_finished()
+    needed = {
+        (component.name, component.step)
+        for record in records
+        if record.run_id in kept.artifacts
+        for component in record.components
+    }
+    blessed = [step for step in finished if step.has_blessed]
+    for step in blessed[-1:]:
+        inputs = (output for outputs in step.plan["inputs"].values() for output in outputs)
+        needed |= {
+            (step.component, step.name),
+            *((output["component"], output["step"]) for output in inputs),
+        }
+    for step in finished:
+        if (step.component, step.name) not in needed:
+            why = f"none of the newest {rules.artifacts} runs whose artifacts stay has used it"
+            if rules.artifacts is None:
+                why = f"the runs that have used it are {_beyond(rules)}"
+            yield Removal("step", step.folder, why, _size(step.folder))
+    if records and records[-1].status not in UNFINISHED:
+        for folder in folders.unfinished():
+            yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
 
 
 def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:

@@ -8,6 +8,7 @@ from typing import Any
 from pipelines.atomic_files import remove_below
 from pipelines.retention.plan import Kind, Removal
 from pipelines.root import Root
+from pipelines.steps.step_folders import forget_finished
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ def remove(
         after_step()
     folders: dict[Kind, Path] = {
         "artifact": root.artifacts,
+        "step": root.artifacts,
         "execution": root.artifacts,
         "data": root.data,
         "record": root.runs,
@@ -55,6 +57,8 @@ def remove(
     }
     for removal in removals:
         _LOGGER.info("Removing %s: %s", removal.path, removal.reason)
+        if removal.kind == "step":
+            forget_finished(removal.path)
         remove_below(folders[removal.kind], removal.path)
         after_step()
     if store is not None and ids:

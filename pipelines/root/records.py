@@ -43,12 +43,14 @@ class ComponentRecord:
       status: `finished`, `cached` or `failed`.
       elapsed_secs: Wall time.
       reason: Why it ran, or why it did not have to, in words; empty if unknown.
+      step: Name of its step, see `pipelines.steps`; empty if it was not run as one.
     """
 
     name: str
     status: Literal["finished", "cached", "failed"]
     elapsed_secs: float
     reason: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
+from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import mark_killed, unfinished_run
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, new_run_id, utc_now
@@ -106,7 +107,10 @@ def run_tfx_pipeline(
         recorder.add_graph(_graph(plan))
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
-        recorder.end(_outcome(plan, request, runner, recorder, progress))
+        recorder.end(
+            _outcome(plan, request, runner, recorder, progress),
+            tidy=lambda: prune_after_run(root, request.config.retention, progress.display.line),
+        )
     return recorder.record
 
 
@@ -244,7 +248,9 @@ class _Observer:
         _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
         self._progress.component_finished(step.component, reused, elapsed_secs, reason)
         status: Literal["cached", "finished"] = "cached" if reused else "finished"
-        self._recorder.add_component(ComponentRecord(step.component, status, elapsed_secs, reason))
+        self._recorder.add_component(
+            ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
+        )
         executor = step.plan["executor"].get("spec", {})
         class_path = executor.get("classPath") or executor.get("pythonExecutorSpec", {}).get(
             "classPath"

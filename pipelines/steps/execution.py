@@ -22,7 +22,7 @@ def run_executor(
     beam_options: Sequence[str] = (),
     run_id: str | None = None,
 ) -> "Artifacts":
-    """Runs the executor of a component, and returns its output artifacts, which keep their URIs.
+    """Runs the executor of a component, and returns its output artifacts, each below its given URI.
 
     Args:
       component: Id of the component.
@@ -70,9 +70,9 @@ def run_executor(
                 f"the output {key!r} has {len(made.artifacts)} artifacts; steps keep one for each output",
             )
         (artifact,) = outputs[key]
-        uri = artifact.uri
+        uri, made_at = artifact.uri, made.artifacts[0].uri
         artifact.set_mlmd_artifact(made.artifacts[0])
-        artifact.uri = uri
+        artifact.uri = made_at if made_at.startswith(f"{uri}/") else uri
     return outputs
 
 

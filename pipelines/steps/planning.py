@@ -271,12 +271,12 @@ class _Planner:
                     artifacts[artifact.id] = artifact
                     known[artifact.id] = OutputRef(finished.component, finished.name, key)
         upstream = {node.id for node in component.upstream_nodes}
-        for position, step in enumerate(planned.values()):
+        for step in planned.values():
             for key, kind in step.outputs.items():
                 is_upstream = step.component in upstream and producer in (None, step.component)
                 if is_upstream and kind == type_path and output_key in (None, key):
                     artifact = new_artifact(
-                        kind, step.properties.get(key), _NOT_MADE_YET + position
+                        kind, step.properties.get(key), _NOT_MADE_YET + len(known)
                     )
                     artifacts[artifact.id] = artifact
                     known[artifact.id] = OutputRef(step.component, step.name, key)

@@ -98,10 +98,10 @@ def _outputs_of(
     run_id: str,
     beam_options: Sequence[str],
 ) -> dict[str, list["Artifact"]]:
-    """Runs a step in its unfinished folder, and returns its output artifacts there."""
+    """Runs a step in its folder, and returns its output artifacts."""
     if not step.executor:
         return {key: [_imported(step, key)] for key in step.outputs}
-    folder = folders.unfinished(step)
+    folder = folders.place(step)
     outputs = {key: [_new_output(step, key, folder)] for key in step.outputs}
     inputs = {
         key: [folders.artifact(output) for output in sources]

@@ -1,11 +1,13 @@
-"""The folders of finished steps, `ROOT/artifacts/<component>/<name>/<key>/`, each with its `step.json`.
+"""The folders of steps, `ROOT/artifacts/<component>/<name>/<key>/`.
 
-A step writes into `<name>.unfinished`, which is renamed when all is there: what has a `step.json` is whole.
+A step has finished if its folder has a `step.json`, which is written last. Outputs are made in their place:
+some components write absolute paths into them.
 """
 
 import importlib
 import json
-import shutil
+import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,8 +19,11 @@ from pipelines.steps.step_plan import OutputRef, StepPlan
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
 
+_LOGGER = logging.getLogger(__name__)
+
 _FILE = "step.json"
-_UNFINISHED = ".unfinished"
+_NAME = re.compile(r"[0-9a-f]{64}")
+_FIELDS = ("plan", "outputs", "number", "run_id", "elapsed_secs")
 _PROPERTIES = ("properties", "customProperties")
 _MOST_OUTPUTS = 1000  # of a step; artifact ids are `number * _MOST_OUTPUTS + position`
 
@@ -46,6 +51,15 @@ class FinishedStep:
         """Name of the step."""
         return self.folder.name
 
+    @property
+    def has_blessed(self) -> bool:
+        """True if it has blessed a model."""
+        return any(
+            kind.endswith(".ModelBlessing")
+            and self.outputs[key]["customProperties"].get("blessed") == {"intValue": "1"}
+            for key, kind in self.plan["outputs"].items()
+        )
+
     def artifact(self, key: str) -> "Artifact":
         """Returns an output artifact. Of two artifacts of a root, the newer one has the higher id."""
         stored = self.outputs[key]
@@ -69,19 +83,21 @@ class StepFolders:
 
     def finished(self, component: str, name: str) -> FinishedStep | None:
         """Returns a finished step; None if it has not finished."""
-        folder = self.folder / component / name
+        file = self.folder / component / name / _FILE
         try:
-            fields = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            fields = json.loads(file.read_text(encoding="utf-8"))
+            return FinishedStep(**{key: fields[key] for key in _FIELDS}, folder=file.parent)
         except FileNotFoundError:
             return None
-        return FinishedStep(**fields, folder=folder)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _LOGGER.warning("%s cannot be read (%s): the step runs again.", file, error)
+            return None
 
     def all_finished(self, component: str = "*") -> list[FinishedStep]:
         """Returns the finished steps, oldest first: those of a component, or all."""
         found = (
             self.finished(file.parents[1].name, file.parent.name)
             for file in self.folder.glob(f"{component}/*/{_FILE}")
-            if not file.parent.name.endswith(_UNFINISHED)
         )
         return sorted(filter(None, found), key=lambda step: (step.number, step.name))
 
@@ -95,9 +111,9 @@ class StepFolders:
             )
         return step.artifact(output.key)
 
-    def unfinished(self, plan: StepPlan) -> Path:
-        """Returns the folder that a step writes to. It may hold what a killed run has left there."""
-        return self.folder / plan.component / f"{plan.name}{_UNFINISHED}"
+    def place(self, plan: StepPlan) -> Path:
+        """Returns the folder of a step. It may hold what a killed run has left there."""
+        return self.folder / plan.component / plan.name
 
     def finish(
         self,
@@ -106,27 +122,30 @@ class StepFolders:
         run_id: str,
         elapsed_secs: float,
     ) -> FinishedStep:
-        """Renames the folder of a step whose outputs are whole, and returns the step."""
+        """Marks a step as finished, now that its outputs are complete, and returns it."""
         newest = self.all_finished()[-1:]
-        unfinished = self.unfinished(plan)
-        unfinished.mkdir(parents=True, exist_ok=True)
+        folder = self.place(plan)
         step = FinishedStep(
             plan=asdict(plan),
-            outputs={key: _fields(artifact, unfinished) for key, (artifact,) in outputs.items()},
+            outputs={key: _fields(artifact, folder) for key, (artifact,) in outputs.items()},
             number=newest[0].number + 1 if newest else 1,
             run_id=run_id,
             elapsed_secs=round(elapsed_secs, 3),
-            folder=self.folder / plan.component / plan.name,
+            folder=folder,
         )
-        fields = {name: value for name, value in vars(step).items() if name != "folder"}
-        atomic_files.write(unfinished / _FILE, json.dumps(fields, indent=1, allow_nan=False))
-        unfinished.rename(step.folder)
+        values = {name: getattr(step, name) for name in _FIELDS}
+        atomic_files.write(folder / _FILE, json.dumps(values, indent=1, allow_nan=False))
         return step
 
-    def remove(self, step: FinishedStep) -> None:
-        """Removes a step: first its `step.json`, so that no half of it counts as finished."""
-        (step.folder / _FILE).unlink()
-        shutil.rmtree(step.folder)
+    def unfinished(self) -> list[Path]:
+        """Returns the folders of steps that did not finish, sorted."""
+        folders = (path for path in self.folder.glob("*/*") if _NAME.fullmatch(path.name))
+        return sorted(folder for folder in folders if not (folder / _FILE).exists())
+
+
+def forget_finished(folder: Path) -> None:
+    """Makes a step count as unfinished: its folder is about to be removed."""
+    (folder / _FILE).unlink(missing_ok=True)
 
 
 def new_artifact(

@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.steps.step_folders import StepFolders
+from pipelines.steps.step_folders import StepFolders, forget_finished
 
 
 def names(plan):
@@ -50,7 +50,7 @@ def test_a_resolver_finds_what_earlier_runs_made_newest_first(team):
     for text in ("first", "second", "third"):
         team.run(text=text)
     newest = folders.all_finished("Write")[1]  # finished again, later than the others
-    folders.remove(newest)
+    forget_finished(newest.folder)
     team.run(text="second")
     team.define(RESOLVER.format(channel="examples=Channel(type=Examples)", upstream=""))
     plan = team.plan(text="fourth")
@@ -73,6 +73,28 @@ def test_a_resolver_after_a_step_finds_what_this_run_will_make(team, channel, up
     team.run("run-2", text="second")
     assert team.text() == "second"
     assert team.run("run-3", text="second").ran == {}
+
+
+def test_outputs_that_are_yet_to_be_made_are_told_apart(team):
+    team.define("""
+        @component
+        def Two(first: OutputArtifact[Model], second: OutputArtifact[Model]):
+            pass
+
+        class All(ResolverStrategy):
+            def resolve_artifacts(self, store, input_dict):
+                return input_dict
+
+        def create_pipeline():
+            two = Two()
+            every = Resolver(strategy_class=All, model=Channel(type=Model)).with_id("every")
+            every.add_upstream_node(two)
+            return pipeline(two, every)
+    """)
+    before = team.plan().outputs["every"]["model"]
+    assert [output.key for output in before] == ["first", "second"]
+    team.run()
+    assert team.plan().outputs["every"]["model"] == before
 
 
 def test_a_strategy_of_the_users_own_goes_by_its_candidates(team):

@@ -1,12 +1,13 @@
 """Steps of small pipelines, run for real by TFX's operators."""
 
+import json
 import shutil
 
 import pytest
 
 from pipelines.errors import RunFailedError
 from pipelines.root import Root
-from pipelines.steps.step_folders import StepFolders
+from pipelines.steps.step_folders import StepFolders, forget_finished
 
 
 def test_steps_that_have_not_changed_are_reused(team):
@@ -53,7 +54,7 @@ def test_a_step_that_fails_leaves_nothing_that_counts_as_finished(team):
 
 def test_what_a_killed_run_left_of_an_output_is_gone_and_the_rest_stays_for_the_step(team):
     write = team.plan().steps[0]
-    unfinished = StepFolders(team.root.artifacts).unfinished(write)
+    unfinished = StepFolders(team.root.artifacts).place(write)
     for name in ("examples", "unfinished"):
         (unfinished / name).mkdir(parents=True)
         (unfinished / name / "half").write_text("")
@@ -61,7 +62,6 @@ def test_what_a_killed_run_left_of_an_output_is_gone_and_the_rest_stays_for_the_
     (step,) = StepFolders(team.root.artifacts).all_finished("Write")
     assert sorted(path.name for path in (step.folder / "examples").iterdir()) == ["text"]
     assert (step.folder / "unfinished" / "half").exists()
-    assert not unfinished.exists()
 
 
 @pytest.mark.parametrize("how", ["definition", "run"])
@@ -126,3 +126,54 @@ def test_code_of_the_module_beside_the_definition_does_not_count(team, tmp_path)
     changed = team.run("run-3")
     assert changed.ran["Copy"].startswith("its own code changed")
     assert team.text() == "ABABAB"
+
+
+@pytest.mark.parametrize("content", ["", '{"plan": {', "{}", "[]", None])
+def test_a_step_whose_record_is_damaged_runs_again(team, caplog, content):
+    team.run()
+    (step,) = StepFolders(team.root.artifacts).all_finished("Copy")
+    record = step.folder / "step.json"
+    record.unlink() if content is None else record.write_text(content)
+    later = team.run("run-2")
+    assert (list(later.ran), list(later.reused)) == (["Copy"], ["Write"])
+    assert (f"{record} cannot be read" in caplog.text) == (content is not None)
+    assert team.run("run-3").ran == {}
+
+
+def test_a_record_of_a_newer_version_may_have_further_fields(team):
+    team.run()
+    for record in team.root.artifacts.glob("*/*/step.json"):
+        record.write_text(json.dumps({**json.loads(record.read_text()), "new": 7}))
+    assert team.run("run-2").ran == {}
+
+
+def test_a_removed_step_runs_again(team):
+    team.run()
+    folders = StepFolders(team.root.artifacts)
+    (step,) = folders.all_finished("Copy")
+    forget_finished(step.folder)
+    assert list(team.run("run-2").ran) == ["Copy"]
+
+
+def test_outputs_may_hold_absolute_paths_of_themselves_and_lie_in_a_folder_below(team):
+    team.define("""
+        @component
+        def Refer(examples: OutputArtifact[Examples]):
+            below = pathlib.Path(examples.uri, "below")
+            below.mkdir()
+            (below / "text").write_text("ab")
+            (below / "path").write_text(str(below / "text"))
+            examples.uri = str(below)
+
+        @component
+        def Follow(examples: InputArtifact[Examples], model: OutputArtifact[Model]):
+            path = pathlib.Path(examples.uri, "path").read_text()
+            pathlib.Path(model.uri, "text").write_text(pathlib.Path(path).read_text())
+
+        def create_pipeline():
+            refer = Refer()
+            return pipeline(refer, Follow(examples=refer.outputs["examples"]))
+    """)
+    team.run()
+    assert team.text("Follow") == "ab"
+    assert team.run("run-2").ran == {}
