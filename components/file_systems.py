@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import stat
-from typing import IO
+from typing import IO, NoReturn
 
 from components.errors import SettingError
 
@@ -41,9 +41,16 @@ def copy_tree(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     """Copies the files of a local directory, with the permissions that the umask gives to new ones.
 
     Those of the source may be too wide, as after a download by KFP's launcher, whose umask is 0; TensorFlow's
-    own copies have directories that a group cannot write to.
+    own copies have directories that a group cannot write to. Links are copied as what they point to.
+
+    Raises:
+        OSError: The source is no directory, or something cannot be read or written.
     """
-    for directory, _, names in os.walk(source):
+
+    def stop(error: OSError) -> NoReturn:
+        raise error
+
+    for directory, _, names in os.walk(source, followlinks=True, onerror=stop):
         place = os.path.normpath(os.path.join(target, os.path.relpath(directory, source)))
         os.makedirs(place, exist_ok=True)
         for name in names:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -82,7 +83,8 @@ def left_over(folder: Path) -> Iterator[Path]:
 
 
 def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.uname().nodename}-{os.getpid()}{_SUFFIX}")
+    thread = threading.get_ident()  # two threads may write the same file
+    return path.with_name(f".{path.name}-{thread}.{os.uname().nodename}-{os.getpid()}{_SUFFIX}")
 
 
 def _is_alive(process: int) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from components.user.code import make_importable
 
 MODULE_LEVEL = "(module level)"
+_IS_PROGRAM = "__name__ == '__main__'"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def fingerprint(*, import_path: str | None = None, module_file: str | None = Non
     the old code is not taken from the cache. Empty if the source cannot be found here.
 
     A file counts as used if its name occurs in the module, or in another file that counts: as an import, a
-    variable, an attribute, or in a string.
+    variable, an attribute, or in a string. So does a folder next to them, with all Python files in it.
 
     Args:
         import_path: Dotted path of a function.
@@ -67,10 +68,34 @@ def fingerprint(*, import_path: str | None = None, module_file: str | None = Non
         return ""
     definitions = read_definitions(import_path=import_path, module_file=module_file)
     used = _used_files(definitions, source.name)
+    return _hash_of(
+        definitions, {key for key in definitions if key.partition(":")[0] in used}, source
+    )
+
+
+def reached_fingerprint(import_path: str) -> str:
+    """Returns a hash of the code that a function or class may use; empty if its source is not here.
+
+    Unlike `fingerprint`, it leaves out other functions of the same file.
+    """
+    source = _source_file(import_path, None)
+    if source is None:
+        return ""
+    definitions = read_definitions(import_path=import_path)
+    return _hash_of(definitions, reached(definitions, [import_path]), source)
+
+
+def _hash_of(definitions: Mapping[str, Definition], used: Iterable[str], source: Path) -> str:
+    """Returns a hash of definitions, and of the files in the folders next to them that they name."""
     digest = hashlib.sha256()
-    for name, definition in sorted(definitions.items()):
-        if name.partition(":")[0] in used:
-            digest.update(f"{name}\0{definition.digest}\0".encode())
+    names: set[str] = set()
+    for key in sorted(used):
+        digest.update(f"{key}\0{definitions[key].digest}\0".encode())
+        names |= definitions[key].names
+    for folder in sorted(path for path in source.parent.iterdir() if path.name in names):
+        for file in sorted(folder.rglob("*.py") if folder.is_dir() else ()):
+            content = b"".join(part.digest.encode() for part in _definitions_of(file).values())
+            digest.update(f"{file.relative_to(folder.parent)}\0".encode() + content)
     return digest.hexdigest()
 
 
@@ -142,6 +167,8 @@ def _definitions_of(path: Path) -> dict[str, Definition]:
 def _parts_of(file: str, module: ast.Module) -> dict[str, Definition]:
     parts: dict[str, list[ast.stmt]] = {MODULE_LEVEL: []}
     for statement in module.body:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == _IS_PROGRAM:
+            continue  # an imported module leaves it out
         # A decorator may do anything with the function it decorates while the module is imported.
         is_named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         is_named = is_named and not getattr(statement, "decorator_list", ())

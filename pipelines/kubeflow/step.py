@@ -202,9 +202,11 @@ def keep_interruption(arguments: Sequence[str] | None = None) -> None:
     the same signal ends.
     """
     args = _parser().parse_args(arguments)
-    if args.component != END:
-        end = StepEnd(args.component, 0.0, _STOPPED, is_interrupted=True)
-        _keep_failure(args, end)
+    if args.component == END or args.component in {
+        end.component for end in _folder(args).failures()
+    }:
+        return
+    _keep_failure(args, StepEnd(args.component, 0.0, _STOPPED, is_interrupted=True))
 
 
 def _reason(error: BaseException) -> tuple[str, bool]:

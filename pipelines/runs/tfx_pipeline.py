@@ -193,17 +193,20 @@ def _outcome_of_pushes(
     done = [push for push in pushes if push.destination]
     if pushes and not done:
         return RunOutcome("not_blessed", reason=pushes[-1].reason or "the model is not blessed")
+    new = [push for push in done if push.component in ran]
+    if new:
+        for push in new:
+            recorder.note(f"{push.component}: pushed to {push.destination}")
+        own = [push.version for push in new if Path(push.destination).parent == root.serving]
+        return RunOutcome("pushed", version=own[-1] if own else None)
+    refusing = [step.component for step in steps if step.has_blessed is False]
+    if pushes and refusing:  # the model that was pushed earlier would not be pushed today
+        return RunOutcome("not_blessed", reason=f"{refusing[0]} has not blessed the model")
     if not ran:
         return RunOutcome("unchanged", reason="no step has changed")
     if not pushes:
         return RunOutcome("finished")
-    new = [push for push in done if push.component in ran]
-    if not new:
-        return RunOutcome("unchanged", reason="the model that was pushed has not changed")
-    for push in new:
-        recorder.note(f"{push.component}: pushed to {push.destination}")
-    own = [push.version for push in new if Path(push.destination).parent == root.serving]
-    return RunOutcome("pushed", version=own[-1] if own else None)
+    return RunOutcome("unchanged", reason="the model that was pushed has not changed")
 
 
 def _graph(plan: "PipelinePlan") -> dict[str, list[str]]:

@@ -29,7 +29,7 @@ def code_fingerprints(class_path: str, properties: Mapping[str, Any]) -> dict[st
         if class_path.startswith(_TRAINING):
             fingerprints["core"] = package_fingerprint("estimator_core")
     elif package != "tfx":
-        fingerprints["executor"] = user_source.fingerprint(import_path=class_path)[:16]
+        fingerprints["executor"] = user_source.reached_fingerprint(class_path)[:16]
     for name in _MODULE_FILES:
         if properties.get(name):
             fingerprints["code"] = user_source.fingerprint(module_file=properties[name])[:16]

@@ -5,14 +5,17 @@ import importlib
 import inspect
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import components  # noqa: F401  - before any TFX import: it makes TFDV importable
+from components.errors import SettingError
 from components.user.code import function_names, get_function, importable_name, provide_tf_estimator
 from pipelines.errors import BadInputError
+from pipelines.runners.causes import describe_cause
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
@@ -22,6 +25,16 @@ _RUNNERS = {
     "tfx.orchestration.local.local_dag_runner": "LocalDagRunner",
     "tfx.orchestration.beam.beam_dag_runner": "BeamDagRunner",
     "tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner": "KubeflowV2DagRunner",
+}
+
+
+_PARSERS: dict[Any, Callable[[str], Any]] = {
+    bool: lambda text: {"true": True, "false": False}[text.lower()],
+    int: int,
+    float: float,
+    str: str,
+    Path: Path,
+    Any: str,
 }
 
 
@@ -47,17 +60,21 @@ def load_pipeline(
     module, source = _empty_module(file)
     arguments = dict(arguments or {})
     function = function or _callable_function(source, arguments)
-    with _kubeflow_dag_runner():
+    with _kubeflow_dag_runner(), _as_program(file):
         provide_tf_estimator()
         if function is not None:
-            _execute(source, module)
+            with _errors_of(file):
+                _execute(source, module)
             try:
                 create = get_function(module, function)
             except (AttributeError, TypeError) as error:
                 raise BadInputError(f"--pipeline {file}:{function}: {error}") from error
             _convert(arguments, create, f"{file}:{function}")
-            return _checked(create(**arguments), f"{file}:{function}")
-        passed = _passed_to_runners(source, module)
+            result = None
+            with _errors_of(file):
+                result = create(**arguments)
+            return _checked(result, f"{file}:{function}")
+        passed = _passed_to_runners(source, module, file)
     functions = f"Its functions: {', '.join(function_names(module)) or 'none'}"
     if arguments:
         raise BadInputError(
@@ -127,7 +144,7 @@ def _convert(arguments: dict[str, Any], create: Callable[..., Any], where: str) 
     Raises:
       BadInputError: One is missing, unknown, or of another type.
     """
-    parameters = inspect.signature(create).parameters
+    parameters = inspect.signature(create, eval_str=True).parameters
     if missing := _missing(create, arguments):
         raise BadInputError(
             f"{where} needs {', '.join(missing)}: give --arg {missing[0]}=VALUE, or "
@@ -148,18 +165,20 @@ def _convert(arguments: dict[str, Any], create: Callable[..., Any], where: str) 
 def _typed(text: str, parameter: inspect.Parameter, where: str) -> Any:
     kind = parameter.annotation
     if kind is parameter.empty:
-        kind = type(parameter.default)
-    kind = getattr(kind, "__name__", str(kind))
-    booleans = {"true": True, "false": False}
-    try:
-        if kind == "bool":
-            return booleans[text.lower()]
-        return {"int": int, "float": float}.get(kind, str)(text)
-    except (KeyError, ValueError) as error:
-        raise BadInputError(f"{where} takes {kind}") from error
+        kind = str if parameter.default in (parameter.empty, None) else type(parameter.default)
+    kinds = [one for one in typing.get_args(kind) or (kind,) if one is not type(None)]
+    for kind in kinds:
+        if kind in _PARSERS:
+            try:
+                return _PARSERS[kind](text)
+            except (KeyError, ValueError) as error:
+                raise BadInputError(f"{where} takes {kind.__name__}") from error
+    raise BadInputError(
+        f"{where} takes {parameter.annotation}: give it in [pipeline] arguments of a TOML file"
+    )
 
 
-def _passed_to_runners(source: ast.Module, module: types.ModuleType) -> list[Any]:
+def _passed_to_runners(source: ast.Module, module: types.ModuleType, file: Path) -> list[Any]:
     """Executes a file as a program, and returns what it passes to TFX's runners, which run nothing.
 
     The module keeps its own name, by which its executors are found later.
@@ -172,17 +191,15 @@ def _passed_to_runners(source: ast.Module, module: types.ModuleType) -> list[Any
     runners = [getattr(importlib.import_module(where), name) for where, name in _RUNNERS.items()]
     runners.append(_KubeflowDagRunner)
     originals = [vars(runner).get("run") for runner in runners]  # None where it is inherited
-    arguments = sys.argv
     try:
-        sys.argv = [str(module.__file__)]
         for runner in runners:
             runner.run = keep
-        _execute(_AsMain().visit(source), module)
-    except SystemExit as error:  # such as by absl's `app.run`
-        if error.code not in (None, 0):
-            raise BadInputError(f"{module.__file__} ended with exit code {error.code}") from error
+        with _errors_of(file):
+            _execute(_AsMain().visit(source), module)
+    except BadInputError:
+        if not passed:  # it may have missed the result of the run
+            raise
     finally:
-        sys.argv = arguments
         for runner, original in zip(runners, originals, strict=True):
             if original is None:
                 del runner.run
@@ -191,14 +208,45 @@ def _passed_to_runners(source: ast.Module, module: types.ModuleType) -> list[Any
     return passed
 
 
-class _AsMain(ast.NodeTransformer):
-    """Makes `__name__ == "__main__"` true."""
+@contextmanager
+def _errors_of(file: Path) -> Iterator[None]:
+    """Turns errors of the user's file into one that names the line."""
+    try:
+        yield
+    except (BadInputError, SettingError):
+        raise
+    except SystemExit as error:  # such as by absl's `app.run`, which ends with 0
+        if error.code not in (None, 0):
+            raise BadInputError(f"{file} ended with exit code {error.code}") from error
+    except Exception as error:
+        raise BadInputError(f"{file}: {describe_cause(error)}") from error
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Replaces the comparison."""
-        sides = {ast.unparse(side) for side in (node.left, *node.comparators)}
-        if sides == {"__name__", "'__main__'"} and isinstance(node.ops[0], ast.Eq):
-            return ast.copy_location(ast.Constant(True), node)
+
+@contextmanager
+def _as_program(file: Path) -> Iterator[None]:
+    """Lets a file see the command line `python FILE`."""
+    arguments = sys.argv
+    sys.argv = [str(file)]
+    try:
+        yield
+    finally:
+        sys.argv = arguments
+
+
+class _AsMain(ast.NodeTransformer):
+    """Makes `__name__` equal to `"__main__"` in the conditions of `if` statements."""
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        """Replaces the name in the condition."""
+        node.test = _MainName().visit(node.test)
+        return node
+
+
+class _MainName(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replaces the name by its value in a program."""
+        if node.id == "__name__":
+            return ast.copy_location(ast.Constant("__main__"), node)
         return node
 
 
@@ -221,11 +269,12 @@ def _kubeflow_dag_runner() -> Iterator[None]:
     module.KubeflowDagRunnerConfig = types.SimpleNamespace
     module.get_default_kubeflow_metadata_config = types.SimpleNamespace
     module.get_default_pipeline_operator_funcs = lambda *settings, **others: []
-    sys.modules[name] = module
+    package: Any = importlib.import_module(name.rpartition(".")[0])
+    sys.modules[name] = package.kubeflow_dag_runner = module
     try:
         yield
     finally:
-        del sys.modules[name]
+        del sys.modules[name], package.kubeflow_dag_runner
 
 
 def _checked(pipeline: Any, where: str) -> "Pipeline":

@@ -1,5 +1,6 @@
 """Plans the steps of a TFX pipeline: each gets its name before the first one runs."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,14 @@ from components.nearest import nearest_first
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
-from pipelines.steps.push_destination import is_pusher, still_pushed
+from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
 from pipelines.steps.step_folders import StepFolders, new_artifact, properties_of
-from pipelines.steps.step_plan import OutputRef, StepPlan
+from pipelines.steps.step_plan import ROOT, OutputRef, StepPlan, with_text_replaced
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
 
+_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")
 _EXECUTORS = ("PythonClassExecutableSpec", "BeamExecutableSpec")
 _ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
 _NOT_MADE_YET = 1 << 50  # ids of artifacts that this run will make: above all others
@@ -84,6 +86,18 @@ class _Planner:
         for component in pipeline.components:
             if isinstance(component, Pipeline):
                 raise _rejected(component.id, "a pipeline inside the pipeline", _ADVICE)
+            if not _FOLDER_NAME.fullmatch(component.id):
+                raise _rejected(
+                    component.id, "a component whose id is no name for a folder", "use with_id"
+                )
+            for key, channel in component.outputs.items():
+                if "." in channel.type.__qualname__:
+                    where = f"{channel.type.__module__}.{channel.type.__qualname__}"
+                    raise _rejected(
+                        component.id,
+                        f"the output {key!r}, whose type {where} is defined inside a class or function,",
+                        "define it at the top level of its module",
+                    )
         self._root = root
         self._folders = StepFolders(root.artifacts)
         self._run_id = run_id
@@ -99,6 +113,8 @@ class _Planner:
 
     def plan(self) -> PipelinePlan:
         for component in self._plan.pipeline.components:
+            if self._nodes[component.id].inputs.conditionals:
+                raise _rejected(component.id, "a component in a Cond", _ADVICE)
             if isinstance(component, Resolver):
                 self._plan.outputs[component.id] = self._look_up(component)
                 continue
@@ -119,8 +135,6 @@ class _Planner:
         kind = type(executor).DESCRIPTOR.name
         if kind not in _EXECUTORS:
             raise _rejected(component.id, "a component that runs in a container", _ADVICE)
-        if node.inputs.conditionals:
-            raise _rejected(component.id, "a component in a Cond", _ADVICE)
         class_path = _class_path(executor)
         properties: dict[str, dict[str, Any]] = {}
         fingerprints = code_fingerprints(class_path, _values(node))
@@ -131,7 +145,9 @@ class _Planner:
         plan = StepPlan(
             component=component.id,
             executor={"type": kind, "spec": _without_beam_options(spec)},
-            parameters=json_format.MessageToDict(node.parameters),
+            parameters=with_text_replaced(
+                json_format.MessageToDict(node.parameters), str(self._root), ROOT
+            ),
             inputs=self._inputs(component, node),
             outputs={key: _type_path(channel.type) for key, channel in component.outputs.items()},
             fingerprints=fingerprints,
@@ -145,15 +161,27 @@ class _Planner:
     def _push_step(self, plan: StepPlan) -> StepPlan:
         """Names a push after the run that made it, so that it is repeated if its effects are gone."""
         for finished in reversed(self._folders.all_finished(plan.component)):
-            former = finished.plan["fingerprints"].get("push")
-            same = replace(plan, fingerprints={**plan.fingerprints, "push": former})
-            if same.name == finished.name and still_pushed(finished, self._root):
-                return same
+            former = finished.plan
+            inputs = plan.inputs
+            if any(push.destination for push in pushes_of([finished])) and "model" in inputs:
+                # A model that was pushed is not pushed again because it was evaluated again.
+                inputs = {
+                    key: tuple(OutputRef(**output) for output in former["inputs"].get(key, ()))
+                    if key.endswith("blessing")
+                    else outputs
+                    for key, outputs in inputs.items()
+                }
+            push = former["fingerprints"].get("push")
+            same = replace(plan, inputs=inputs, fingerprints={**plan.fingerprints, "push": push})
+            if same.name == finished.name:
+                if still_pushed(finished, self._root):
+                    return same
+                break
         return replace(plan, fingerprints={**plan.fingerprints, "push": self._run_id})
 
     def _import_step(self, component: Importer) -> StepPlan:
         (key,) = component.outputs
-        uri = str(component.exec_properties["artifact_uri"])
+        uri = str(_values(self._nodes[component.id])["artifact_uri"])
         spec = self._nodes[component.id].outputs.outputs[key].artifact_spec
         proto = json_format.MessageToDict(spec)
         return StepPlan(
@@ -171,23 +199,30 @@ class _Planner:
         )
 
     def _inputs(self, component: BaseNode, node: Any) -> dict[str, tuple[OutputRef, ...]]:
+        specs = node.inputs.inputs
         inputs = {}
-        for key, spec in node.inputs.inputs.items():
-            if spec.HasField("input_graph_ref") or spec.HasField("mixed_inputs"):
+        for key, spec in specs.items():
+            if spec.HasField("input_graph_ref"):
                 raise _rejected(
                     component.id,
                     "a component in a ForEach, or one with a resolver function",
                     _ADVICE,
                 )
+            if spec.hidden:
+                continue
+            united = [
+                specs[part] for part in spec.mixed_inputs.input_keys
+            ]  # of a union of channels
+            channels = [channel for one in (spec, *united) for channel in one.channels]
             outputs = [
                 output
-                for channel in spec.channels
+                for channel in channels
                 for output in self._plan.outputs.get(channel.producer_node_query.id, {}).get(
                     channel.output_key, ()
                 )
             ]
             if len(outputs) < spec.min_count:
-                producers = ", ".join(sorted({one.producer_node_query.id for one in spec.channels}))
+                producers = ", ".join(sorted({one.producer_node_query.id for one in channels}))
                 raise BadInputError(
                     f"{component.id} needs the input {key!r}, and {producers or 'nothing'} provides none: "
                     f"there is no such artifact in {self._root}. Run once without this input, or make it "
@@ -250,10 +285,17 @@ class _Planner:
                 "use LatestArtifactStrategy, LatestBlessedModelStrategy, or one that goes by its "
                 "input_dict",
             ) from error
-        return {
-            key: tuple(known[artifact.id] for artifact in (found or {}).get(key, ()))
-            for key in component.outputs
-        }
+        try:
+            return {
+                key: tuple(known[artifact.id] for artifact in (found or {}).get(key, ()))
+                for key in component.outputs
+            }
+        except KeyError as error:
+            raise _rejected(
+                component.id,
+                f"the strategy {strategy.__name__}, which returns an artifact that it was not given,",
+                "return artifacts of its input_dict",
+            ) from error
 
     def _candidates(
         self, component: Resolver, channel: Any, known: dict[int, OutputRef]

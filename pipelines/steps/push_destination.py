@@ -46,14 +46,19 @@ def is_pusher(class_path: str) -> bool:
 def still_pushed(step: FinishedStep, root: Root) -> bool:
     """Returns True if what a step has pushed, or has decided not to push, still holds.
 
-    A version that a rollback withdrew counts as pushed: pushing it again would undo the rollback.
+    A version that a rollback withdrew counts as pushed: pushing it again would undo the rollback. A version
+    below a newer one does not: that one serves.
     """
     for push in pushes_of([step]):
         if not push.destination:
             continue
         destination = Path(push.destination)
-        withdrawn = root.withdrawn / destination.name
-        is_withdrawn = destination.parent == root.serving and withdrawn.exists()
-        if not (destination.is_dir() or is_withdrawn):
+        if destination.parent == root.serving and (root.withdrawn / destination.name).exists():
+            continue
+        if not destination.is_dir() or any(
+            other.name.isdecimal() and int(other.name) > int(destination.name)
+            for other in destination.parent.iterdir()
+            if destination.name.isdecimal()
+        ):
             return False
     return True

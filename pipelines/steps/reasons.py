@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pipelines.errors import shown
 from pipelines.steps.step_folders import FinishedStep
 from pipelines.steps.step_plan import StepPlan
 
 _SHOWN = 3
+_LONGEST = 60  # of a value in a reason
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "components": "the code of `components` changed",
@@ -73,8 +73,9 @@ def _changed_parameters(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
         if name in _CODE:
             yield _PARTS["code"]
         else:
-            values = (shown(_plain(values.get(name))) for values in (first, second))
-            yield f"{name} {' -> '.join(values)}"
+            values = [_plain(values.get(name)) for values in (first, second)]
+            is_short = all(len(text) <= _LONGEST for text in values)
+            yield f"{name} {' -> '.join(values)}" if is_short else f"{name} changed"
 
 
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

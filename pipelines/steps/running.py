@@ -16,7 +16,7 @@ from pipelines.steps.execution import run_executor
 from pipelines.steps.planning import PipelinePlan
 from pipelines.steps.reasons import reason_of_run
 from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact
-from pipelines.steps.step_plan import StepPlan
+from pipelines.steps.step_plan import ROOT, StepPlan, with_text_replaced
 from pipelines.terminal.signals import signal_has_come
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _outputs_of(
         run_executor(
             step.component,
             executors[step.component],
-            step.parameters,
+            with_text_replaced(step.parameters, ROOT, str(folders.root)),
             inputs,
             outputs,
             Path(scratch),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
-from pipelines.steps.step_plan import OutputRef, StepPlan
+from pipelines.steps.step_plan import ROOT, OutputRef, StepPlan, with_text_replaced
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -52,17 +52,18 @@ class FinishedStep:
         return self.folder.name
 
     @property
-    def has_blessed(self) -> bool:
-        """True if it has blessed a model."""
-        return any(
-            kind.endswith(".ModelBlessing")
-            and self.outputs[key]["customProperties"].get("blessed") == {"intValue": "1"}
-            for key, kind in self.plan["outputs"].items()
-        )
+    def has_blessed(self) -> bool | None:
+        """Whether it has blessed a model; None if it does not judge models."""
+        for key, kind in self.plan["outputs"].items():
+            if kind.endswith(".ModelBlessing"):
+                fields: dict[str, Any] = self.outputs[key]["customProperties"]
+                return fields.get("blessed") == {"intValue": "1"}
+        return None
 
     def artifact(self, key: str) -> "Artifact":
         """Returns an output artifact. Of two artifacts of a root, the newer one has the higher id."""
-        stored = self.outputs[key]
+        root = str(self.folder.parents[2])
+        stored = with_text_replaced(self.outputs[key], ROOT, root)
         number = self.number * _MOST_OUTPUTS + sorted(self.outputs).index(key)
         artifact = new_artifact(self.plan["outputs"][key], stored, number)
         artifact.uri = stored.get("uri") or str(self.folder / stored["path"])
@@ -79,6 +80,7 @@ class StepFolders:
     """
 
     def __init__(self, folder: Path):
+        self.root = folder.parent
         self.folder = folder
 
     def finished(self, component: str, name: str) -> FinishedStep | None:
@@ -127,7 +129,10 @@ class StepFolders:
         folder = self.place(plan)
         step = FinishedStep(
             plan=asdict(plan),
-            outputs={key: _fields(artifact, folder) for key, (artifact,) in outputs.items()},
+            outputs={
+                key: with_text_replaced(_fields(artifact, folder), str(self.root), ROOT)
+                for key, (artifact,) in outputs.items()
+            },
             number=newest[0].number + 1 if newest else 1,
             run_id=run_id,
             elapsed_secs=round(elapsed_secs, 3),

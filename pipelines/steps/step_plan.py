@@ -6,6 +6,20 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+ROOT = "{{ROOT}}"
+"""Stands for the path of the root, which can be moved."""
+
+
+def with_text_replaced(value: Any, text: str, by: str) -> Any:
+    """Returns a JSON value in whose texts a part is replaced."""
+    if isinstance(value, str):
+        return value.replace(text, by)
+    if isinstance(value, dict):
+        return {key: with_text_replaced(item, text, by) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_text_replaced(item, text, by) for item in value]
+    return value
+
 
 @dataclass(frozen=True, order=True)
 class OutputRef:
@@ -24,7 +38,7 @@ class StepPlan:
     executor: dict[
         str, Any
     ]  # `type` is the name of TFX's proto, `spec` its content; empty for an Importer
-    parameters: dict[str, Any]  # TFX's `NodeParameters`
+    parameters: dict[str, Any]  # TFX's `NodeParameters`, with `ROOT` in place of the root's path
     inputs: dict[str, tuple[OutputRef, ...]] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)  # import path of the type by key
     fingerprints: dict[str, str] = field(

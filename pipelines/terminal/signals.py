@@ -81,7 +81,7 @@ class _Interrupter:
             if self._at_once is None:
                 time.sleep(_LOOK_EVERY_SECS)
             elif self._has_come.wait(_LOOK_EVERY_SECS):
-                self._at_once()
+                threading.Thread(target=self._at_once, daemon=True).start()
                 self._at_once = None
             if self._is_lost(main_thread):
                 self._is_own = True

@@ -74,3 +74,24 @@ def test_a_tree_is_removed_but_not_what_its_links_point_to(tmp_path: Path):
     file_systems.remove_tree(str(tmp_path / "tree"))
     file_systems.remove_tree(str(tmp_path / "link"))
     assert [path.name for path in tmp_path.rglob("*")] == ["others", "file"]
+
+
+def test_a_copied_tree_has_what_links_point_to(tmp_path):
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "weights").write_text("1")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "folder").symlink_to(real)
+    (source / "file").symlink_to(real / "weights")
+    file_systems.copy_tree(source, tmp_path / "target")
+    assert (tmp_path / "target" / "folder" / "weights").read_text() == "1"
+    assert (tmp_path / "target" / "file").read_text() == "1"
+    assert not any(path.is_symlink() for path in (tmp_path / "target").rglob("*"))
+
+
+@pytest.mark.parametrize("what", ["missing", "file"])
+def test_a_tree_that_cannot_be_read_is_not_copied(tmp_path, what):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=what):
+        file_systems.copy_tree(tmp_path / what, tmp_path / "target")

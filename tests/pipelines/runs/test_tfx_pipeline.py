@@ -62,6 +62,17 @@ def test_a_push_into_the_root_is_a_version_of_the_root(run, team, tmp_path):
     assert team.root.versions.serving() == record.version
     again = run(arguments={"folder": str(team.root.serving)})
     assert (again.status, again.version) == ("unchanged", None)
+    judged = run(arguments={"folder": str(team.root.serving), "bound": "8"})
+    assert (judged.status, judged.reason) == (
+        "unchanged",
+        "the model that was pushed has not changed",
+    )
+    for _ in range(2):
+        refused = run(arguments={"folder": str(team.root.serving), "bound": "9"})
+        assert (refused.status, refused.reason) == (
+            "not_blessed",
+            "Judge has not blessed the model",
+        )
 
 
 def test_a_push_elsewhere_is_a_note(run, team, tmp_path):

@@ -87,6 +87,44 @@ def test_a_program_gives_what_it_passes_to_a_runner_of_tfx(load, module, runner,
     assert "tfx.orchestration.kubeflow.kubeflow_dag_runner" not in sys.modules
 
 
+def test_optional_arguments_and_paths_are_converted_too(load):
+    definition = """
+        from typing import Any, Optional
+
+        def build(steps: Optional[int] = None, folder: pathlib.Path | None = None, rest: Any = None):
+            assert (type(steps), folder.name, type(rest)) == (int, "a", str)
+            return pipeline(Write(text=f"{steps}"))
+    """
+    assert text_of(load(definition, "build", steps="3", folder="x/a", rest="7")) == "3"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        '__name__ == "__main__"',
+        '"__main__" == __name__',
+        '__name__ in ("__main__", "__mp_main__")',
+        "(name := __name__) == MAIN",
+    ],
+)
+def test_a_program_may_ask_for_its_name_in_many_ways_and_use_the_result_of_the_run(load, condition):
+    made = load(f"""
+        import argparse
+        import tfx.orchestration.kubeflow.kubeflow_dag_runner
+        from tfx.orchestration.local.local_dag_runner import LocalDagRunner
+
+        MAIN = "__main__"
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--text", default="from argparse")
+        text = parser.parse_args().text
+
+        if {condition}:
+            result = LocalDagRunner().run(pipeline(Write(text=text)))
+            print(result.status)
+    """)
+    assert text_of(made) == "from argparse"
+
+
 @pytest.mark.parametrize(
     ("definition", "function", "arguments", "message"),
     [
@@ -104,6 +142,25 @@ def test_a_program_gives_what_it_passes_to_a_runner_of_tfx(load, module, runner,
         ("value = 1", None, {"a": "1"}, r"--arg a: name the function"),
         ("def build(:", None, {}, r"invalid syntax"),
         ("raise SystemExit(3)", None, {}, r"ended with exit code 3"),
+        (
+            "def build(): raise SystemExit(0)",
+            "build",
+            {},
+            r"gives no TFX pipeline. Received: NoneType",
+        ),
+        (
+            "def build(a: list): pass",
+            "build",
+            {"a": "1"},
+            r"takes <class 'list'>: give it in \[pipeline\]",
+        ),
+        (
+            "def build(): raise ValueError('odd')",
+            "build",
+            {},
+            r"ValueError: odd \(.*\.py, line \d+\)",
+        ),
+        ("import no_such_module", None, {}, r"No module named 'no_such_module' \(.*, line \d+\)"),
     ],
 )
 def test_a_definition_that_cannot_be_used_is_refused(

@@ -186,6 +186,23 @@ def test_an_import_of_nothing_is_refused(team, tmp_path):
         team.plan(folder=str(tmp_path / "missing"))
 
 
+def test_a_union_of_channels_is_an_input_with_all_of_them(team):
+    team.define("""
+        from tfx.types.channel_utils import union
+
+        @component
+        def Count(examples: InputArtifact[Examples], model: OutputArtifact[Model]):
+            pass
+
+        def create_pipeline():
+            first, second = Write(text="a").with_id("A"), Write(text="b").with_id("B")
+            both = union([first.outputs["examples"], second.outputs["examples"]])
+            return pipeline(first, second, Count(examples=both))
+    """)
+    inputs = team.plan().steps[-1].inputs["examples"]
+    assert [output.component for output in inputs] == ["A", "B"]
+
+
 PARAMETERS = """
     def create_pipeline():
         text = RuntimeParameter(name="text", ptype=str)
@@ -261,6 +278,40 @@ REJECTED = {
             return pipeline(Echo())
         """,
         r"Echo: a component that runs in a container cannot be run as a step",
+    ),
+    "conditional_importer": (
+        """
+        from tfx.dsl.experimental.conditionals.conditional import Cond
+
+        def create_pipeline():
+            write = Write(text="ab")
+            with Cond(write.outputs["examples"].future()[0].property("span") == 1):
+                outside = Importer(source_uri="/x", artifact_type=Examples).with_id("outside")
+            return pipeline(write, outside)
+        """,
+        r"outside: a component in a Cond cannot be run as a step",
+    ),
+    "nested_type": (
+        """
+        class Outer:
+            class Inner(Examples):
+                TYPE_NAME = "InnerExamples"
+
+        @component
+        def Make(examples: OutputArtifact[Outer.Inner]):
+            pass
+
+        def create_pipeline():
+            return pipeline(Make())
+        """,
+        r"Make: the output 'examples', whose type .*Outer.Inner is defined inside a class .* top level",
+    ),
+    "folder": (
+        """
+        def create_pipeline():
+            return pipeline(Write(text="ab").with_id(".."))
+        """,
+        r"\.\.: a component whose id is no name for a folder cannot be run as a step: use with_id",
     ),
     "strategy": (
         """

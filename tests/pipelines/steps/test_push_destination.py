@@ -2,8 +2,10 @@
 
 import pytest
 
+from pipelines.root import Root
+
 DEFINITION = """
-    from tfx.components.pusher.component import Pusher
+    from components.pusher.component import Pusher
     from tfx.proto.pusher_pb2 import PushDestination
     from tfx.types import standard_component_specs
 
@@ -13,11 +15,24 @@ DEFINITION = """
         folder.mkdir()
         (folder / "saved_model.pb").write_bytes(pathlib.Path(examples.uri, "text").read_bytes())
 
-    def create_pipeline(folder, text="ab"):
+    @component
+    def Judge(
+        model: InputArtifact[Model], blessing: OutputArtifact[ModelBlessing], bound: Parameter[int] = 0
+    ):
+        pathlib.Path(blessing.uri, "BLESSED" if bound < 9 else "NOT_BLESSED").write_text("")
+        blessing.set_int_custom_property("blessed", int(bound < 9))
+
+    def create_pipeline(folder, text="ab", bound=0):
         write = Write(text=text)
         save = Save(examples=write.outputs["examples"])
+        judge = Judge(model=save.outputs["model"], bound=bound)
         place = PushDestination(filesystem=PushDestination.Filesystem(base_directory=folder))
-        return pipeline(write, save, Pusher(model=save.outputs["model"], push_destination=place))
+        pusher = Pusher(
+            model=save.outputs["model"],
+            model_blessing=judge.outputs["blessing"],
+            push_destination=place,
+        )
+        return pipeline(write, save, judge, pusher)
 """
 
 
@@ -36,7 +51,7 @@ def push(team):
 
 def test_a_push_that_is_still_there_is_not_repeated(push, tmp_path):
     ran, texts, _ = push("run-1", tmp_path / "served")
-    assert (list(ran), texts) == (["Write", "Save", "Pusher"], ["ab"])
+    assert (list(ran), texts) == (["Write", "Save", "Judge", "Pusher"], ["ab"])
     assert push("run-2", tmp_path / "served")[:2] == ({}, ["ab"])
 
 
@@ -55,3 +70,31 @@ def test_a_version_that_a_rollback_withdrew_is_not_pushed_again(push, team):
     team.root.withdrawn.mkdir()
     version.rename(team.root.withdrawn / version.name)
     assert push("run-2", team.root.serving)[:2] == ({}, [])
+
+
+def test_a_model_that_is_only_judged_again_is_not_pushed_again(push, tmp_path):
+    push("run-1", tmp_path / "served")
+    ran, texts, _ = push("run-2", tmp_path / "served", bound="8")
+    assert (list(ran), texts) == (["Judge"], ["ab"])
+    assert list(push("run-3", tmp_path / "served", bound="9")[0]) == ["Judge"]
+
+
+def test_a_model_that_was_refused_is_pushed_once_it_is_blessed(push, tmp_path):
+    assert push("run-1", tmp_path / "served", bound="9")[1] == []
+    ran, texts, _ = push("run-2", tmp_path / "served")
+    assert (list(ran), texts) == (["Judge", "Pusher"], ["ab"])
+
+
+def test_a_former_model_is_pushed_again_if_another_one_serves(push, tmp_path):
+    push("run-1", tmp_path / "served", text="a")
+    push("run-2", tmp_path / "served", text="b")
+    ran, texts, _ = push("run-3", tmp_path / "served", text="a")
+    assert (list(ran), texts) == (["Pusher"], ["a", "b", "a"])
+    assert push("run-4", tmp_path / "served", text="a")[0] == {}
+
+
+def test_a_root_that_is_moved_with_its_versions_pushes_nothing(push, team, tmp_path):
+    push("run-1", team.root.serving)
+    team.root.path.rename(tmp_path / "moved")
+    team.root = Root(tmp_path / "moved")
+    assert push("run-2", team.root.serving)[0] == {}

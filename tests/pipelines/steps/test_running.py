@@ -122,7 +122,12 @@ def test_code_of_the_module_beside_the_definition_does_not_count(team, tmp_path)
     team.run()
     (tmp_path / "unrelated.py").write_text("value = 1")
     assert team.run("run-2").ran == {}
-    team.file.write_text(team.file.read_text().replace("text * times", "text.upper() * times"))
+    source = team.file.read_text()
+    team.file.write_text(source.replace('text="ab"', 'text="ab", unused=7'))
+    assert (
+        team.run("run-2b").ran == {}
+    )  # the function that returns the pipeline is no code of a step
+    team.file.write_text(source.replace("text * times", "text.upper() * times"))
     changed = team.run("run-3")
     assert changed.ran["Copy"].startswith("its own code changed")
     assert team.text() == "ABABAB"
@@ -177,3 +182,28 @@ def test_outputs_may_hold_absolute_paths_of_themselves_and_lie_in_a_folder_below
     team.run()
     assert team.text("Follow") == "ab"
     assert team.run("run-2").ran == {}
+
+
+def test_code_in_a_package_beside_the_definition_counts(team, tmp_path):
+    package = tmp_path / f"helpers_{team.file.stem}"
+    (package / "inner").mkdir(parents=True)
+    code = package / "inner" / "texts.py"
+    code.write_text("MARK = '1'")
+    team.define(f"""
+        @component
+        def Mark(examples: OutputArtifact[Examples]):
+            from {package.name}.inner import texts
+            pathlib.Path(examples.uri, "text").write_text(texts.MARK)
+
+        def create_pipeline():
+            return pipeline(Mark())
+    """)
+    team.run()
+    assert team.run("run-2").ran == {}
+    code.write_text("MARK = '2'")
+    assert team.run("run-3").ran == {"Mark": "its own code changed"}
+
+
+def test_a_long_setting_that_changed_is_only_named(team):
+    team.run()
+    assert team.run("run-2", text="a" * 61, times=2).ran["Write"] == "text changed"
