@@ -44,15 +44,19 @@ def content_fingerprint(uri: str, component: str) -> str:
     """
     digest = hashlib.sha256()
     if "://" in uri:
-        for name, state in _remote_states(uri):
+        states = list(_remote_states(uri))
+        if not states:
+            raise BadInputError(f"{component}: there is nothing to import in {uri}")
+        for name, state in states:
             digest.update(f"{name}\0{state}\0".encode())
         return digest.hexdigest()
     place = Path(uri)
     if not place.exists():
         raise BadInputError(f"{component}: there is nothing to import in {uri}")
-    files = (
-        sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else [place]
-    )
+    files = [place]
+    if place.is_dir():
+        walk = os.walk(place, followlinks=True)
+        files = sorted(Path(folder, name) for folder, _, names in walk for name in names)
     for file in files:
         digest.update(os.path.relpath(file, place).encode() + b"\0")
         with file.open("rb") as stream:
@@ -65,7 +69,11 @@ def content_fingerprint(uri: str, component: str) -> str:
 def _remote_states(uri: str) -> Iterator[tuple[str, str]]:
     import tensorflow as tf
 
-    for folder, _, names in tf.io.gfile.walk(uri):
-        for name in sorted(names):
-            state = tf.io.gfile.stat(os.path.join(folder, name))
-            yield f"{folder[len(uri) :]}/{name}", f"{state.length} {state.mtime_nsec}"
+    paths = [uri]
+    if tf.io.gfile.isdir(uri):
+        walk = tf.io.gfile.walk(uri)
+        paths = sorted(os.path.join(folder, name) for folder, _, names in walk for name in names)
+    for path in paths:
+        if tf.io.gfile.exists(path):
+            state = tf.io.gfile.stat(path)
+            yield path[len(uri) :], f"{state.length} {state.mtime_nsec}"

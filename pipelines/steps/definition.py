@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import os
 import sys
 import types
 import typing
@@ -101,6 +102,9 @@ def _empty_module(file: Path) -> tuple[types.ModuleType, ast.Module]:
         source = ast.parse(file.read_bytes(), str(file))
     except (SyntaxError, ValueError) as error:
         raise BadInputError(f"--pipeline {file}: {error}") from error
+    # Beam's workers in other processes import the executors, too.
+    paths = (str(file.parent), os.environ.get("PYTHONPATH"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None  # a path that ends in .py has one
     module = importlib.util.module_from_spec(spec)

@@ -3,7 +3,6 @@
 import logging
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
 
 _LOGGER = logging.getLogger(__name__)
+
+_SCRATCH = ".scratch"
 
 
 class StepObserver(Protocol):
@@ -107,17 +108,20 @@ def _outputs_of(
         key: [folders.artifact(output) for output in sources]
         for key, sources in step.inputs.items()
     }
-    with tempfile.TemporaryDirectory(prefix=f"{step.component}-") as scratch:
-        run_executor(
-            step.component,
-            executors[step.component],
-            with_text_replaced(step.parameters, ROOT, str(folders.root)),
-            inputs,
-            outputs,
-            Path(scratch),
-            beam_options,
-            run_id,
-        )
+    scratch = folder / _SCRATCH  # of a killed run, it goes with the next attempt
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    run_executor(
+        step.component,
+        executors[step.component],
+        with_text_replaced(step.parameters, ROOT, str(folders.root)),
+        inputs,
+        outputs,
+        scratch,
+        beam_options,
+        run_id,
+    )
+    shutil.rmtree(scratch)
     return outputs
 
 

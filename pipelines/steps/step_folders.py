@@ -53,7 +53,7 @@ class FinishedStep:
 
     @property
     def has_blessed(self) -> bool | None:
-        """Whether it has blessed a model; None if it does not judge models."""
+        """True if it has blessed a model, False if it has refused one; None if it judges no models."""
         for key, kind in self.plan["outputs"].items():
             if kind.endswith(".ModelBlessing"):
                 fields: dict[str, Any] = self.outputs[key]["customProperties"]
@@ -139,6 +139,8 @@ class StepFolders:
             folder=folder,
         )
         values = {name: getattr(step, name) for name in _FIELDS}
+        for partial in atomic_files.left_over(folder):
+            partial.unlink()
         atomic_files.write(folder / _FILE, json.dumps(values, indent=1, allow_nan=False))
         return step
 

@@ -1,6 +1,9 @@
 """Plans of pipelines: names, inputs and refusals before the first step runs."""
 
+import os
+
 import pytest
+import tensorflow as tf
 
 from pipelines.errors import BadInputError
 from pipelines.steps.step_folders import StepFolders, forget_finished
@@ -201,6 +204,22 @@ def test_a_union_of_channels_is_an_input_with_all_of_them(team):
     """)
     inputs = team.plan().steps[-1].inputs["examples"]
     assert [output.component for output in inputs] == ["A", "B"]
+
+
+def test_an_import_from_an_object_store_counts_by_size_and_time(team):
+    uri = f"ram://{team.file.stem}"
+    team.define(IMPORT)
+    with pytest.raises(BadInputError, match=r"outside: there is nothing to import in ram://"):
+        team.plan(folder=uri)
+    for place in (f"{uri}/folder/text", f"{uri}/file"):
+        tf.io.gfile.makedirs(os.path.dirname(place))
+        found = set()
+        for text in ("one", "four"):
+            with tf.io.gfile.GFile(place, "w") as file:
+                file.write(text)
+            for imported in (place, os.path.dirname(place)):
+                found.add(team.plan(folder=imported).steps[0].name)
+        assert len(found) == 4
 
 
 PARAMETERS = """

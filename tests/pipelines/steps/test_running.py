@@ -1,6 +1,7 @@
 """Steps of small pipelines, run for real by TFX's operators."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -55,13 +56,19 @@ def test_a_step_that_fails_leaves_nothing_that_counts_as_finished(team):
 def test_what_a_killed_run_left_of_an_output_is_gone_and_the_rest_stays_for_the_step(team):
     write = team.plan().steps[0]
     unfinished = StepFolders(team.root.artifacts).place(write)
-    for name in ("examples", "unfinished"):
+    for name in ("examples", "unfinished", ".scratch"):
         (unfinished / name).mkdir(parents=True)
         (unfinished / name / "half").write_text("")
+    gone = f"{os.uname().nodename}-{2**22 + 1}"  # no process has this id
+    (unfinished / f".step.json-1.{gone}.partial").write_text("{")
     team.run()
     (step,) = StepFolders(team.root.artifacts).all_finished("Write")
     assert sorted(path.name for path in (step.folder / "examples").iterdir()) == ["text"]
-    assert (step.folder / "unfinished" / "half").exists()
+    assert sorted(path.name for path in step.folder.iterdir()) == [
+        "examples",
+        "step.json",
+        "unfinished",
+    ]
 
 
 @pytest.mark.parametrize("how", ["definition", "run"])
@@ -207,3 +214,29 @@ def test_code_in_a_package_beside_the_definition_counts(team, tmp_path):
 def test_a_long_setting_that_changed_is_only_named(team):
     team.run()
     assert team.run("run-2", text="a" * 61, times=2).ran["Write"] == "text changed"
+
+
+def test_workers_of_beam_in_other_processes_find_the_code_of_the_definition(team):
+    team.define("""
+        import apache_beam as beam
+        from tfx.dsl.component.experimental.annotations import BeamComponentParameter
+
+        def shout(text):
+            return text.upper()
+
+        @component(use_beam=True)
+        def Shout(
+            examples: OutputArtifact[Examples],
+            beam_pipeline: BeamComponentParameter[beam.Pipeline] = None,
+        ):
+            with beam_pipeline as begin:
+                place = os.path.join(examples.uri, "text")
+                texts = begin | beam.Create(["ab"]) | beam.Map(shout)
+                texts | beam.io.WriteToText(place, shard_name_template="", append_trailing_newlines=False)
+
+        def create_pipeline():
+            processes = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+            return pipeline(Shout(), beam_pipeline_args=processes)
+    """)
+    team.run()
+    assert team.text("Shout", "examples") == "AB"
