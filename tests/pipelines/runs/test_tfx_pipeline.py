@@ -55,12 +55,18 @@ def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run, t
     assert "unchanged" in page
 
 
-def test_a_push_into_the_root_is_a_version_of_the_root(run, team, tmp_path):
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_a_push_into_the_root_is_a_version_of_the_root(
+    run, team, tmp_path, monkeypatch, is_absolute
+):
     team.define(PUSHING)
-    record = run(arguments={"folder": str(team.root.serving)})
+    monkeypatch.chdir(tmp_path)
+    folder = team.root.serving if is_absolute else team.root.serving.relative_to(tmp_path)
+    record = run(arguments={"folder": str(folder)})
     assert (record.status, record.serving_version) == ("pushed", record.version)
+    assert record.version is not None
     assert team.root.versions.serving() == record.version
-    again = run(arguments={"folder": str(team.root.serving)})
+    again = run(arguments={"folder": str(folder)})
     assert (again.status, again.version) == ("unchanged", None)
 
 
