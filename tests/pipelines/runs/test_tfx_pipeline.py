@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
@@ -164,6 +165,16 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
     file.write_text(text)
     with pytest.raises(BadInputError, match=message):
         load_tfx_pipeline_config(file, None, {}, {}, settings)
+
+
+def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
+    file = tmp_path / "team.toml"
+    file.write_text("[pipeline]\nfile = 'a.py'")
+    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* Only `run` supports"):
+        load_config(file)
+    record = run()
+    with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
+        record.validated_config()
 
 
 def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):
