@@ -58,6 +58,9 @@ def load_pipeline(
             _convert(arguments, create, f"{file}:{function}")
             return _checked(create(**arguments), f"{file}:{function}")
         passed = _passed_to_runners(source, module)
+    own = next((name for name in _FUNCTIONS if hasattr(module, name)), None)
+    if own and not passed:
+        _convert(arguments, getattr(module, own), f"{file}:{own}")  # reports what it needs
     functions = f"Its functions: {', '.join(function_names(module)) or 'none'}"
     if arguments:
         raise BadInputError(
