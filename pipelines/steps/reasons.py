@@ -60,7 +60,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             yield f"there is a {key} now"
     if _differing(before["outputs"], now["outputs"]):
         yield "its outputs have other types"
-    if parts == ["push"] and before["inputs"] == now["inputs"]:
+    if parts == ["push"] and all(before[part] == now[part] for part in ("inputs", "parameters")):
         yield _PARTS["push"]
 
 
