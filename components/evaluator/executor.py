@@ -226,6 +226,15 @@ class Executor(InMemoryExecutor):
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
         # Held until the end, so that the workers of this process do not load them again.
         graphs = {model.name: load_graph(model.path) for model in models}
+        features = _raw_feature_names(request)
+        for key in {spec.label_key for spec in config.model_specs} - {"", *features}:
+            # With several labels by name, EvalModel refuses an unknown one.
+            if features and all("labels" in graph.labels for graph in graphs.values()):
+                _logger.warning(
+                    "label_key=%r of the ModelSpec is not used: there is no raw feature of this name, and "
+                    "the evaluation model contains its only label.",
+                    key,
+                )
         config = resolve_thresholds(config, graphs)
         raw_features = extraction.RawFeatures.from_config(
             config,

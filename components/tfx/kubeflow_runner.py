@@ -7,6 +7,7 @@ building a wheel takes seconds and needs pip. A container can't read the file.
 import contextvars
 import functools
 import types
+from pathlib import Path
 from typing import Any
 
 from tfx.components.util import udf_utils
@@ -21,8 +22,23 @@ class ModuleFileInWheel(udf_utils.UserModuleFilePipDependency):
     """TFX's packaging of a component's module file, in a pipeline that is compiled for containers."""
 
     def resolve(self, pipeline_root: str) -> str | None:
-        """Returns the path of the wheel; None leaves the component as it is."""
-        return super().resolve(pipeline_root) if _is_compiling.get() else None
+        """Returns the path of the wheel; None leaves the component as it is.
+
+        TFX's runners call this before the first component runs.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+        """
+        if _is_compiling.get():
+            return super().resolve(pipeline_root)
+        file = self.component.spec.exec_properties[self.module_file_key]
+        is_local = isinstance(file, str) and "://" not in file
+        if is_local and not Path(file).expanduser().is_file():
+            raise FileNotFoundError(
+                f"{self.component.id}: {self.module_file_key} does not exist. Received: {file!r} "
+                f"({Path(file).expanduser().resolve()})"
+            )
+        return None
 
 
 def _mark_compilation(module: types.ModuleType) -> None:

@@ -13,6 +13,7 @@ from tfx.components.transform import executor, labels
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
+from tfx.utils import io_utils
 from tfx_bsl.tfxio import tf_example_record
 
 from components.beam import in_memory_runner, record_files
@@ -25,7 +26,7 @@ from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
 from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord
 from components.transform.packs_key import PACKS_KEY
-from components.user.code import provide_tf_estimator
+from components.user.code import importable_name, provide_tf_estimator
 
 
 class Executor(BeamExecutor, executor.Executor):
@@ -57,6 +58,17 @@ class Executor(BeamExecutor, executor.Executor):
             exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
         )
         packs = (config or {}).get(PACKS_KEY, {})
+        module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
+        if module_file and not exec_properties.get(standard_component_specs.MODULE_PATH_KEY):
+            # TFX puts a module file into a wheel unless a RuntimeParameter names it. It imports such a file
+            # as `user_module_0`, which no worker in another process can import.
+            exec_properties = {
+                **exec_properties,
+                standard_component_specs.MODULE_FILE_KEY: None,
+                standard_component_specs.MODULE_PATH_KEY: importable_name(
+                    io_utils.ensure_local(module_file)
+                ),
+            }
         self._processor = OrderedTransformProcessor(packs)
         with (
             fixed_batches(),

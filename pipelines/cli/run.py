@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from pipelines.cli.kubeflow import Parameters
 from pipelines.cli.options import (
     DEFAULT_ROOT,
     EXIT_BAD_INPUT,
@@ -114,7 +113,15 @@ def run_command(
             help="With --local: run each step in this image, by docker, podman or buildah.",
         ),
     ] = None,
-    parameters: Parameters = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="name=value",
+            help="RuntimeParameter of --pipeline; with --local, parameter of the compiled pipeline, such as "
+            "train_steps=500.",
+        ),
+    ] = None,
     scheduled_by: Annotated[
         str | None,
         typer.Option(

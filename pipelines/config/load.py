@@ -41,6 +41,7 @@ def load_config(
     tree: dict[str, Any] = {}
     if config_file is not None:
         tree = read_toml(config_file)
+        check_has_no_pipeline(tree, str(config_file))
         _anchor_paths(tree, config_file.parent)
     if data is not None:
         _assign(tree, ["data", "path"], data, f"--data {data}")
@@ -60,6 +61,19 @@ def load_config(
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
         raise BadInputError(explain(error, config_file)) from error
+
+
+def check_has_no_pipeline(tree: Mapping[str, Any], where: str) -> None:
+    """Checks that a configuration is not for `run --pipeline`.
+
+    Raises:
+      BadInputError: It has a section `[pipeline]`.
+    """
+    if "pipeline" in tree:
+        raise BadInputError(
+            f"{where} has [pipeline], a TFX pipeline of your own. Only `run` supports these; this command "
+            "needs a pipeline from a CSV, with [data]."
+        )
 
 
 def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> PipelineConfig:

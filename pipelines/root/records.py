@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
 
 from pipelines import atomic_files
-from pipelines.config.load import explain
+from pipelines.config.load import check_has_no_pipeline, explain
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 
@@ -220,8 +220,10 @@ class RunRecord:
         """Returns the configuration; settings added since have their defaults.
 
         Raises:
-          BadInputError: It was edited by hand, or written by another version of this program.
+          BadInputError: It was edited by hand, written by another version of this program, or is that of a
+            TFX pipeline.
         """
+        check_has_no_pipeline(self.config, f"The configuration of run {self.run_id}")
         try:
             return PipelineConfig.model_validate(self.config)
         except ValidationError as error:

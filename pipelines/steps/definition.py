@@ -76,6 +76,9 @@ def load_pipeline(
                 result = create(**arguments)
             return _checked(result, f"{file}:{function}")
         passed = _passed_to_runners(source, module, file)
+    own = next((name for name in _FUNCTIONS if hasattr(module, name)), None)
+    if own and not passed:
+        _convert(arguments, getattr(module, own), f"{file}:{own}")  # reports what it needs
     functions = f"Its functions: {', '.join(function_names(module)) or 'none'}"
     if arguments:
         raise BadInputError(

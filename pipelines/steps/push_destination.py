@@ -28,6 +28,8 @@ def pushes_of(steps: Iterable[FinishedStep]) -> list[Push]:
                 text = step.artifact(key).get_string_custom_property
                 destination, version = text("pushed_destination"), text("pushed_version")
                 number = version if version.isdecimal() else None
+                if destination and "://" not in destination:
+                    destination = str(Path(destination).absolute())
                 pushes.append(Push(step.component, destination, number, text("not_pushed_reason")))
     return pushes
 

@@ -51,13 +51,16 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
     yield from _changed_parameters(before["parameters"], now["parameters"])
     for key in _differing(before["inputs"], now["inputs"]):
         producers = {output["component"] for output in now["inputs"].get(key, ())}
-        yield (
-            " and ".join(f"{one} has a new output" for one in sorted(producers))
-            or f"there is no {key} any more"
-        )
+        if before["inputs"].get(key):
+            yield (
+                " and ".join(f"{one} has a new output" for one in sorted(producers))
+                or f"there is no {key} any more"
+            )
+        else:  # such as a Resolver's that had nothing to find
+            yield f"there is a {key} now"
     if _differing(before["outputs"], now["outputs"]):
         yield "its outputs have other types"
-    if parts == ["push"] and before["inputs"] == now["inputs"]:
+    if parts == ["push"] and all(before[part] == now[part] for part in ("inputs", "parameters")):
         yield _PARTS["push"]
 
 

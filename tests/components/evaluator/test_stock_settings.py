@@ -79,6 +79,20 @@ def test_a_threshold_without_a_metric_is_for_the_models_own(
     assert f"NOT_BLESSED: {sentence}" in caplog.messages
 
 
+def test_a_label_key_that_names_no_column_is_not_used_which_the_log_says(
+    make_examples: Make, model: Artifact, evaluate: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    examples, config = make_examples(ROWS), THRESHOLD % ("accuracy", 0.2)
+    with caplog.at_level(logging.WARNING):
+        evaluate(examples, model, eval_config(config))
+        assert "label_key" not in caplog.text
+        evaluate(examples, model, eval_config(config.replace('"label"', '"labell"')))
+    (warning,) = [message for message in caplog.messages if "label_key" in message]
+    assert warning.startswith(
+        "label_key='labell' of the ModelSpec is not used: there is no raw feature"
+    )
+
+
 def test_thresholds_per_slice_and_across_slices(
     make_examples: Make, model: Artifact, evaluate: Make
 ) -> None:

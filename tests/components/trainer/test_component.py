@@ -120,6 +120,19 @@ def test_an_executor_of_a_cloud_is_refused() -> None:
         )
 
 
+def test_a_module_file_that_does_not_exist_is_reported_before_the_first_component_runs(
+    tmp_path: Path,
+) -> None:
+    file = RuntimeParameter("module", str, default="absent.py")
+    for module_file in ("gs://bucket/taxi.py", file):
+        Trainer(examples=EXAMPLES, module_file=module_file)._resolve_pip_dependencies("root")
+    trainer = Trainer(examples=EXAMPLES, module_file="absent.py")
+    with pytest.raises(
+        FileNotFoundError, match=r"Trainer: module_file .*'absent.py' \(.*/absent.py\)"
+    ):
+        trainer._resolve_pip_dependencies(str(tmp_path))  # as LocalDagRunner calls it
+
+
 def test_only_a_pipeline_for_kubeflow_has_the_module_file_in_a_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,6 @@
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,9 +8,11 @@ import tensorflow as tf
 import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.components.transform import executor as stock
 from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 
+from components.beam.processes import worker_command
 from components.transform.executor import Executor
 
 NUM_ROWS = 9_000
@@ -106,6 +110,20 @@ def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
     # The scores of the quantiles 1/7, 2/7, ... are those of the standard normal distribution.
     edges = [rows["x"][rows["bucket"] == bucket].max() for bucket in range(6)]
     np.testing.assert_allclose(edges, [-1.07, -0.57, -0.18, 0.18, 0.57, 1.07], atol=0.1)
+
+
+def test_a_module_file_of_a_runtime_parameter_is_imported_by_a_name_that_workers_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "named_at_run_time.py").write_text("")
+    received: dict[str, Any] = {}
+    monkeypatch.setattr(stock.Executor, "Do", lambda *arguments: received.update(arguments[-1]))
+    properties = {"module_file": str(tmp_path / "named_at_run_time.py"), "custom_config": "null"}
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Executor(Executor.Context([], str(tmp_path), "1")).Do({}, {}, properties)
+    assert (received["module_file"], received["module_path"]) == (None, "named_at_run_time")
+    # Beam's workers are started with this process's path.
+    assert str(tmp_path) in worker_command()
 
 
 @pytest.mark.slow

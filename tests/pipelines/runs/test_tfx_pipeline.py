@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
@@ -55,12 +56,18 @@ def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run, t
     assert "unchanged" in page
 
 
-def test_a_push_into_the_root_is_a_version_of_the_root(run, team, tmp_path):
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_a_push_into_the_root_is_a_version_of_the_root(
+    run, team, tmp_path, monkeypatch, is_absolute
+):
     team.define(PUSHING)
-    record = run(arguments={"folder": str(team.root.serving)})
+    monkeypatch.chdir(tmp_path)
+    folder = team.root.serving if is_absolute else team.root.serving.relative_to(tmp_path)
+    record = run(arguments={"folder": str(folder)})
     assert (record.status, record.serving_version) == ("pushed", record.version)
+    assert record.version is not None
     assert team.root.versions.serving() == record.version
-    again = run(arguments={"folder": str(team.root.serving)})
+    again = run(arguments={"folder": str(folder)})
     assert (again.status, again.version) == ("unchanged", None)
     judged = run(arguments={"folder": str(team.root.serving), "bound": "8"})
     assert (judged.status, judged.reason) == (
@@ -169,6 +176,16 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
     file.write_text(text)
     with pytest.raises(BadInputError, match=message):
         load_tfx_pipeline_config(file, None, {}, {}, settings)
+
+
+def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
+    file = tmp_path / "team.toml"
+    file.write_text("[pipeline]\nfile = 'a.py'")
+    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* Only `run` supports"):
+        load_config(file)
+    record = run()
+    with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
+        record.validated_config()
 
 
 def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):

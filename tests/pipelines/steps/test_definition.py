@@ -140,6 +140,7 @@ def test_a_program_may_ask_for_its_name_in_many_ways_and_use_the_result_of_the_r
         ("def build(): pass", "buidl", {}, r"does not define 'buidl'. Its functions are: build"),
         ("value = 1", None, {}, r"passes no pipelines to a runner of TFX. .*:FUNCTION"),
         ("value = 1", None, {"a": "1"}, r"--arg a: name the function"),
+        ("def create_pipeline(a): pass", None, {}, r":create_pipeline needs a: give --arg a=VALUE"),
         ("def build(:", None, {}, r"invalid syntax"),
         ("raise SystemExit(3)", None, {}, r"ended with exit code 3"),
         (
