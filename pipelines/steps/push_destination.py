@@ -51,16 +51,18 @@ def still_pushed(step: FinishedStep, root: Root) -> bool:
     A version that a rollback withdrew counts as pushed: pushing it again would undo the rollback. A version
     below a newer one does not: that one serves.
     """
+    from tfx.dsl.io import fileio
+
     for push in pushes_of([step]):
         if not push.destination:
             continue
-        destination = Path(push.destination)
-        if destination.parent == root.serving and (root.withdrawn / destination.name).exists():
+        folder, _, version = push.destination.rpartition("/")
+        if folder == str(root.serving) and (root.withdrawn / version).exists():
             continue
-        if not destination.is_dir() or any(
-            other.name.isdecimal() and int(other.name) > int(destination.name)
-            for other in destination.parent.iterdir()
-            if destination.name.isdecimal()
+        if not fileio.isdir(push.destination) or any(
+            other.rstrip("/").isdecimal() and int(other.rstrip("/")) > int(version)
+            for other in fileio.listdir(folder)
+            if version.isdecimal()
         ):
             return False
     return True

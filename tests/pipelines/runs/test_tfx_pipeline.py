@@ -69,13 +69,13 @@ def test_a_push_into_the_root_is_a_version_of_the_root(
     assert team.root.versions.serving() == record.version
     again = run(arguments={"folder": str(folder)})
     assert (again.status, again.version) == ("unchanged", None)
-    judged = run(arguments={"folder": str(team.root.serving), "bound": "8"})
+    judged = run(arguments={"folder": str(folder), "bound": "8"})
     assert (judged.status, judged.reason) == (
         "unchanged",
         "the model that was pushed has not changed",
     )
     for _ in range(2):
-        refused = run(arguments={"folder": str(team.root.serving), "bound": "9"})
+        refused = run(arguments={"folder": str(folder), "bound": "9"})
         assert (refused.status, refused.reason) == (
             "not_blessed",
             "Judge has not blessed the model",

@@ -1,6 +1,7 @@
 """Pushes: their effects lie outside of their step's folder."""
 
 import pytest
+import tensorflow as tf
 
 from pipelines.root import Root
 
@@ -98,3 +99,11 @@ def test_a_root_that_is_moved_with_its_versions_pushes_nothing(push, team, tmp_p
     team.root.path.rename(tmp_path / "moved")
     team.root = Root(tmp_path / "moved")
     assert push("run-2", team.root.serving)[0] == {}
+
+
+def test_a_push_to_an_object_store_is_looked_up_there(push, team, tmp_path):
+    bucket = f"ram://{team.file.stem}/served"
+    assert "Pusher" in team.run("run-1", folder=bucket).ran
+    assert team.run("run-2", folder=bucket).ran == {}
+    tf.io.gfile.rmtree(bucket)
+    assert team.run("run-3", folder=bucket).ran == {"Pusher": "what it pushed is gone"}
