@@ -26,7 +26,7 @@ from components.nearest import nearest_first
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
-from pipelines.steps.push_destination import is_pusher, still_pushed
+from pipelines.steps.push_destination import is_pusher, still_pushed, was_rolled_back
 from pipelines.steps.step_folders import StepFolders, new_artifact, properties_of
 from pipelines.steps.step_plan import OutputRef, StepPlan
 
@@ -149,6 +149,15 @@ class _Planner:
             same = replace(plan, fingerprints={**plan.fingerprints, "push": former})
             if same.name == finished.name and still_pushed(finished, self._root):
                 return same
+            # The next run blesses the model anew, against another baseline. That must not undo a rollback.
+            inputs = {
+                key: tuple(OutputRef(**output) for output in outputs)
+                for key, outputs in finished.plan["inputs"].items()
+            }
+            if inputs.get("model") == plan.inputs.get("model"):
+                same = replace(same, inputs=inputs)
+                if same.name == finished.name and was_rolled_back(finished, self._root):
+                    return same
         return replace(plan, fingerprints={**plan.fingerprints, "push": self._run_id})
 
     def _import_step(self, component: Importer) -> StepPlan:

@@ -53,9 +53,16 @@ def still_pushed(step: FinishedStep, root: Root) -> bool:
     for push in pushes_of([step]):
         if not push.destination:
             continue
-        destination = Path(push.destination)
-        withdrawn = root.withdrawn / destination.name
-        is_withdrawn = destination.parent == root.serving and withdrawn.exists()
-        if not (destination.is_dir() or is_withdrawn):
+        if not (Path(push.destination).is_dir() or _is_withdrawn(push, root)):
             return False
     return True
+
+
+def was_rolled_back(step: FinishedStep, root: Root) -> bool:
+    """Returns True if a rollback withdrew a version that a step pushed."""
+    return any(_is_withdrawn(push, root) for push in pushes_of([step]))
+
+
+def _is_withdrawn(push: Push, root: Root) -> bool:
+    destination = Path(push.destination)
+    return destination.parent == root.serving and (root.withdrawn / destination.name).exists()

@@ -55,3 +55,43 @@ def test_a_version_that_a_rollback_withdrew_is_not_pushed_again(push, team):
     team.root.withdrawn.mkdir()
     version.rename(team.root.withdrawn / version.name)
     assert push("run-2", team.root.serving)[:2] == ({}, [])
+
+
+BLESSED = """
+    from tfx.components.pusher.component import Pusher
+    from tfx.proto.pusher_pb2 import PushDestination
+
+    @component
+    def Save(model: OutputArtifact[Model], text: Parameter[str]):
+        folder = pathlib.Path(model.uri, "Format-Serving")
+        folder.mkdir()
+        (folder / "saved_model.pb").write_text(text)
+
+    @component
+    def Judge(
+        model: InputArtifact[Model], blessing: OutputArtifact[ModelBlessing], baseline: Parameter[int]
+    ):
+        blessing.set_int_custom_property("blessed", 1)
+
+    def create_pipeline(folder, text="ab", baseline=1):
+        save = Save(text=text)
+        judge = Judge(model=save.outputs["model"], baseline=baseline)
+        place = PushDestination(filesystem=PushDestination.Filesystem(base_directory=folder))
+        pusher = Pusher(
+            model=save.outputs["model"],
+            model_blessing=judge.outputs["blessing"],
+            push_destination=place,
+        )
+        return pipeline(save, judge, pusher)
+"""
+
+
+def test_a_new_blessing_of_the_same_model_does_not_undo_a_rollback(push, team):
+    team.define(BLESSED)
+    _, _, (version,) = push("run-1", team.root.serving)
+    team.root.withdrawn.mkdir()
+    version.rename(team.root.withdrawn / version.name)
+    ran, texts, _ = push("run-2", team.root.serving, baseline=2)
+    assert (list(ran), texts) == (["Judge"], [])
+    ran, texts, _ = push("run-3", team.root.serving, baseline=2, text="cd")
+    assert (list(ran), texts) == (["Save", "Judge", "Pusher"], ["cd"])
