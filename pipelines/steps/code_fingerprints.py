@@ -11,7 +11,6 @@ from pipelines.cache.fingerprints import library_versions, package_fingerprint
 from pipelines.errors import BadInputError
 
 _CHUNK_BYTES = 1 << 20
-_MODULE_FILES = ("module_file",)
 _TRAINING = ("components.trainer", "components.tuner")
 
 
@@ -30,9 +29,13 @@ def code_fingerprints(class_path: str, properties: Mapping[str, Any]) -> dict[st
             fingerprints["core"] = package_fingerprint("estimator_core")
     elif package != "tfx":
         fingerprints["executor"] = user_source.reached_fingerprint(class_path)[:16]
-    for name in _MODULE_FILES:
-        if properties.get(name):
-            fingerprints["code"] = user_source.fingerprint(module_file=properties[name])[:16]
+    sources = [{"module_file": properties["module_file"]}] if properties.get("module_file") else []
+    # Such as `run_fn="my_project.model.run_fn"`.
+    functions = [value for name, value in sorted(properties.items()) if name.endswith("_fn")]
+    sources += [{"import_path": value} for value in functions if "." in str(value)]
+    code = "".join(user_source.fingerprint(**source) for source in sources)
+    if code:
+        fingerprints["code"] = hashlib.sha256(code.encode()).hexdigest()[:16]
     return fingerprints
 
 

@@ -106,7 +106,7 @@ def _empty_module(file: Path) -> tuple[types.ModuleType, ast.Module]:
     except (SyntaxError, ValueError) as error:
         raise BadInputError(f"--pipeline {file}: {error}") from error
     # Beam's workers in other processes import the executors, too.
-    paths = (str(file.parent), os.environ.get("PYTHONPATH"))
+    paths = (os.environ.get("PYTHONPATH"), str(file.parent))  # last: a file of theirs may be `statistics.py`
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None  # a path that ends in .py has one
@@ -151,7 +151,10 @@ def _convert(arguments: dict[str, Any], create: Callable[..., Any], where: str) 
     Raises:
       BadInputError: One is missing, unknown, or of another type.
     """
-    parameters = inspect.signature(create, eval_str=True).parameters
+    try:
+        parameters = inspect.signature(create, eval_str=True).parameters
+    except NameError:  # of names that are imported for type checkers alone
+        parameters = inspect.signature(create).parameters
     if missing := _missing(create, arguments):
         raise BadInputError(
             f"{where} needs {', '.join(missing)}: give --arg {missing[0]}=VALUE, or "
@@ -173,7 +176,8 @@ def _typed(text: str, parameter: inspect.Parameter, where: str) -> Any:
     kind = parameter.annotation
     if kind is parameter.empty:
         kind = str if parameter.default in (parameter.empty, None) else type(parameter.default)
-    kinds = [one for one in typing.get_args(kind) or (kind,) if one is not type(None)]
+    is_union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+    kinds = typing.get_args(kind) if is_union else (kind,)
     for kind in kinds:
         if kind in _PARSERS:
             try:
@@ -246,6 +250,7 @@ class _AsMain(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.If:
         """Replaces the name in the condition."""
         node.test = _MainName().visit(node.test)
+        self.generic_visit(node)  # `elif`, and conditions inside
         return node
 
 

@@ -29,7 +29,7 @@ from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
 from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
 from pipelines.steps.step_folders import StepFolders, new_artifact, properties_of
-from pipelines.steps.step_plan import ROOT, OutputRef, StepPlan, with_text_replaced
+from pipelines.steps.step_plan import OutputRef, StepPlan, without_root
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -145,8 +145,8 @@ class _Planner:
         plan = StepPlan(
             component=component.id,
             executor={"type": kind, "spec": _without_beam_options(spec)},
-            parameters=with_text_replaced(
-                json_format.MessageToDict(node.parameters), str(self._root), ROOT
+            parameters=without_root(
+                json_format.MessageToDict(node.parameters), self._root.path
             ),
             inputs=self._inputs(component, node),
             outputs={key: _type_path(channel.type) for key, channel in component.outputs.items()},

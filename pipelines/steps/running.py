@@ -15,7 +15,7 @@ from pipelines.steps.execution import run_executor
 from pipelines.steps.planning import PipelinePlan
 from pipelines.steps.reasons import reason_of_run
 from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact
-from pipelines.steps.step_plan import ROOT, StepPlan, with_text_replaced
+from pipelines.steps.step_plan import StepPlan, with_root
 from pipelines.terminal.signals import signal_has_come
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _outputs_of(
     run_executor(
         step.component,
         executors[step.component],
-        with_text_replaced(step.parameters, ROOT, str(folders.root)),
+        with_root(step.parameters, folders.root),
         inputs,
         outputs,
         scratch,
@@ -129,7 +129,9 @@ def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
     """Returns an output with an empty folder. What a killed run has left beside the outputs stays."""
     from tfx.types.value_artifact import ValueArtifact
 
-    shutil.rmtree(folder / key, ignore_errors=True)
+    (folder / key).unlink(missing_ok=True) if (folder / key).is_file() else shutil.rmtree(
+        folder / key, ignore_errors=True
+    )
     (folder / key).mkdir(parents=True)
     artifact = new_artifact(step.outputs[key], step.properties.get(key))
     artifact.uri = str(folder / key)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
-from pipelines.steps.step_plan import ROOT, OutputRef, StepPlan, with_text_replaced
+from pipelines.steps.step_plan import OutputRef, StepPlan, with_root, without_root
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -62,8 +62,7 @@ class FinishedStep:
 
     def artifact(self, key: str) -> "Artifact":
         """Returns an output artifact. Of two artifacts of a root, the newer one has the higher id."""
-        root = str(self.folder.parents[2])
-        stored = with_text_replaced(self.outputs[key], ROOT, root)
+        stored = with_root(self.outputs[key], self.folder.parents[2])
         number = self.number * _MOST_OUTPUTS + sorted(self.outputs).index(key)
         artifact = new_artifact(self.plan["outputs"][key], stored, number)
         artifact.uri = stored.get("uri") or str(self.folder / stored["path"])
@@ -130,7 +129,7 @@ class StepFolders:
         step = FinishedStep(
             plan=asdict(plan),
             outputs={
-                key: with_text_replaced(_fields(artifact, folder), str(self.root), ROOT)
+                key: without_root(_fields(artifact, folder), self.root)
                 for key, (artifact,) in outputs.items()
             },
             number=newest[0].number + 1 if newest else 1,

@@ -2,22 +2,34 @@
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 ROOT = "{{ROOT}}"
 """Stands for the path of the root, which can be moved."""
 
 
-def with_text_replaced(value: Any, text: str, by: str) -> Any:
-    """Returns a JSON value in whose texts a part is replaced."""
+def without_root(value: Any, root: Path) -> Any:
+    """Returns a JSON value whose texts have `ROOT` in place of the root's path, also in JSON inside of them."""
+    paths = {re.escape(text) for text in (str(root), json.dumps(str(root))[1:-1])}
+    return _replaced(value, re.compile(rf"(?:{'|'.join(paths)})(?![^/\"'\s,;:])"), ROOT)
+
+
+def with_root(value: Any, root: Path) -> Any:
+    """Returns a JSON value whose texts have the root's path in place of `ROOT`."""
+    return _replaced(value, re.compile(re.escape(ROOT)), str(root))
+
+
+def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     if isinstance(value, str):
-        return value.replace(text, by)
+        return pattern.sub(lambda found: by, value)
     if isinstance(value, dict):
-        return {key: with_text_replaced(item, text, by) for key, item in value.items()}
+        return {key: _replaced(item, pattern, by) for key, item in value.items()}
     if isinstance(value, list):
-        return [with_text_replaced(item, text, by) for item in value]
+        return [_replaced(item, pattern, by) for item in value]
     return value
 
 

@@ -73,6 +73,15 @@ def test_a_version_that_a_rollback_withdrew_is_not_pushed_again(push, team):
     assert push("run-2", team.root.serving)[:2] == ({}, [])
 
 
+def test_a_new_blessing_of_the_same_model_does_not_undo_a_rollback(push, team):
+    _, _, (version,) = push("run-1", team.root.serving)
+    team.root.withdrawn.mkdir()
+    version.rename(team.root.withdrawn / version.name)
+    ran, texts, _ = push("run-2", team.root.serving, bound="2")
+    assert (list(ran), texts) == (["Judge"], [])
+    assert push("run-3", team.root.serving, bound="2", text="cd")[1] == ["cd"]
+
+
 def test_a_model_that_is_only_judged_again_is_not_pushed_again(push, tmp_path):
     push("run-1", tmp_path / "served")
     ran, texts, _ = push("run-2", tmp_path / "served", bound="8")
