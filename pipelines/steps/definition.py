@@ -106,7 +106,10 @@ def _empty_module(file: Path) -> tuple[types.ModuleType, ast.Module]:
     except (SyntaxError, ValueError) as error:
         raise BadInputError(f"--pipeline {file}: {error}") from error
     # Beam's workers in other processes import the executors, too.
-    paths = (os.environ.get("PYTHONPATH"), str(file.parent))  # last: a file of theirs may be `statistics.py`
+    paths = (
+        os.environ.get("PYTHONPATH"),
+        str(file.parent),
+    )  # last: a file of theirs may be `statistics.py`
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None  # a path that ends in .py has one

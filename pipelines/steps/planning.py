@@ -145,9 +145,7 @@ class _Planner:
         plan = StepPlan(
             component=component.id,
             executor={"type": kind, "spec": _without_beam_options(spec)},
-            parameters=without_root(
-                json_format.MessageToDict(node.parameters), self._root.path
-            ),
+            parameters=without_root(json_format.MessageToDict(node.parameters), self._root.path),
             inputs=self._inputs(component, node),
             outputs={key: _type_path(channel.type) for key, channel in component.outputs.items()},
             fingerprints=fingerprints,

@@ -129,9 +129,9 @@ def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
     """Returns an output with an empty folder. What a killed run has left beside the outputs stays."""
     from tfx.types.value_artifact import ValueArtifact
 
-    (folder / key).unlink(missing_ok=True) if (folder / key).is_file() else shutil.rmtree(
-        folder / key, ignore_errors=True
-    )
+    if (folder / key).is_file():
+        (folder / key).unlink()
+    shutil.rmtree(folder / key, ignore_errors=True)
     (folder / key).mkdir(parents=True)
     artifact = new_artifact(step.outputs[key], step.properties.get(key))
     artifact.uri = str(folder / key)

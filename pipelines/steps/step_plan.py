@@ -13,13 +13,13 @@ ROOT = "{{ROOT}}"
 
 
 def without_root(value: Any, root: Path) -> Any:
-    """Returns a JSON value whose texts have `ROOT` in place of the root's path, also in JSON inside of them."""
+    """Returns a JSON value whose texts, which may be JSON themselves, have `ROOT` for the root's path."""
     paths = {re.escape(text) for text in (str(root), json.dumps(str(root))[1:-1])}
     return _replaced(value, re.compile(rf"(?:{'|'.join(paths)})(?![^/\"'\s,;:])"), ROOT)
 
 
 def with_root(value: Any, root: Path) -> Any:
-    """Returns a JSON value whose texts have the root's path in place of `ROOT`."""
+    """Returns a JSON value whose texts have the root's path for `ROOT`."""
     return _replaced(value, re.compile(re.escape(ROOT)), str(root))
 
 

@@ -105,6 +105,7 @@ def test_optional_arguments_and_paths_are_converted_too(load):
         '"__main__" == __name__',
         '__name__ in ("__main__", "__mp_main__")',
         "(name := __name__) == MAIN",
+        'False:\n            pass\n        elif __name__ == "__main__"',
     ],
 )
 def test_a_program_may_ask_for_its_name_in_many_ways_and_use_the_result_of_the_run(load, condition):

@@ -60,6 +60,9 @@ def test_what_a_killed_run_left_of_an_output_is_gone_and_the_rest_stays_for_the_
         (unfinished / name).mkdir(parents=True)
         (unfinished / name / "half").write_text("")
     gone = f"{os.uname().nodename}-{2**22 + 1}"  # no process has this id
+    (unfinished / "examples" / "half").unlink()
+    (unfinished / "examples").rmdir()
+    (unfinished / "examples").write_text("a file")
     (unfinished / f".step.json-1.{gone}.partial").write_text("{")
     team.run()
     (step,) = StepFolders(team.root.artifacts).all_finished("Write")
@@ -99,6 +102,26 @@ def test_a_moved_root_stays_valid(team, tmp_path):
     later = team.run("run-3", times=1)
     assert list(later.ran) == ["Copy"]
     assert team.text() == "ab"
+
+
+@pytest.mark.parametrize("name", ["root", "a root with ü"])
+def test_settings_below_the_root_move_with_it_and_those_beside_it_stay(team, tmp_path, name):
+    team.define("""
+        @component
+        def Show(model: OutputArtifact[Model], places: Parameter[str]):
+            pathlib.Path(model.uri, "text").write_text(places)
+
+        def create_pipeline(places):
+            return pipeline(Show(places=places))
+    """)
+    team.root = Root(tmp_path / name)
+    places = json.dumps([f"{team.root}/serving", f"{team.root}2/data"])
+    team.run(places=places)
+    assert json.loads(team.text("Show")) == [f"{team.root}/serving", f"{team.root}2/data"]
+    team.root.path.rename(tmp_path / "moved")
+    beside = f"{team.root}2/data"
+    team.root = Root(tmp_path / "moved")
+    assert team.run("run-2", places=json.dumps([f"{team.root}/serving", beside])).ran == {}
 
 
 def test_a_removed_output_is_made_again(team):
@@ -209,6 +232,23 @@ def test_code_in_a_package_beside_the_definition_counts(team, tmp_path):
     assert team.run("run-2").ran == {}
     code.write_text("MARK = '2'")
     assert team.run("run-3").ran == {"Mark": "its own code changed"}
+
+
+def test_code_that_a_setting_names_by_its_path_counts(team, tmp_path):
+    module = tmp_path / f"model_{team.file.stem}.py"
+    module.write_text("def run_fn(): return 1")
+    team.define("""
+        @component
+        def Train(model: OutputArtifact[Model], run_fn: Parameter[str]):
+            pass
+
+        def create_pipeline(path):
+            return pipeline(Train(run_fn=path))
+    """)
+    team.run(path=f"{module.stem}.run_fn")
+    module.write_text("def run_fn(): return 2")
+    later = team.run("run-2", path=f"{module.stem}.run_fn")
+    assert later.ran == {"Train": "the code of its module changed"}
 
 
 def test_a_long_setting_that_changed_is_only_named(team):
