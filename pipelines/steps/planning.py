@@ -47,9 +47,8 @@ class PipelinePlan:
     pipeline: Pipeline
     steps: list[StepPlan] = field(default_factory=list)
     outputs: dict[str, dict[str, tuple[OutputRef, ...]]] = field(default_factory=dict)
-    executors: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # with Beam's options, which no name has
+    # With Beam's options, which are part of no name.
+    executors: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def plan_steps(
@@ -208,9 +207,8 @@ class _Planner:
                 )
             if spec.hidden:
                 continue
-            united = [
-                specs[part] for part in spec.mixed_inputs.input_keys
-            ]  # of a union of channels
+            # The parts of a union of channels are inputs that no executor sees.
+            united = [specs[part] for part in spec.mixed_inputs.input_keys]
             channels = [channel for one in (spec, *united) for channel in one.channels]
             outputs = [
                 output
