@@ -29,7 +29,7 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
         lines.append(
             f"decide:              {_callable(program)} approve {run_id} {place} --because TEXT"
         )
-    if record.serving_version:
+    if record.version or record.serving_version:
         command, place = _callable(program), f"--root {shlex.quote(_short(root))}"
         data = str(record.section("data").get("path"))
         rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
