@@ -54,3 +54,9 @@ def test_a_run_that_serves_nothing_has_its_report_only(pushed, tmp_path):
     assert [line.partition(":")[0] for line in lines] == ["look at the report"]
     served = dataclasses.replace(record, serving_version="4")
     assert len(next_steps(served, Root(tmp_path / "root"), "python -m pipelines")) == 3
+
+
+def test_predictions_from_a_csv_are_for_models_of_a_csv(pushed, tmp_path):
+    record = dataclasses.replace(pushed, config={"pipeline": {"file": "a.py"}})
+    lines = next_steps(record, Root(tmp_path / "root"), "python -m pipelines")
+    assert [line.partition(":")[0] for line in lines] == ["look at the report", "serve the model"]
