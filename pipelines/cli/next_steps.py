@@ -32,9 +32,8 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
     if record.version or record.serving_version:
         command, place = _callable(program), f"--root {shlex.quote(_short(root))}"
         data = record.section("data").get("path")
-        if (
-            data is not None
-        ):  # `predict` does not know the columns of a TFX pipeline of the user's own
+        # `predict` does not know the columns of a TFX pipeline of the user's own.
+        if data is not None:
             rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
             lines.append(f"get predictions:     {command} predict {place} --data {rows}")
         lines.append(f"serve the model:     {command} serve {place}")

@@ -74,7 +74,7 @@ def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
     found = now()
     statuses = {key[1] for key, value in found.items() if key[0] == "newest_run_status" and value}
     assert statuses == {"failed"}
-    assert len([key for key in found if key[0] == "newest_run_status"]) == 7
+    assert len([key for key in found if key[0] == "newest_run_status"]) == 8
     assert {key[0]: value for key, value in found.items() if key[0] != "newest_run_status"} == {
         "newest_run_start_time_seconds": at(5).timestamp(),
         "newest_run_end_time_seconds": at(6.5).timestamp(),
