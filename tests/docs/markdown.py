@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
-_BLOCK = re.compile(r"^( *)```([\w-]*)\n(.*?)^\1``` *$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^( *)```([\w-]*)[^\n]*\n(.*?)^\1``` *$", re.DOTALL | re.MULTILINE)
 _NOT_A_CONFIGURATION = "<!-- not a configuration -->\n"
 
 
