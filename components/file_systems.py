@@ -44,7 +44,7 @@ def copy_tree(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     own copies have directories that a group cannot write to. Links are copied as what they point to.
 
     Raises:
-        OSError: The source is no directory, or something cannot be read or written.
+        OSError: The source is not a directory, or something cannot be read or written.
     """
 
     def stop(error: OSError) -> NoReturn:

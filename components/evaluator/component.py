@@ -188,7 +188,7 @@ def _check_eval_config(eval_config: config_pb2.EvalConfig, *, has_baseline: bool
         return
     if "" in names or len(set(names)) < len(names):
         raise ValueError(
-            "Each of several ModelSpecs in model_specs of an EvalConfig needs a name of its own. "
+            "Each of several ModelSpecs in model_specs of an EvalConfig needs its own name. "
             f"Received: names {names}"
         )
     if eval_specs := [spec.name for spec in specs if spec.signature_name == "eval"]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import ValidationError
+
 from components.interruption import interruption
 from pipelines.checks.component_checks import (
     AnomalyCheck,
@@ -15,6 +17,7 @@ from pipelines.checks.component_checks import (
     ServedModelCheck,
     VerdictCheck,
 )
+from pipelines.config.load import explain
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError, RunFailedError
@@ -66,7 +69,13 @@ def recorded_config(root: Root) -> TfxPipelineConfig | None:
     newest = root.records.read_all()[-1:]
     if not newest or "pipeline" not in newest[0].config:
         return None
-    return TfxPipelineConfig.model_validate(newest[0].config)
+    try:
+        return TfxPipelineConfig.model_validate(newest[0].config)
+    except ValidationError as error:
+        raise BadInputError(
+            f"The configuration in the record of run {newest[0].run_id} cannot be used: "
+            f"{explain(error, None, TfxPipelineConfig)} Restore the record, or give --pipeline again."
+        ) from error
 
 
 def run_tfx_pipeline(
@@ -122,7 +131,7 @@ def _new_record(
     others = {record.name for record in records if record.name != name or "data" in record.config}
     if others:
         raise BadInputError(
-            f"--root {root} has runs of the pipeline {others.pop()!r}: give {name!r} a --root of its own"
+            f"--root {root} has runs of the pipeline {others.pop()!r}: use another --root for {name!r}"
         )
     run_id = unfinished.run_id if unfinished else new_run_id(records)
     return RunRecord(

@@ -105,11 +105,9 @@ def _empty_module(file: Path) -> tuple[types.ModuleType, ast.Module]:
         source = ast.parse(file.read_bytes(), str(file))
     except (SyntaxError, ValueError) as error:
         raise BadInputError(f"--pipeline {file}: {error}") from error
-    # Beam's workers in other processes import the executors, too.
-    paths = (
-        os.environ.get("PYTHONPATH"),
-        str(file.parent),
-    )  # last: a file of theirs may be `statistics.py`
+    # Beam's workers in other processes import the executors, too. The folder comes last, since it may hold a
+    # file such as `statistics.py`.
+    paths = (os.environ.get("PYTHONPATH"), str(file.parent))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None  # a path that ends in .py has one
@@ -266,7 +264,7 @@ class _MainName(ast.NodeTransformer):
 
 
 class _KubeflowDagRunner:
-    """TFX's former runner for Kubeflow Pipelines 1: here it only receives the pipeline."""
+    """The runner for Kubeflow Pipelines 1, which TFX has dropped: it only receives the pipeline."""
 
     def __init__(self, *settings: Any, **other_settings: Any):
         pass

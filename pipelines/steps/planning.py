@@ -87,7 +87,7 @@ class _Planner:
                 raise _rejected(component.id, "a pipeline inside the pipeline", _ADVICE)
             if not _FOLDER_NAME.fullmatch(component.id):
                 raise _rejected(
-                    component.id, "a component whose id is no name for a folder", "use with_id"
+                    component.id, "a component whose id cannot be a folder name", "use with_id"
                 )
             for key, channel in component.outputs.items():
                 if "." in channel.type.__qualname__:
@@ -156,7 +156,7 @@ class _Planner:
         return self._push_step(plan) if is_pusher(class_path) else plan
 
     def _push_step(self, plan: StepPlan) -> StepPlan:
-        """Names a push after the run that made it, so that it is repeated if its effects are gone."""
+        """Names a push after the run that made it, so that it is repeated if its version no longer exists."""
         for finished in reversed(self._folders.all_finished(plan.component)):
             former = finished.plan
             inputs = plan.inputs

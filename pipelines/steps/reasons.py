@@ -18,7 +18,7 @@ _PARTS = {
     "executor": "its own code changed",
     "content": "what it imports changed",
     "run": "it uses no cache",
-    "push": "what it pushed is gone",
+    "push": "what it pushed no longer exists",
 }
 _FILES = "input_fingerprint"
 _CODE = ("user_code", "module_path")
@@ -36,7 +36,7 @@ def reason_of_run(plan: StepPlan, former: FinishedStep | None) -> str:
     # Through JSON, as the former plan was: tuples are lists there.
     changes = list(dict.fromkeys(_changes(former.plan, json.loads(json.dumps(asdict(plan))))))
     if not changes:
-        return f"nothing changed since run {former.run_id}, whose outputs are gone"
+        return f"nothing changed since run {former.run_id}, whose outputs no longer exist"
     more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     return "; ".join(changes[:_SHOWN]) + more
 

@@ -35,7 +35,7 @@ class FinishedStep:
     plan: dict[str, Any]
     outputs: dict[
         str, dict[str, Any]
-    ]  # properties by key, and the URI of what lies outside of the root
+    ]  # by key: properties, and the path, or a URI outside of the root
     number: int  # in the order in which the steps of this root ended: a clock may go back
     run_id: str  # run that made it
     elapsed_secs: float

@@ -33,7 +33,7 @@ def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     return value
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class OutputRef:
     """An output of a step; it holds in a moved root, too."""
 

@@ -235,7 +235,7 @@ def _metric_in_tfma(name: str, own: Sequence[str], *, has_own: bool) -> config_p
     metrics_of_model = (
         f"The model's own: {', '.join(nearest_first(name, own)) or 'none'}."
         if has_own
-        else "The serving model is evaluated, which has no metrics of its own."
+        else "The serving model is evaluated, and it defines no metrics."
     )
     near = ", ".join(nearest_first(name, known)[:_MAX_CHOICES])
     raise SettingError(

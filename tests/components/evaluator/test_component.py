@@ -93,8 +93,8 @@ CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name=
         ({"feature_slicing_spec": evaluator_pb2.FeatureSlicingSpec()}, r"set slicing_specs"),
         (model_specs(OLD, {"name": "b", "is_baseline": True}), r"at most one .*\['old', 'b'\]"),
         (model_specs(OLD), r"1 in all, with is_baseline=True: \['old'\]"),
-        (model_specs({"name": "a"}, {}), r"needs a name of its own.*\['a', ''\]"),
-        (model_specs({"name": "a"}, {"name": "a"}, OLD), r"name of its own.*\['a', 'a', 'old'\]"),
+        (model_specs({"name": "a"}, {}), r"needs its own name.*\['a', ''\]"),
+        (model_specs({"name": "a"}, {"name": "a"}, OLD), r"its own name.*\['a', 'a', 'old'\]"),
         (
             model_specs({"name": "a", "signature_name": "eval"}, {"name": "b"}),
             r"signatures of the serving model.*in \['a'\], among \['a', 'b'\]",

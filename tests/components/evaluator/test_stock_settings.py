@@ -323,7 +323,7 @@ def test_a_serving_model_has_no_signature_eval(
     verdict = evaluate(make_examples(ROWS, name="2"), serving_model, config).verdict
     assert verdict.metrics == {"auc": pytest.approx(6 / 9, abs=1e-4)}
     with pytest.raises(
-        SettingError, match=r"no metric of this name\. The serving model .* no metrics of its own"
+        SettingError, match=r"no metric of this name\. The serving model .* defines no metrics"
     ):
         evaluate(
             make_examples(ROWS, name="3"),

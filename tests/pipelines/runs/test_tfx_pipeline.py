@@ -1,7 +1,6 @@
 """A run of a TFX pipeline of a team's own, with its record."""
 
 import json
-import signal
 
 import pytest
 
@@ -9,7 +8,7 @@ from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
-from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
 from pipelines.terminal.progress import Progress
 from tests.pipelines.runs.test_run import NoCapture
 from tests.pipelines.steps.conftest import Team
@@ -123,7 +122,6 @@ def test_a_signal_interrupts_the_run_and_finishes_no_step(run, team, handles_sig
     record = run()
     assert (record.status, record.reason) == ("interrupted", "stopped by a signal")
     assert not list(team.root.artifacts.glob("Stop/*/step.json"))
-    assert signal.getsignal(signal.SIGTERM) is not None
 
 
 def test_a_definition_that_is_refused_leaves_no_record(run, team):
@@ -134,9 +132,16 @@ def test_a_definition_that_is_refused_leaves_no_record(run, team):
 
 def test_a_root_belongs_to_one_pipeline(run, team, killed):
     with pytest.raises(
-        BadInputError, match=r"has runs of the pipeline 'data': give 'team' a --root"
+        BadInputError, match=r"has runs of the pipeline 'data': use another --root for 'team'"
     ):
         run()
+
+
+def test_a_damaged_configuration_in_a_record_is_named(run, team):
+    record = run(arguments={"times": "-1"})
+    team.root.records.write(record.changed(config={"pipeline": {"fil": "a.py"}}))
+    with pytest.raises(BadInputError, match=rf"record of run {record.run_id} .*pipeline.fil"):
+        recorded_config(team.root)
 
 
 def test_the_configuration_may_be_a_file(team, run, tmp_path, monkeypatch):

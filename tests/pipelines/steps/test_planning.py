@@ -330,7 +330,7 @@ REJECTED = {
         def create_pipeline():
             return pipeline(Write(text="ab").with_id(".."))
         """,
-        r"\.\.: a component whose id is no name for a folder cannot be run as a step: use with_id",
+        r"\.\.: a component whose id cannot be a folder name cannot be run as a step: use with_id",
     ),
     "strategy": (
         """

@@ -60,7 +60,7 @@ def test_a_push_whose_destination_is_gone_is_repeated(push, tmp_path):
     _, _, (version,) = push("run-1", tmp_path / "served")
     version.rename(tmp_path / "elsewhere")
     assert push("run-2", tmp_path / "served")[:2] == (
-        {"Pusher": "what it pushed is gone"},
+        {"Pusher": "what it pushed no longer exists"},
         ["ab"],
     )
     assert push("run-3", tmp_path / "served")[:2] == ({}, ["ab"])
@@ -115,4 +115,4 @@ def test_a_push_to_an_object_store_is_looked_up_there(push, team, tmp_path):
     assert "Pusher" in team.run("run-1", folder=bucket).ran
     assert team.run("run-2", folder=bucket).ran == {}
     tf.io.gfile.rmtree(bucket)
-    assert team.run("run-3", folder=bucket).ran == {"Pusher": "what it pushed is gone"}
+    assert team.run("run-3", folder=bucket).ran == {"Pusher": "what it pushed no longer exists"}

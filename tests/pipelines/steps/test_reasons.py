@@ -29,5 +29,5 @@ def test_a_push_elsewhere_does_not_mean_that_what_was_pushed_is_gone(tmp_path):
     plan = StepPlan("Pusher", {}, {"folder": "b"}, fingerprints={"push": "run-2"})
     former = asdict(replace(plan, parameters={"folder": "a"}, fingerprints={"push": "run-1"}))
     reason = reason_of_run(plan, FinishedStep(former, {}, 1, "run-1", 1.0, tmp_path))
-    assert "gone" not in reason
+    assert "no longer exists" not in reason
     assert "a -> b" in reason
