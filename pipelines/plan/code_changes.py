@@ -50,7 +50,7 @@ def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
     from components.trainer import unfinished
 
     for record in records:
-        folder = unfinished.unfinished_training(root.artifacts, record.run_id)
+        folder = unfinished.unfinished_training(root.artifacts / "Trainer", record.run_id)
         step = unfinished.trained_step(folder) if folder else None
         if step:
             return step

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.runners import find_runner
+from pipelines.beam.runners import find_runner
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "beam-engines.md").read_text()
 

@@ -40,7 +40,7 @@ from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.plan.run_plan import RunRequest
-from pipelines.runners import component_launcher
+from pipelines.beam.runners import component_launcher
 
 assert components
 assert pipelines.root.metadata.cleanup

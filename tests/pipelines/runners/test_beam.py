@@ -3,7 +3,7 @@ import pytest
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.runners.beam import BeamRunner
+from pipelines.beam.runners import BeamRunner
 
 DATAFLOW = {
     "project": "a-project",

@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.runners import RUNNERS, find_runner
+from pipelines.beam.runners import RUNNERS, find_runner
 from pipelines.runners.local import LocalRunner
 
 

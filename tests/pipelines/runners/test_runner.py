@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.errors import RunFailedError
-from pipelines.runners import RUNNERS
+from pipelines.beam.runners import RUNNERS
 
 pytestmark = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 

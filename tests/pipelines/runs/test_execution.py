@@ -26,7 +26,7 @@ from pipelines.root import Root
 from pipelines.root.metadata import cleanup
 from pipelines.root.metadata import store as metadata_store
 from pipelines.root.metadata.place import MetadataPlace
-from pipelines.runners import Runner, component_launcher
+from pipelines.beam.runners import Runner, component_launcher
 from pipelines.runs import execution as run_execution
 from pipelines.runs.execution import execute
 from pipelines.runs.recorder import RunRecorder, start_record

@@ -10,7 +10,7 @@ from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
 from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.runners import RUNNERS, Runner
+from pipelines.beam.runners import RUNNERS, Runner
 from pipelines.runs import recorder
 from pipelines.runs import run as run_module
 from pipelines.runs.run import run
