@@ -1,7 +1,7 @@
 """Decides whether a run can be resumed although the code of the model has changed."""
 
 from components.user import source as user_source
-from pipelines.cache.fingerprints import code_definitions, code_fingerprint
+from pipelines.definitions.fingerprints import code_definitions, code_fingerprint
 from pipelines.definitions.model_code import ModelCode
 from pipelines.errors import BadInputError
 from pipelines.root import Root

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pipelines.errors import BadInputError
 from pipelines.root import Root
 
 
@@ -13,7 +14,7 @@ def find_baseline_model(root: Root, required: bool) -> Path | None:
       required: Raises an error if a version is served but its model is not in the root.
 
     Raises:
-      LookupError: The model that serves is not in the root, and is required.
+      BadInputError: The model that serves is not in the root, and is required.
     """
     served = root.versions.serving()
     if served is None:
@@ -24,7 +25,7 @@ def find_baseline_model(root: Root, required: bool) -> Path | None:
         return model
     if not required:
         return None
-    raise LookupError(
+    raise BadInputError(
         f"Version {served} in {root.serving} is served, but a new model cannot be compared with "
         f"it: its model is not in {root} ({model or 'it was not pushed by this program'}). Take the "
         "version out of that folder; or set evaluator.default_checks = false and give thresholds without "

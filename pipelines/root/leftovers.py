@@ -1,6 +1,7 @@
 """Removes the remains of killed runs from a root. The caller, the next run, holds the root's lock."""
 
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
             lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
         _LOGGER.info("Removing %s, which a killed run has left", path)
         atomic_files.remove_below(path.parent, path)  # what a link points to stays
+    for folder in root.artifacts.glob("*/*"):
+        is_step = re.fullmatch(r"[0-9a-f]{64}", folder.name) and not (folder / "step.json").exists()
+        if is_step and not any(folder.glob(f"{UNFINISHED_DIR}/*")):
+            _LOGGER.info("Removing %s, a step that a killed run has left", folder)
+            atomic_files.remove_below(root.artifacts, folder)
     return lost
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.beam.runners import Runner
-from pipelines.cache.fingerprints import code_fingerprint, component_fingerprints
 from pipelines.checks.component_checks import component_checks
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
+from pipelines.definitions.fingerprints import code_fingerprint, component_fingerprints
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.data.bad_rows import BadRows
 from pipelines.definitions.evaluation import merge_thresholds
+from pipelines.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
 from pipelines.root import Root

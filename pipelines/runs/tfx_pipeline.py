@@ -26,6 +26,7 @@ from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import mark_killed, unfinished_run
+from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, new_run_id, utc_now
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.recorder import RunRecorder
@@ -113,6 +114,8 @@ def run_tfx_pipeline(
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
+        for lost in remove_leftovers(root, record.run_id):
+            recorder.note(lost)
         recorder.add_graph(plan.graph)
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")

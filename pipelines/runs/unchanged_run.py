@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from components.user import source as user_source
-from pipelines.cache.fingerprints import library_versions, package_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.definitions.fingerprints import library_versions, package_fingerprint
 from pipelines.root import Root
 from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, utc_now

@@ -117,7 +117,7 @@ class StepFolders:
     def ref(self, folder: Path, type_path: str) -> OutputRef | FolderRef:
         """Returns the reference to a folder in the root: to the output of a step, if it is one."""
         parts = folder.relative_to(self.root).parts
-        if parts[0] == self.folder.name and len(parts) == 4 and self.finished(*parts[1:3]):
+        if parts[:1] == (self.folder.name,) and len(parts) == 4 and self.finished(*parts[1:3]):
             return OutputRef(*parts[1:])
         return FolderRef("/".join(parts), type_path)
 

@@ -33,7 +33,7 @@ def component_plans(
       baseline_version: Version that serves; None without one.
 
     Raises:
-      LookupError: The new model cannot be compared with the version that serves.
+      BadInputError: The new model cannot be compared with the version that serves.
     """
     from google.protobuf import json_format
     from tfx.dsl.compiler import compiler, constants

@@ -1,5 +1,6 @@
 """Hashes of a component's dependencies beyond its inputs, so that a change of them makes it run."""
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -170,6 +171,7 @@ def library_versions() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
+@functools.cache
 def package_fingerprint(package: str) -> str:
     """Returns a hash of the source files of a package."""
     spec = importlib.util.find_spec(package)  # which does not import the package
