@@ -230,10 +230,10 @@ def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
 
 
 def _served_statistics(plan: RunPlan) -> components.Resolver:
-    """Returns the component in whose place a run looks up the statistics of the served model's data."""
+    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
     return components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
-        config={"base_directory": str(plan.root.serving)},
+        config={"base_directory": str(plan.root.serving), "accepted_run": accepted_run},
         statistics=components.Channel(type=components.ExampleStatistics),
     ).with_id("ServedStatistics")
 
@@ -244,10 +244,10 @@ def _drift_limits(plan: RunPlan) -> components.DriftLimits:
 
 
 def _served_model(plan: RunPlan) -> components.Resolver:
-    """Returns the component in whose place a run looks up the model that serves."""
+    is_required = plan.config.trainer.warm_start or plan.code.needs_baseline
     return components.Resolver(
         strategy_class=components.ServedModelStrategy,
-        config={"base_directory": str(plan.root.serving)},
+        config={"base_directory": str(plan.root.serving), "required": is_required},
         model=components.Channel(type=components.Model),
     ).with_id("ServedModel")
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pipelines.beam.runners import Runner
 from pipelines.checks.component_checks import component_checks
@@ -15,14 +15,14 @@ from pipelines.definitions.fingerprints import code_fingerprint, component_finge
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
-from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.root.held_models import held_ids
 from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.migration import take_over
-from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
-from pipelines.runs.push_outcome import push_outcome
+from pipelines.root.records import RunOutcome, RunRecord
+from pipelines.runs.outcome import push_outcome
 from pipelines.runs.reasons import reason_of_run
 from pipelines.runs.recorder import RunRecorder
+from pipelines.runs.step_recorder import StepRecorder
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 
@@ -51,7 +51,6 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
-    from components.serving_check import model_process
     from pipelines.definitions.csv_to_serving import csv_to_serving
     from pipelines.steps.planning import plan_steps
     from pipelines.steps.running import run_steps
@@ -76,25 +75,21 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
             recorder.note("Transform has nothing that could be kept: it runs with the new code")
     _go_on_with_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
-    observer = _Observer(plan, pipeline, folders, recorder, progress)
+    checks = _checks(plan, pipeline, recorder)
+    observer = StepRecorder(recorder, progress, lambda step: checks.get(step.component))
     former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
-    try:
-        with runner.beam_options(plan.config.beam, root.beam) as beam_options:
-            finished = run_steps(
-                steps,
-                folders,
-                run_id,
-                observer,
-                beam_options,
-                last_used={step.component: former[0].step(step.component) for step in steps.steps}
-                if former
-                else {},
-                explain=lambda step, compared: reason_of_run(
-                    step, compared, recorder.record, root.records
-                ),
-            )
-    finally:
-        model_process.discard()
+    with runner.beam_options(plan.config.beam, root.beam) as beam_options:
+        finished = run_steps(
+            steps,
+            folders,
+            run_id,
+            observer,
+            beam_options,
+            last_run=former[0] if former else None,
+            explain=lambda step, compared: reason_of_run(
+                step, compared, recorder.record, root.records
+            ),
+        )
     by_id = {step.component: step for step in finished}
     outcome = push_outcome(
         by_id[pipeline.pusher.id].artifact("pushed_model"),
@@ -159,7 +154,7 @@ def _beyond_the_pipeline(
 ) -> "Beyond":
     from pipelines.steps.planning import Beyond
 
-    root, unfinished = plan.root, plan.unfinished
+    unfinished = plan.unfinished
     kept = None
     if plan.enable_cache and plan.continued:
         former = (_step_of(record, pipeline.transform.id, folders) for record in plan.continued)
@@ -173,14 +168,8 @@ def _beyond_the_pipeline(
         if unfinished
         else {}
     )
-    statistics = find_baseline_statistics(root, root.schema.run_to_compare_with(plan.root_schema))
-    needs_model = plan.config.trainer.warm_start or plan.code.needs_baseline
     return Beyond(
         fingerprints=plan_fingerprints(plan, pipeline, run_id),
-        resolved={
-            pipeline.served_model.id: find_baseline_model(root, needs_model),
-            pipeline.served_statistics.id: statistics,
-        },
         finished=finished,
         same_but_code={pipeline.transform.id: kept} if kept else {},
     )
@@ -215,53 +204,6 @@ def _go_on_with_training(
             other_code = former.run_id != run_id
             unfinished.hand_over(training, place, run_id, other_code=other_code)
             return
-
-
-class _Observer:
-    """Shows, records and checks the steps."""
-
-    def __init__(
-        self,
-        plan: RunPlan,
-        pipeline: "CsvToServing",
-        folders: "StepFolders",
-        recorder: RunRecorder,
-        progress: Progress,
-    ):
-        self._pipeline = pipeline
-        self._folders = folders
-        self._recorder = recorder
-        self._progress = progress
-        self._checks = _checks(plan, pipeline, recorder)
-
-    def step_started(self, plan: "StepPlan") -> None:
-        if plan.component == self._pipeline.evaluator.id:
-            self._load_model_early(plan)
-        trains = plan.component == self._pipeline.trainer.id
-        self._progress.component_started(plan.component, trains=trains)
-
-    def _load_model_early(self, evaluation: "StepPlan") -> None:
-        """Starts the process of the ServingCheck, which loads the model while the Evaluator works."""
-        from components.serving_check import model_process
-
-        if self._folders.finished(evaluation.component, evaluation.name) is None:
-            model_process.prepare(self._folders.artifact(evaluation.inputs["model"][0]))
-
-    def step_finished(
-        self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
-    ) -> None:
-        _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
-        self._progress.component_finished(step.component, reused, elapsed_secs, reason)
-        status: Literal["cached", "finished"] = "cached" if reused else "finished"
-        self._recorder.add_component(
-            ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
-        )
-        if check := self._checks.get(step.component):
-            check({key: [step.artifact(key)] for key in step.outputs})
-
-    def step_failed(self, plan: "StepPlan", elapsed_secs: float) -> None:
-        self._progress.component_failed(plan.component, elapsed_secs)
-        self._recorder.add_component(ComponentRecord(plan.component, "failed", elapsed_secs))
 
 
 def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> Mapping[str, Any]:

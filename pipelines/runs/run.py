@@ -5,21 +5,21 @@ import logging
 from pathlib import Path
 
 from components.interruption import interruption
-from pipelines.beam.runners import Runner, find_runner
+from pipelines.beam.runners import find_runner
 from pipelines.data.spans import name_spans
-from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
-from pipelines.plan.run_plan import RunPlan, check_same_root_schema, plan_run
+from pipelines.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import after_push, mark_killed
-from pipelines.root.records import RunOutcome, RunRecord, new_run_id
+from pipelines.root.records import RunRecord, new_run_id
 from pipelines.runs.execution import execute
+from pipelines.runs.outcome import outcome_of
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import signal_has_come, stop_raising
+from pipelines.terminal.signals import stop_raising
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -54,35 +54,12 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
-        outcome = _outcome(plan, runner, recorder, progress)
+        outcome = outcome_of(lambda: execute(plan, runner, recorder, progress), record.run_id)
         recorder.end(
             after_push(plan.root, record.run_id, outcome),
             tidy=lambda: prune_after_run(plan.root, plan.config.retention, progress.display.line),
         )
     return recorder.record
-
-
-def _outcome(
-    plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress
-) -> RunOutcome:
-    """Runs the components, and returns the outcome; from then on a signal raises no exception."""
-    try:
-        try:
-            interruption.is_held = False
-            interruption.check()
-            return execute(plan, runner, recorder, progress)
-        finally:
-            stop_raising()
-    except BaseException as error:  # an error of the user's, of ours, or of the installation
-        if signal_has_come():
-            return RunOutcome("interrupted", reason="stopped by a signal")
-        if isinstance(error, RunFailedError):
-            reason = f"{error.component}: {error}"
-            return RunOutcome("failed", reason=reason, is_bad_input=error.is_bad_input)
-        if isinstance(error, BadInputError):  # the input of the plan has changed meanwhile
-            return RunOutcome("failed", reason=str(error), is_bad_input=True)
-        _LOGGER.exception("run %s failed", recorder.record.run_id)
-        return RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
 
 
 def record_unchanged(

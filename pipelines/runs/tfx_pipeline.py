@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -21,23 +22,23 @@ from pipelines.checks.component_checks import (
 from pipelines.config.load import explain
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.config.toml import read_toml
-from pipelines.errors import BadInputError, RunFailedError
+from pipelines.errors import BadInputError
 from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import mark_killed, unfinished_run
 from pipelines.root.leftovers import remove_leftovers
-from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, new_run_id, utc_now
+from pipelines.root.records import RunOutcome, RunRecord, new_run_id, utc_now
 from pipelines.runs.environment import describe_environment
+from pipelines.runs.outcome import outcome_of
 from pipelines.runs.recorder import RunRecorder
+from pipelines.runs.step_recorder import StepRecorder
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import signal_has_come, stop_raising
 
 if TYPE_CHECKING:
     from pipelines.steps.planning import PipelinePlan
     from pipelines.steps.step_folders import FinishedStep
-    from pipelines.steps.step_plan import StepPlan
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ def run_tfx_pipeline(
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
         recorder.end(
-            _outcome(plan, request, runner, recorder, progress),
+            outcome_of(lambda: _run(plan, request, runner, recorder, progress), record.run_id),
             tidy=lambda: prune_after_run(root, request.config.retention, progress.display.line),
         )
     return recorder.record
@@ -151,41 +152,35 @@ def _new_record(
     )
 
 
-def _outcome(
+def _run(
     plan: "PipelinePlan",
     request: TfxPipelineRequest,
     runner: Runner,
     recorder: RunRecorder,
     progress: Progress,
 ) -> RunOutcome:
-    """Runs the steps, and returns the outcome; from then on a signal raises no exception."""
     from pipelines.steps.running import run_steps
     from pipelines.steps.step_folders import StepFolders
 
-    observer = _Observer(request.root, recorder, progress)
-    try:
-        try:
-            interruption.is_held = False
-            interruption.check()
-            with runner.beam_options(request.config.beam, request.root.beam) as beam_options:
-                steps = run_steps(
-                    plan,
-                    StepFolders(request.root.artifacts),
-                    recorder.record.run_id,
-                    observer,
-                    beam_options,
-                )
-            return _outcome_of_pushes(steps, observer.ran, request.root, recorder)
-        finally:
-            stop_raising()
-    except BaseException as error:  # an error of the user's, of ours, or of the installation
-        if signal_has_come():
-            return RunOutcome("interrupted", reason="stopped by a signal")
-        if isinstance(error, RunFailedError):
-            reason = f"{error.component}: {error}"
-            return RunOutcome("failed", reason=reason, is_bad_input=error.is_bad_input)
-        _LOGGER.exception("run %s failed", recorder.record.run_id)
-        return RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
+    root, run_id = request.root, recorder.record.run_id
+    checks = _checks(recorder.record.baseline_version)
+
+    def check_of(step: "FinishedStep") -> Any:
+        check = checks.get(step.class_path)
+        return check and partial(check, findings=recorder, root=root)
+
+    observer = StepRecorder(recorder, progress, check_of)
+    former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
+    with runner.beam_options(request.config.beam, root.beam) as beam_options:
+        steps = run_steps(
+            plan,
+            StepFolders(root.artifacts),
+            run_id,
+            observer,
+            beam_options,
+            last_run=former[0] if former else None,
+        )
+    return _outcome_of_pushes(steps, observer.ran, root, recorder)
 
 
 def _outcome_of_pushes(
@@ -233,40 +228,3 @@ def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:
         "components.evaluator.executor.Executor": VerdictCheck((), (), baseline_version),
         "components.serving_check.executor.Executor": ServedModelCheck(),
     }
-
-
-class _Observer:
-    """Shows and records the steps."""
-
-    def __init__(self, root: Root, recorder: RunRecorder, progress: Progress):
-        self._root = root
-        self._recorder = recorder
-        self._progress = progress
-        self.ran: set[str] = set()
-
-    def step_started(self, plan: "StepPlan") -> None:
-        trains = plan.component.partition(".")[0] == "Trainer"
-        self._progress.component_started(plan.component, trains=trains)
-
-    def step_finished(
-        self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
-    ) -> None:
-        if not reused:
-            self.ran.add(step.component)
-        _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
-        self._progress.component_finished(step.component, reused, elapsed_secs, reason)
-        status: Literal["cached", "finished"] = "cached" if reused else "finished"
-        self._recorder.add_component(
-            ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
-        )
-        executor = step.plan["executor"].get("spec", {})
-        class_path = executor.get("classPath") or executor.get("pythonExecutorSpec", {}).get(
-            "classPath"
-        )
-        if check := _checks(self._recorder.record.baseline_version).get(class_path):
-            outputs = {key: [step.artifact(key)] for key in step.outputs}
-            check(outputs, self._recorder, self._root)
-
-    def step_failed(self, plan: "StepPlan", elapsed_secs: float) -> None:
-        self._progress.component_failed(plan.component, elapsed_secs)
-        self._recorder.add_component(ComponentRecord(plan.component, "failed", elapsed_secs))

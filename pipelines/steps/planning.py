@@ -24,9 +24,12 @@ from tfx.orchestration.portable import inputs_utils, runtime_parameter_utils
 
 import components  # noqa: F401  - before any TFX import: it makes TFDV importable
 from components.example_gen.driver import ContentDriver
+from components.example_validator.served_statistics import ServedStatisticsStrategy
 from components.nearest import nearest_first
+from components.pusher.served_model import ServedModelStrategy
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
 from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
 from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact, properties_of
@@ -72,8 +75,6 @@ class Beyond:
 
     # Of what a step reads; "run" marks a step that no later run reuses.
     fingerprints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # The folder in the root that a Resolver finds; None if there is none.
-    resolved: Mapping[str, Path | None] = field(default_factory=dict)
     # Steps that are taken as they are, though their plans may have changed since.
     finished: Mapping[str, FinishedStep] = field(default_factory=dict)
     # Steps that are taken if nothing but fingerprints, such as the code, has changed since.
@@ -302,18 +303,14 @@ class _Planner:
 
     def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         """Calls a Resolver's strategy with what the root has, and with what this run will have by then."""
-        if component.id in self._beyond.resolved:
-            folder = self._beyond.resolved[component.id]
-            return {
-                key: (self._folders.ref(folder, _type_path(channel.type)),) if folder else ()
-                for key, channel in component.outputs.items()
-            }
         properties = component.exec_properties
         strategy = properties.get(RESOLVER_STRATEGY_CLASS)
         if strategy is None:
             raise _rejected(
                 component.id, "a Resolver with a resolver function", "use a strategy_class"
             )
+        if strategy in (ServedModelStrategy, ServedStatisticsStrategy):
+            return self._look_up_what_serves(component)
         known: dict[int, OutputRef] = {}
         candidates = {
             key: self._candidates(component, channel, known)
@@ -341,6 +338,20 @@ class _Planner:
                 f"the strategy {strategy.__name__}, which returns an artifact that it was not given,",
                 "return artifacts of its input_dict",
             ) from error
+
+    def _look_up_what_serves(
+        self, component: Resolver
+    ) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
+        config = dict(component.exec_properties[RESOLVER_CONFIG])
+        serving = Path(config.pop("base_directory"))
+        if component.exec_properties[RESOLVER_STRATEGY_CLASS] is ServedModelStrategy:
+            folder = find_baseline_model(self._root, config.get("required", True), serving)
+        else:
+            folder = find_baseline_statistics(self._root, config.get("accepted_run", ""), serving)
+        return {
+            key: (self._folders.ref(folder, _type_path(channel.type)),) if folder else ()
+            for key, channel in component.outputs.items()
+        }
 
     def _candidates(
         self, component: Resolver, channel: Any, known: dict[int, OutputRef]

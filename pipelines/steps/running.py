@@ -1,17 +1,20 @@
 """Runs the planned steps of a pipeline, one after the other; those that have finished are reused."""
 
+import itertools
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from components.interruption import interruption
+from components.serving_check import model_process
 from pipelines.errors import RunFailedError
+from pipelines.root.records import RunRecord
 from pipelines.steps.causes import describe_cause, is_setting_error
 from pipelines.steps.execution import run_executor
 from pipelines.steps.planning import PipelinePlan
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 _SCRATCH = ".scratch"
+_SERVING_CHECK = {"classPath": "components.serving_check.executor.Executor"}
 
 
 class StepObserver(Protocol):
@@ -49,7 +53,7 @@ def run_steps(
     run_id: str,
     observer: StepObserver,
     beam_options: Sequence[str] = (),
-    last_used: Mapping[str, str] | None = None,
+    last_run: RunRecord | None = None,
     explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> list[FinishedStep]:
     """Runs the steps of a pipeline, and returns them.
@@ -60,7 +64,7 @@ def run_steps(
       run_id: Id of the run.
       observer: Observer of the steps.
       beam_options: Beam options of this run; they take precedence over the pipeline's.
-      last_used: Names of the steps that the run before used, by component: their plans are compared with.
+      last_run: The run before, with whose steps those that run are compared.
       explain: Returns why a step runs, given the one that it is compared with.
 
     Raises:
@@ -69,8 +73,22 @@ def run_steps(
     """
     # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
     worker_handlers.STATE_CACHE_SIZE_MB = 0
-    finished = []
-    for step in plan.steps:
+    try:
+        return list(_run_each(plan, folders, run_id, observer, beam_options, last_run, explain))
+    finally:
+        model_process.discard()
+
+
+def _run_each(
+    plan: PipelinePlan,
+    folders: StepFolders,
+    run_id: str,
+    observer: StepObserver,
+    beam_options: Sequence[str],
+    last_run: RunRecord | None,
+    explain: Callable[[StepPlan, FinishedStep | None], str],
+) -> Iterator[FinishedStep]:
+    for step, following in itertools.zip_longest(plan.steps, plan.steps[1:]):
         interruption.check()
         start = time.monotonic()
         observer.step_started(step)
@@ -79,10 +97,14 @@ def run_steps(
             reason = f"same data, code and settings as run {former.run_id}"
             if former.run_id == run_id:
                 reason = "it was finished when the run stopped"
-            finished.append(former)
             observer.step_finished(former, True, time.monotonic() - start, reason)
+            yield former
             continue
-        former = folders.finished(step.component, (last_used or {}).get(step.component, ""))
+        if following is not None:
+            _load_model_early(following, plan, folders)
+        former = None
+        if last_run is not None:
+            former = folders.finished(step.component, last_run.step(step.component))
         if former is None:
             former = next(reversed(folders.all_finished(step.component)), None)
         reason = explain(step, former)
@@ -97,9 +119,17 @@ def run_steps(
             raise RunFailedError(
                 step.component, describe_cause(error), is_bad_input=is_setting_error(error)
             ) from error
-        finished.append(made)
         observer.step_finished(made, False, time.monotonic() - start, reason)
-    return finished
+        yield made
+
+
+def _load_model_early(following: StepPlan, plan: PipelinePlan, folders: StepFolders) -> None:
+    """Starts the process of a ServingCheck that comes next: it loads the model while this step works."""
+    if plan.executors.get(following.component, {}).get("spec") != _SERVING_CHECK:
+        return
+    (model,) = following.inputs["model"]
+    if folders.finished(following.component, following.name) is None and folders.exists(model):
+        model_process.prepare(folders.artifact(model))
 
 
 def _outputs_of(

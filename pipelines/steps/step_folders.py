@@ -57,6 +57,12 @@ class FinishedStep:
         return self.component, self.name
 
     @property
+    def class_path(self) -> str:
+        """Import path of the executor's class; empty for an import."""
+        spec = self.plan["executor"].get("spec", {})
+        return str(spec.get("classPath") or spec.get("pythonExecutorSpec", {}).get("classPath", ""))
+
+    @property
     def is_whole(self) -> bool:
         """False if an output was removed, such as the checkpoints of a training."""
         paths = (fields.get("path") for fields in self.outputs.values())
@@ -120,6 +126,12 @@ class StepFolders:
         if parts[:1] == (self.folder.name,) and len(parts) == 4 and self.finished(*parts[1:3]):
             return OutputRef(*parts[1:])
         return FolderRef("/".join(parts), type_path)
+
+    def exists(self, output: OutputRef | FolderRef) -> bool:
+        """Returns True if an artifact is there, False if its step has not finished."""
+        if isinstance(output, FolderRef):
+            return (self.root / output.folder).exists()
+        return self.finished(output.component, output.step) is not None
 
     def artifact(self, output: OutputRef | FolderRef) -> "Artifact":
         """Returns an output of a finished step, or another artifact in the root."""

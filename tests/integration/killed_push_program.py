@@ -37,6 +37,7 @@ from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.plan.run_plan import RunRequest
+from pipelines.runs.step_recorder import StepRecorder
 from pipelines.steps import running
 from pipelines.steps.step_folders import StepFolders
 
@@ -65,7 +66,7 @@ MOMENTS = {
     "after the Pusher": (executor.Executor, "Do", "after"),
     "before step.json": (StepFolders, "finish", "before"),
     "after step.json": (StepFolders, "finish", "after"),
-    "after the step": (run_execution._Observer, "step_finished", "after"),
+    "after the step": (StepRecorder, "step_finished", "after"),
     "before the record": (run_recorder.RunRecorder, "end", "before"),
     "in the record": (run_recorder, "ended_record", "after"),
 }
@@ -135,7 +136,7 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
 def kill_at(moment):
     """Has this process killed at one of MOMENTS, as soon as the Pusher is there."""
     owner, name, when = MOMENTS[moment]
-    step_started = run_execution._Observer.step_started
+    step_started = StepRecorder.step_started
     original = getattr(owner, name)
 
     def killing(*args, **kwargs):
@@ -149,7 +150,7 @@ def kill_at(moment):
             setattr(owner, name, killing)
         step_started(observer, plan)
 
-    run_execution._Observer.step_started = start
+    StepRecorder.step_started = start
 
 
 class _NoCapture:

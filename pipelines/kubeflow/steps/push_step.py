@@ -17,7 +17,7 @@ from pipelines.kubeflow.steps.served_baseline import forget_unserved, keep, keep
 from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
-from pipelines.runs.push_outcome import push_outcome
+from pipelines.runs.outcome import push_outcome
 
 
 def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[str, Any], str]:

@@ -1,11 +1,39 @@
-"""The outcome of a run, from the outputs of its Pusher and its Evaluator."""
+"""The outcome of a run: of its push, or of what has ended it."""
 
 import json
+import logging
 import os
+from collections.abc import Callable
 from typing import Any
 
+from components.interruption import interruption
+from pipelines.errors import BadInputError, RunFailedError
 from pipelines.root import Root
 from pipelines.root.records import HeldModel, RunOutcome
+from pipelines.terminal.signals import signal_has_come, stop_raising
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def outcome_of(run_steps: Callable[[], RunOutcome], run_id: str) -> RunOutcome:
+    """Runs the steps, and returns the outcome; from then on a signal raises no exception."""
+    try:
+        try:
+            interruption.is_held = False
+            interruption.check()
+            return run_steps()
+        finally:
+            stop_raising()
+    except BaseException as error:  # an error of the user's, of ours, or of the installation
+        if signal_has_come():
+            return RunOutcome("interrupted", reason="stopped by a signal")
+        if isinstance(error, RunFailedError):
+            reason = f"{error.component}: {error}"
+            return RunOutcome("failed", reason=reason, is_bad_input=error.is_bad_input)
+        if isinstance(error, BadInputError):  # the input of the plan has changed meanwhile
+            return RunOutcome("failed", reason=str(error), is_bad_input=True)
+        _LOGGER.exception("run %s failed", run_id)
+        return RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
 
 
 def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutcome:

@@ -6,7 +6,7 @@ from tfx.types.standard_artifacts import PushedModel
 from components.evaluator.gate.verdict import Verdict
 from pipelines.root import Root
 from pipelines.root.records import HeldModel, RunOutcome
-from pipelines.runs.push_outcome import push_outcome
+from pipelines.runs.outcome import push_outcome
 from tests.pushed_versions import add_model
 
 
