@@ -31,6 +31,7 @@ _NOT_OF_THE_MODEL = (
     "pusher",
     "retention",
     "metadata",
+    "lineage",
     "beam",
     "kubeflow",
 )

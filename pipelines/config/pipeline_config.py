@@ -13,6 +13,7 @@ from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, S
 from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
 from pipelines.config.gate import GateConfig
 from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.lineage import LineageConfig
 from pipelines.config.metadata import MetadataConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
@@ -104,6 +105,7 @@ class PipelineConfig(Section):
     pusher: PusherConfig = PusherConfig()
     retention: RetentionConfig = RetentionConfig()
     metadata: MetadataConfig = MetadataConfig()
+    lineage: LineageConfig = LineageConfig()
     beam: BeamConfig = BeamConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
     notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)

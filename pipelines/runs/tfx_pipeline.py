@@ -24,11 +24,11 @@ from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
-from pipelines.root.history import mark_killed, unfinished_run
+from pipelines.root.history import unfinished_run
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, new_run_id, utc_now
 from pipelines.runners import Runner, find_runner
 from pipelines.runs.environment import describe_environment
-from pipelines.runs.recorder import RunRecorder
+from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import signal_has_come, stop_raising
@@ -98,7 +98,7 @@ def run_tfx_pipeline(
     from pipelines.steps.planning import plan_steps
 
     with root.lock.exclusively():
-        mark_killed(root)
+        record_killed_runs(root)
         unfinished = unfinished_run(root) if request.resume else None
         if request.resume and unfinished is None:
             raise BadInputError(nothing_to_resume(root))
@@ -114,6 +114,7 @@ def run_tfx_pipeline(
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
         recorder.add_graph(_graph(plan))
+        recorder.begin()
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
         recorder.end(
@@ -145,6 +146,7 @@ def _new_record(
         baseline_version=root.versions.served_before(run_id),
         environment=describe_environment(),
         scheduled_by=request.scheduled_by or (unfinished.scheduled_by if unfinished else None),
+        attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
 
@@ -251,6 +253,7 @@ class _Observer:
     def step_started(self, plan: "StepPlan") -> None:
         trains = plan.component.partition(".")[0] == "Trainer"
         self._progress.component_started(plan.component, trains=trains)
+        self._recorder.component_started(plan.component)
 
     def step_finished(
         self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str

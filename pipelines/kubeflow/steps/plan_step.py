@@ -85,6 +85,7 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     plan.profile.check_unchanged()  # CsvExampleGen finds it, too, in a pod that has to start first
     pipeline = csv_to_serving(plan, data)
     recorder.add_graph(component_graph(pipeline))
+    recorder.begin()
     plans = component_plans(plan, pipeline, run_id, record.baseline_version)
     folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
     return {role: write_component_plan(root, item) for role, item in plans.items()}
