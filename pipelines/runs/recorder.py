@@ -131,6 +131,8 @@ class RunRecorder:
         """Tells that the run begins, or begins again."""
         if self._events:
             self._events.run_started()
+        elif self.record.section("lineage").get("openlineage"):
+            self.note("this run sends no OpenLineage events: its log says why")
 
     def note(self, text: str) -> None:
         """Shows and records a note of the inference or of a check."""

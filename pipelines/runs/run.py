@@ -118,8 +118,10 @@ def record_unchanged(
         if found is None:
             return None
         run_id = new_run_id(root.records.read_all(), root_id=root.metadata.root_id())
-        record = unchanged_record(root, run_id, *found).changed(
-            scheduled_by=scheduled_by, attempt=1
+        record = unchanged_record(root, run_id, *found)
+        lineage = inputs.config.lineage.model_dump(mode="json")  # does not make a run another one
+        record = record.changed(
+            scheduled_by=scheduled_by, attempt=1, config={**record.config, "lineage": lineage}
         )
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
-import logging
+import socket
 import threading
 import uuid
 from collections import Counter
+from dataclasses import asdict
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import attr
@@ -16,9 +18,11 @@ from openlineage.client import event_v2, facet_v2
 
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.root import Root
-from pipelines.root.records import ComponentRecord, RunOutcome
+from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
+from pipelines.runs.openlineage_datasets import Datasets
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+from pipelines.steps.step_folders import FinishedStep
 from pipelines.terminal.progress import Progress
 from tests.pipelines.runs.test_run import NoCapture
 from tests.pipelines.steps.conftest import Team
@@ -72,7 +76,7 @@ def own(killed):
 
 
 def read(root):
-    """Returns the events of a root; each has what the JSON schema asks for, and nothing that it does not know."""
+    """Returns the events of a root, each of which is valid; every attempt has a start and one end."""
     events = [json.loads(line) for line in root.openlineage.read_text().splitlines()]
     for event in events:
         check_event(event)
@@ -212,21 +216,34 @@ def test_a_signal_aborts_the_run_and_its_step(run, team, handles_signals):
     assert summary(read(team.root))[2:] == [("team.Stop", "ABORT"), ("team", "ABORT")]
 
 
-def test_what_is_read_from_outside_and_what_is_pushed_are_datasets(run, team, tmp_path):
-    data = tmp_path / "data" / "rows.csv"
-    data.parent.mkdir()
-    data.write_text("x\n1\n")
+def test_a_pushed_version_is_an_output_of_its_step_and_of_the_run(run, team):
     team.define(PUSHING)
     record = run(arguments={"folder": str(team.root.serving)})
     events = read(team.root)
     served = {str(team.root.serving): record.version}
     assert served.items() <= datasets(last(events, "team.Pusher"), "outputs").items()
     assert datasets(events[-1], "outputs") == served
+
+
+def test_an_imported_folder_is_an_input_of_its_step_and_of_the_run(run, team, tmp_path):
+    folder = tmp_path / "imported"
+    folder.mkdir()
+    (folder / "text").write_text("ab")
     team.define("""
         def create_pipeline(place):
             rows = Importer(source_uri=place, artifact_type=Examples).with_id("Rows")
             return pipeline(rows, Copy(examples=rows.outputs["result"]))
     """)
+    run(arguments={"place": str(folder)})
+    (folder / "text").write_text("changed")
+    run(arguments={"place": str(folder)})
+    events = read(team.root)
+    versions = [
+        datasets(event, "inputs")[str(folder)]
+        for event in events
+        if event["eventType"] == "COMPLETE" and event["job"]["name"] in ("team", "team.Rows")
+    ]
+    assert versions[0] == versions[1] != versions[2] == versions[3]
 
 
 def test_a_killed_run_is_aborted_by_the_next_one(own, tmp_path, display):
@@ -269,3 +286,153 @@ def test_the_data_of_a_run_of_ours_have_fingerprint_schema_and_size(own, tmp_pat
     assert datasets(events[-1], "outputs") == {str(root.serving): "7"}
     time = events[0]["run"]["facets"]["nominalTime"]["nominalStartTime"]
     assert time == "2026-01-02T03:00:00Z"
+
+
+def test_data_in_several_files_are_their_folder_and_spans_the_folder_of_all(own):
+    files = own.data_files
+    for path, place in {
+        "/d/rows.csv": "/d/rows.csv",
+        "/d/rows": "/d/rows",
+        "/d/day-*.csv": "/d",
+        "/d/span-{SPAN}/v{VERSION}/*": "/d",
+        "gs://bucket/d/rows.csv": "d/rows.csv",
+    }.items():
+        config = {**own.config, "data": {**own.config["data"], "path": path}}
+        record = own.changed(config=config, data_files=files * 2)
+        (source,) = Datasets(Root(Path("/r")), record, "shop").of_run[0]
+        assert source.name == place
+        assert source.namespace == ("gs://bucket" if path.startswith("gs") else "file")
+        assert source.facets["version"].datasetVersion == own.data_fingerprint
+
+
+@pytest.mark.parametrize("names", [("a.csv",), ("a.csv", "b.csv")])
+def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files(team, names):
+    folder = team.root.path.parent / "rows"
+    folder.mkdir()
+    hashes = {}
+    for name in names:
+        (folder / name).write_text(f"x\n{name}\n")
+        hashes[name] = hashlib.sha256(f"x\n{name}\n".encode()).hexdigest()
+    team.define("""
+        def create_pipeline(folder):
+            from components import CsvExampleGen
+
+            return pipeline(CsvExampleGen(input_base=folder))
+    """)
+    (plan,) = team.plan(folder=str(folder)).steps
+    step = FinishedStep(
+        asdict(plan), {"examples": {}}, 1, "run", 1.0, team.root.artifacts / "a" / "b"
+    )
+    record = RunRecord("run", "team", "running", "", {}, "", "")
+    (source,), (examples,) = Datasets(team.root, record, "shop").of_step(step)
+    assert (source.namespace, source.name) == ("file", str(folder))
+    combined = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
+    expected = hashes["a.csv"] if len(names) == 1 else combined
+    assert source.facets["version"].datasetVersion == expected
+    assert (examples.namespace, examples.name) == ("shop", "team.CsvExampleGen.examples")
+
+
+def test_a_folder_of_the_root_that_no_step_made_is_a_file(team):
+    record = RunRecord("run", "team", "running", "", {}, "", "")
+    plan = {"inputs": {"model": [{"folder": "kept/a/model", "type": "x"}]}, "parameters": {}}
+    step = FinishedStep(
+        {"component": "A", "outputs": {}, **plan}, {}, 1, "run", 1.0, team.root.path
+    )
+    (model,), _ = Datasets(team.root, record, "shop").of_step(step)
+    assert (model.namespace, model.name) == ("file", str(team.root.path / "kept/a/model"))
+
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        length = int(self.headers["Content-Length"])
+        self.server.received.append((self.path, self.headers.get("Authorization")))
+        event = json.loads(self.rfile.read(length))
+        status = self.server.statuses.pop(0) if self.server.statuses else 201
+        if status == 201:
+            self.server.events.append(event)
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    """A receiver of events, which answers with `statuses` and then with 201."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
+        server.received, server.events, server.statuses = [], [], []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_an_address_gets_each_event(run, team, server, monkeypatch):
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "secret")
+    record = run(f"lineage.openlineage={server.url}")
+    assert server.received == [("/api/v1/lineage", "Bearer secret")] * 6
+    for event in server.events:
+        check_event(event)
+    assert summary(server.events)[-1] == ("team", "COMPLETE")
+    assert not record.notes
+    assert not team.root.openlineage.exists()
+    assert "secret" not in team.root.records.file(record.run_id).read_text()
+
+
+def test_an_address_with_a_path_is_used_as_it_is(run, server):
+    run(f"lineage.openlineage={server.url}/openapi/lineage")
+    assert {path for path, _ in server.received} == {"/openapi/lineage"}
+
+
+def test_a_receiver_that_is_back_at_the_end_of_the_run_gets_all_events(run, server):
+    server.statuses += [201, 500]
+    record = run(f"lineage.openlineage={server.url}")
+    assert len(server.received) == 7  # the second event twice
+    assert summary(server.events)[1:3] == [("team.Write", "START"), ("team.Write", "COMPLETE")]
+    assert len(server.events) == 6
+    assert not record.notes
+
+
+def test_a_receiver_that_stays_down_is_asked_twice_and_noted_once(run, server, shown):
+    server.statuses += [503] * 9
+    record = run(f"lineage.openlineage={server.url}")
+    assert (record.status, len(server.received)) == ("finished", 2)
+    (note,) = record.notes
+    assert note.startswith(f"6 OpenLineage events did not reach {server.url}: 503 Server Error")
+    assert f"! {note}" in shown.getvalue()
+
+
+def test_a_refused_event_does_not_hold_up_the_others(run, server):
+    server.statuses += [201, 422]
+    record = run(f"lineage.openlineage={server.url}")
+    assert len(server.events) == 5
+    assert record.notes[0].startswith(f"1 OpenLineage event did not reach {server.url}: 422")
+
+
+def test_a_closed_port_does_not_fail_the_run(run):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    record = run(f"lineage.openlineage=http://127.0.0.1:{port}")
+    assert record.status == "finished"
+    assert "6 OpenLineage events did not reach" in record.notes[0]
+    assert "Connection refused" in record.notes[0]
+
+
+def test_an_error_in_making_an_event_does_not_fail_the_run(run, monkeypatch, caplog):
+    monkeypatch.setattr(Datasets, "of_step", lambda *_: 1 / 0)
+    assert run().status == "finished"
+    assert "an OpenLineage event could not be made" in caplog.text
+
+
+def test_a_broken_file_of_the_client_does_not_fail_the_run(run, team, monkeypatch, tmp_path):
+    file = tmp_path / "openlineage.yml"
+    file.write_text("facets: 7")
+    monkeypatch.setenv("OPENLINEAGE_CONFIG", str(file))
+    record = run()
+    assert record.status == "finished"
+    assert record.notes == ("this run sends no OpenLineage events: its log says why",)
+    assert not team.root.openlineage.exists()
