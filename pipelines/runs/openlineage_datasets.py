@@ -41,7 +41,7 @@ class Datasets:
 
     @property
     def of_run(self) -> tuple[list[InputDataset], list[OutputDataset]]:
-        """What the run has read from outside of the root, and what it has pushed."""
+        """Sources from outside of the root that the run has read, and versions that it has pushed."""
         return list(self._sources.values()), list(self._pushed.values())
 
     def add_version(self, version: str) -> None:

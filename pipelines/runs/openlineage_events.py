@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from urllib.parse import urlsplit
 
@@ -153,32 +153,34 @@ class OpenLineageEvents:
         kind: RunState,
         component: str = "",
         datasets: tuple[list[InputDataset], list[OutputDataset]] = ([], []),
-        tags: dict[str, str | None] | None = None,
+        tags: Mapping[str, str | None] | None = None,
         error: str | None = None,
         time: datetime | None = None,
     ) -> None:
         """Sends an event, behind those that wait since the receiver was down."""
-        run = Run(self._uuid_of(component), {"processing_engine": self._engine})
-        tags = {"run_id": self._record.run_id, **(tags or {})}
-        run.facets["tags"] = facets.tags_run.TagsRunFacet(
-            [
-                facets.tags_run.TagsRunFacetFields(key, value, _INTEGRATION)
-                for key, value in tags.items()
-                if value
-            ]
-        )
+        named = {"run_id": self._record.run_id, **(tags or {})}
+        run_facets: dict[str, facets.RunFacet] = {
+            "processing_engine": self._engine,
+            "tags": facets.tags_run.TagsRunFacet(
+                [
+                    facets.tags_run.TagsRunFacetFields(key, value, _INTEGRATION)
+                    for key, value in named.items()
+                    if value
+                ]
+            ),
+        }
         if component:
-            run.facets["parent"] = facets.parent_run.ParentRunFacet(
+            run_facets["parent"] = facets.parent_run.ParentRunFacet(
                 facets.parent_run.Run(self._uuid_of()),
                 facets.parent_run.Job(self._namespace, self._record.name),
             )
         elif tick := self._record.scheduled_by:
             due = datetime.strptime(tick.rpartition("/")[2], "%Y%m%dT%H%M%SZ")
-            run.facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(
+            run_facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(
                 f"{due.isoformat()}Z"
             )
         if error:
-            run.facets["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(
+            run_facets["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(
                 error, "Python"
             )
         kind_of_job = facets.job_type_job.JobTypeJobFacet(
@@ -188,7 +190,7 @@ class OpenLineageEvents:
         event = RunEvent(
             eventType=kind,
             eventTime=(time or datetime.now(timezone.utc)).isoformat(),
-            run=run,
+            run=Run(self._uuid_of(component), run_facets),
             job=Job(self._namespace, name, {"jobType": kind_of_job}),
             inputs=datasets[0],
             outputs=datasets[1],
