@@ -19,6 +19,7 @@ from openlineage.client import event_v2, facet_v2
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
+from pipelines.runs import openlineage_events
 from pipelines.runs.openlineage_datasets import Datasets
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
@@ -420,6 +421,19 @@ def test_a_closed_port_does_not_fail_the_run(run):
     assert record.status == "finished"
     assert "6 OpenLineage events did not reach" in record.notes[0]
     assert "Connection refused" in record.notes[0]
+
+
+def test_a_receiver_that_never_answers_is_waited_for_twice(run, monkeypatch):
+    monkeypatch.setattr(openlineage_events, "_TIMEOUT_SECS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        record = run(f"lineage.openlineage=http://127.0.0.1:{listener.getsockname()[1]}")
+        listener.setblocking(False)
+        for _ in range(2):
+            listener.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert record.status == "finished"
+    assert "Read timed out" in record.notes[0]
 
 
 def test_an_error_in_making_an_event_does_not_fail_the_run(run, monkeypatch, caplog):
