@@ -19,7 +19,6 @@ _logger = logging.getLogger(__name__)
 
 UNFINISHED_DIR = "unfinished"
 _HANDED_OVER = "handed-over"
-_OUTPUT = "model_run"  # a Tuner has unfinished searches beside its own
 
 
 def identity(
@@ -82,17 +81,15 @@ def run_of(folder: Path) -> str | None:
     return found[1] if found else None
 
 
-def unfinished_training(root: Path, run_id: str) -> Path | None:
+def unfinished_training(component: Path, run_id: str) -> Path | None:
     """Returns the folder of the newest unfinished training of a run, None without one.
 
     Args:
-        root: Folder of the pipeline's artifacts; trainings are in `<root>/<component>/model_run/unfinished`.
+        component: Folder of the Trainer's artifacts; trainings are in `<component>/*/unfinished`.
         run_id: Id of the pipeline run.
     """
     folders = [
-        folder
-        for folder in root.glob(f"*/{_OUTPUT}/{UNFINISHED_DIR}/*")
-        if run_of(folder) == run_id
+        folder for folder in component.glob(f"*/{UNFINISHED_DIR}/*") if run_of(folder) == run_id
     ]
     return max(folders, key=_last_change, default=None)
 
@@ -104,31 +101,32 @@ def trained_step(folder: Path) -> int | None:
     return max((int(found[1]) for found in named if found), default=None)
 
 
-def hand_over(folder: Path, run_id: str, *, other_code: bool) -> None:
+def hand_over(training: Path, model_runs: Path, run_id: str, *, other_code: bool) -> None:
     """Lets a run continue a training, even if the training's code or settings were different.
 
     Args:
-        folder: Folder of an unfinished training, which is moved, or of a finished one, which is copied.
+        training: Folder of an unfinished training, which is moved, or of a finished one, which is copied.
+        model_runs: Folder of the run's own output `model_run`, as for `working_directory`.
         run_id: Id of the run that continues; it can be the same run.
         other_code: True if the code has changed: exports of the old code are removed, so that later
             exports are not compared with them.
     """
-    is_finished = folder.parent.name != UNFINISHED_DIR
-    trainings = folder.parent / UNFINISHED_DIR if is_finished else folder.parent
+    trainings = model_runs / UNFINISHED_DIR
+    trainings.mkdir(parents=True, exist_ok=True)
     handed_over = trainings / f"{run_id}-{_HANDED_OVER}"
-    if is_finished:
+    if training.parent.name != UNFINISHED_DIR:
         partial = trainings / f".{run_id}.partial"  # an incomplete copy is never read as a training
         shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(folder, partial)
-        folder = partial
+        shutil.copytree(training, partial)
+        training = partial
     if other_code:
-        for state in list(folder.rglob("checkpoint")):
+        for state in list(training.rglob("checkpoint")):
             shutil.rmtree(state.parent / "export", ignore_errors=True)
             for best in state.parent.glob("best_eval_result.*.json"):
                 best.unlink()
-    if folder != handed_over:
+    if training != handed_over:
         shutil.rmtree(handed_over, ignore_errors=True)
-        folder.rename(handed_over)
+        training.rename(handed_over)
 
 
 def _last_change(folder: Path) -> float:

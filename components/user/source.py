@@ -1,6 +1,7 @@
 """The source of the user's code: its definitions, and those that a function can reach."""
 
 import ast
+import functools
 import hashlib
 import importlib.util
 import os
@@ -155,16 +156,20 @@ def _source_file(import_path: str | None, module_file: str | None) -> Path | Non
     return source if source is not None and source.is_file() else None
 
 
-def _definitions_of(path: Path) -> dict[str, Definition]:
-    content = path.read_bytes()
+def _definitions_of(path: Path) -> Mapping[str, Definition]:
+    return _definitions_in(path.name, path.read_bytes())
+
+
+@functools.lru_cache(maxsize=1000)  # a run asks for the same code several times
+def _definitions_in(file: str, content: bytes) -> Mapping[str, Definition]:
     try:
-        return _parts_of(path.name, ast.parse(content))
+        return _parts_of(file, ast.parse(content))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # or nested too deeply to parse
         digest = hashlib.sha256(content).hexdigest()
-        return {f"{path.name}:{MODULE_LEVEL}": Definition(digest, frozenset())}
+        return {f"{file}:{MODULE_LEVEL}": Definition(digest, frozenset())}
 
 
-def _parts_of(file: str, module: ast.Module) -> dict[str, Definition]:
+def _parts_of(file: str, module: ast.Module) -> Mapping[str, Definition]:
     parts: dict[str, list[ast.stmt]] = {MODULE_LEVEL: []}
     for statement in module.body:
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == _IS_PROGRAM:

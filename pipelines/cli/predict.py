@@ -75,8 +75,8 @@ def predict_command(
 def _on_engine(
     root: Root, data: str, version: int | None, output: Path | None, settings: tuple[str, ...]
 ) -> None:
+    from pipelines.beam.runners import BeamRunner
     from pipelines.config.load import with_settings
-    from pipelines.runners.beam import BeamRunner
     from pipelines.serving.engine_files import predict_on_engine
     from pipelines.serving.load import version_folder
 
@@ -93,7 +93,7 @@ def _on_engine(
     engine = BeamRunner()
     engine.check(config)
     start = time.monotonic()
-    with engine.beam_options(config, root) as options:
+    with engine.beam_options(config, root.beam) as options:
         num_rows = predict_on_engine(folder, data, output, _reading(record), options, _say)
     _say_end(num_rows, int(folder.name), start, output)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
+from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.cli.options import (
     DEFAULT_ROOT,
     EXIT_BAD_INPUT,
@@ -28,7 +29,6 @@ from pipelines.cli.options import (
     Settings,
 )
 from pipelines.errors import BadInputError
-from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.terminal.ending import end_process
 from pipelines.terminal.signals import (
     EXIT_INTERRUPTED,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.config.load import explain, load_config
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.toml import toml_text
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import check_root
 from pipelines.root import Root
-from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.span_arrival import check_has_windows, find_arrivals, note_old_spans

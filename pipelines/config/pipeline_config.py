@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from pydantic import (
     Field,
@@ -14,7 +15,6 @@ from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
 from pipelines.config.gate import GateConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
-from pipelines.config.metadata import MetadataConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
 from pipelines.config.serving_check import ServingCheckConfig
@@ -104,11 +104,20 @@ class PipelineConfig(Section):
     serving_check: ServingCheckConfig = ServingCheckConfig()
     pusher: PusherConfig = PusherConfig()
     retention: RetentionConfig = RetentionConfig()
-    metadata: MetadataConfig = MetadataConfig()
     lineage: LineageConfig = LineageConfig()
     beam: BeamConfig = BeamConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
     notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_metadata_store(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "metadata" in given:
+            raise ValueError(
+                "[metadata]: runs use no metadata store any more, neither a file nor a database: remove this "
+                "section"
+            )
+        return given
 
     @model_validator(mode="after")
     def _starts_from_a_model_that_fits(self) -> "PipelineConfig":

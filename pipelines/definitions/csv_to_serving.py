@@ -140,9 +140,8 @@ def csv_to_serving(
     if tuner:
         roles["tuner"] = tuner
     pipeline = components.Pipeline(
-        pipeline_name=".".join(filter(None, (plan.config.name, plan.root.metadata.root_id()))),
+        pipeline_name=plan.config.name,
         pipeline_root=str(plan.root.artifacts),
-        metadata_connection_config=plan.root.metadata.connection_config(plan.config.metadata),
         components=list(roles.values()),
         enable_cache=plan.enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE, *beam_args, BEAM_PLUGIN_ARG],
@@ -231,10 +230,10 @@ def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
 
 
 def _served_statistics(plan: RunPlan) -> components.Resolver:
-    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
+    """Returns the component in whose place a run looks up the statistics of the served model's data."""
     return components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
-        config={"base_directory": str(plan.root.serving), "accepted_run": accepted_run},
+        config={"base_directory": str(plan.root.serving)},
         statistics=components.Channel(type=components.ExampleStatistics),
     ).with_id("ServedStatistics")
 
@@ -245,15 +244,10 @@ def _drift_limits(plan: RunPlan) -> components.DriftLimits:
 
 
 def _served_model(plan: RunPlan) -> components.Resolver:
-    code = plan.code
-    is_required = (
-        plan.config.trainer.warm_start
-        or code.default_checks is not None
-        or any(bound.max_regression is not None for bound in code.thresholds)
-    )
+    """Returns the component in whose place a run looks up the model that serves."""
     return components.Resolver(
         strategy_class=components.ServedModelStrategy,
-        config={"base_directory": str(plan.root.serving), "required": is_required},
+        config={"base_directory": str(plan.root.serving)},
         model=components.Channel(type=components.Model),
     ).with_id("ServedModel")
 

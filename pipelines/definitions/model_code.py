@@ -74,6 +74,12 @@ class ModelCode:
     tuning: TunerSettings | None = None
     fingerprint: str = ""
 
+    @property
+    def needs_baseline(self) -> bool:
+        """True if a new model must be compared with the one that serves."""
+        bounds = (bound.max_regression for bound in self.thresholds)
+        return self.default_checks is not None or any(bound is not None for bound in bounds)
+
 
 def choose_model_code(
     config: PipelineConfig,

@@ -111,7 +111,7 @@ def play(file: Path) -> int:
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from components.trainer.cluster_task import ClusterTask
     from components.trainer.task_failure import TaskFailedError
-    from pipelines.runners.causes import describe_cause
+    from pipelines.steps.causes import describe_cause
 
     task = ClusterTask(**json.loads(file.read_text(encoding="utf-8")))
     try:

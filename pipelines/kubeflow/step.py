@@ -216,7 +216,7 @@ def _reason(error: BaseException) -> tuple[str, bool]:
         return str(error), error.is_bad_input
     if isinstance(error, BadInputError):
         return str(error), True
-    from pipelines.runners.causes import describe_cause, is_setting_error
+    from pipelines.steps.causes import describe_cause, is_setting_error
 
     return describe_cause(error), is_setting_error(error)
 

@@ -1,7 +1,7 @@
 """Decides whether a run can be resumed although the code of the model has changed."""
 
 from components.user import source as user_source
-from pipelines.cache.fingerprints import code_definitions, code_fingerprint
+from pipelines.definitions.fingerprints import code_definitions, code_fingerprint
 from pipelines.definitions.model_code import ModelCode
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -50,7 +50,7 @@ def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
     from components.trainer import unfinished
 
     for record in records:
-        folder = unfinished.unfinished_training(root.artifacts, record.run_id)
+        folder = unfinished.unfinished_training(root.artifacts / "Trainer", record.run_id)
         step = unfinished.trained_step(folder) if folder else None
         if step:
             return step

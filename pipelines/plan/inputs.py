@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.beam.args import check_beam_args
+from pipelines.beam.runners import find_runner
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
@@ -17,7 +18,6 @@ from pipelines.root.history import unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.served_run import named_as_in_root
-from pipelines.runners import find_runner
 from pipelines.terminal.progress import Display
 
 

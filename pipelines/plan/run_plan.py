@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from pipelines.beam.options import engine_name
-from pipelines.cache.fingerprints import model_fingerprint
 from pipelines.config.flat import flat_settings
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.toml import columns_entry
 from pipelines.data.profile import CsvProfile
+from pipelines.definitions.fingerprints import model_fingerprint
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.code_changes import touches_training
@@ -136,9 +136,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     )
     known = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        flat_settings(
-            one.model_dump(mode="json", exclude={"beam", "retention", "metadata", "lineage"})
-        )
+        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
         for one in (known, config)
     )
     for key in dict.fromkeys((*before, *now)):

@@ -2,23 +2,25 @@
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.atomic_files import is_below
+from pipelines.atomic_files import is_below, place_of
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import counted
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
 from pipelines.root import Root
+from pipelines.root.baseline import statistics_folder
 from pipelines.root.records import UNFINISHED, RunRecord
-from pipelines.steps.step_folders import StepFolders
+from pipelines.steps.step_folders import FinishedStep, StepFolders
 
 _LOGGER = logging.getLogger(__name__)
 
-Kind = Literal["artifact", "step", "execution", "data", "record", "report", "details", "log"]
+Kind = Literal["artifact", "step", "data", "record", "report", "details", "log"]
+_CHECKPOINTS = "model_run"
 _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
 
 
@@ -31,14 +33,12 @@ class Removal:
       path: Path of the file or folder.
       reason: Reason of the removal.
       size_bytes: Size of its files.
-      artifact_id: Id in ML Metadata; None if it is not an artifact.
     """
 
     kind: Kind
     path: Path
     reason: str
     size_bytes: int
-    artifact_id: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Returns the fields for `prune --json`."""
@@ -50,21 +50,17 @@ class Removal:
         }
 
 
-def plan_removals(
-    root: Root, rules: RetentionConfig, now: datetime, store: Any = None
-) -> list[Removal]:
+def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Removal]:
     """Returns the removals, in an order in which nothing left refers to a removed file at any time.
 
     Args:
       root: Root of the runs; its lock is held.
       rules: Rules of the configuration.
       now: Current time, UTC.
-      store: ML Metadata of the root; None without one.
     """
     records = root.records.read_all()
     kept = kept_runs(root, records, rules, now)
-    removals = list(_artifacts(root, kept, rules, store, records)) if store is not None else []
-    removals += _steps(root, kept, rules, records)
+    removals = [*_steps(root, kept, rules, records), *_older_artifacts(root, kept)]
     for record in records:
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
@@ -75,87 +71,104 @@ def plan_removals(
     return [*removals, *_without_record(root, records)]
 
 
-def _artifacts(
-    root: Root, kept: KeptRuns, rules: RetentionConfig, store: Any, records: Sequence[RunRecord]
+def _steps(
+    root: Root, kept: KeptRuns, rules: RetentionConfig, records: Sequence[RunRecord]
 ) -> Iterator[Removal]:
-    from pipelines.retention.stored_artifacts import must_stay, read_executions, runs_of_versions
-
-    found = read_executions(store, root)
-    of_versions = runs_of_versions(found.artifacts, kept)
-    staying = {
-        stored.artifact.id: stored.path
-        for stored in found.artifacts
-        if stored.is_live and must_stay(stored, kept, of_versions)
-    }
-    holding = {folder for path in staying.values() for folder in (path, *path.parents)}
-    for stored in found.artifacts:
-        if stored.artifact.id in staying:
-            continue
-        if stored.path in holding:
+    """Yields the steps, the checkpoints, and the copies of data that nothing needs."""
+    finished = StepFolders(root.artifacts).all_finished()
+    of_runs = _used_by(kept.artifacts, finished, records)
+    trained = _used_by(kept.checkpoints, finished, records)
+    needed = of_runs | _used_by_versions(root, kept, finished)
+    needed |= {name for step in finished if step.key in of_runs for name in _inputs_of(step)}
+    for step in finished:
+        if not is_below(step.folder, root.artifacts):
             _LOGGER.warning(
-                "%s, an artifact of run %s, stays: it holds an artifact that is needed.",
-                stored.artifact.uri,
-                max(stored.made_by, default="that is unknown"),
+                "%s is %s, which is not below %s: prune leaves it alone.",
+                step.folder,
+                place_of(step.folder),
+                root.artifacts,
             )
-            continue
-        if not stored.is_live and not stored.path.exists():
-            continue
-        made_by = max(stored.made_by, default="that is unknown")
-        why = "its removal was begun"
-        if stored.is_live:
-            number, what = rules.artifacts, "runs whose artifacts stay"
-            if stored.used_by & kept.artifacts:
-                number, what = rules.checkpoints, "runs whose checkpoints stay"
-            why = f"run {made_by} is not among the newest {number} {what}"
-            if not stored.made_by & kept.records:
-                why = f"run {made_by} is {_beyond(rules)}"
-        path = Path(stored.artifact.uri)
-        yield Removal("artifact", path, why, _size(path), stored.artifact.id)
-    for execution, runs in sorted(found.runs.items()):
-        if not runs & kept.artifacts:
-            for folder in sorted(root.artifacts.glob(f"*/.system/*/{execution}")):
-                if not is_below(folder, root.artifacts):
-                    continue
-                yield Removal(
-                    "execution", folder, f"run {max(runs)} keeps no artifacts", _size(folder)
-                )
+        elif step.key not in needed:
+            why = f"none of the newest {rules.artifacts} runs whose artifacts stay has used it"
+            if rules.artifacts is None:
+                why = f"the runs that have used it are {_beyond(rules)}"
+            yield Removal("step", step.folder, why, _size(step.folder))
+        elif _CHECKPOINTS in step.outputs and step.key not in trained:
+            number, what = rules.checkpoints, "runs whose checkpoints stay"
+            if step.key not in of_runs or number is None:
+                number, what = rules.artifacts, "runs whose artifacts stay"
+            why = f"none of the newest {number} {what} has used it"
+            for folder in (removing(step.folder / _CHECKPOINTS), step.folder / _CHECKPOINTS):
+                if folder.exists():
+                    yield Removal("artifact", folder, why, _size(folder))
+    if records and records[-1].status in UNFINISHED:
+        return  # what a run has left unfinished is for `--resume`
+    for folder in StepFolders(root.artifacts).unfinished():
+        if is_below(folder, root.artifacts):
+            yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
     if any(record.kubeflow_run for record in records):
         return  # another rule removes the copies that its runs read
-    read = {Path(base).name for run, base in found.input_bases.items() if run in kept.artifacts}
+    read = {_data_read_by(step) for step in finished if step.key in of_runs}
     for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:
             why = "a copy of data that no run reads whose artifacts stay"
             yield Removal("data", folder, why, _size(folder))
 
 
-def _steps(
-    root: Root, kept: KeptRuns, rules: RetentionConfig, records: Sequence[RunRecord]
-) -> Iterator[Removal]:
-    """Yields the steps that no run with artifacts has used, except for the newest blessed model's."""
-    folders = StepFolders(root.artifacts)
-    finished = folders.all_finished()
-    needed = {
+def _used_by(
+    run_ids: Collection[str], finished: Sequence[FinishedStep], records: Sequence[RunRecord]
+) -> set[tuple[str, str]]:
+    """Returns the steps that some runs have made, reused or read, by component and name."""
+    used = {
         (component.name, component.step)
         for record in records
-        if record.run_id in kept.artifacts
+        if record.run_id in run_ids
         for component in record.components
     }
-    blessed = [step for step in finished if step.has_blessed]
-    for step in blessed[-1:]:
-        inputs = (output for outputs in step.plan["inputs"].values() for output in outputs)
-        needed |= {
-            (step.component, step.name),
-            *((output["component"], output["step"]) for output in inputs),
-        }
-    for step in finished:
-        if (step.component, step.name) not in needed:
-            why = f"none of the newest {rules.artifacts} runs whose artifacts stay has used it"
-            if rules.artifacts is None:
-                why = f"the runs that have used it are {_beyond(rules)}"
-            yield Removal("step", step.folder, why, _size(step.folder))
-    if records and records[-1].status not in UNFINISHED:
-        for folder in folders.unfinished():
-            yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
+    # The record of a run may be unreadable.
+    used |= {step.key for step in finished if step.run_id in run_ids}
+    return used
+
+
+def _used_by_versions(
+    root: Root, kept: KeptRuns, finished: Sequence[FinishedStep]
+) -> set[tuple[str, str]]:
+    """Returns the steps with the models that serve or can serve again, and with the statistics of their data.
+
+    In a pipeline whose Pusher is not ours, it is the newest blessed model.
+    """
+    needed = {
+        step.key
+        for step in finished
+        if any(place_of(model.parent) == place_of(step.folder) for model in kept.models)
+    }
+    for version in kept.versions:
+        statistics = statistics_folder(root, version.pipeline_run_id)
+        needed.add((statistics.parents[1].name, statistics.parent.name))
+    for step in [step for step in finished if step.has_blessed][-1:]:
+        needed |= {step.key, *_inputs_of(step)}
+    return needed
+
+
+def _inputs_of(step: FinishedStep) -> Iterator[tuple[str, str]]:
+    for outputs in step.plan["inputs"].values():
+        yield from ((one["component"], one["step"]) for one in outputs if "step" in one)
+
+
+def _data_read_by(step: FinishedStep) -> str:
+    """Returns the name of the folder that an ExampleGen has read."""
+    value = step.plan["parameters"].get("parameters", {}).get("input_base", {})
+    return Path(value.get("fieldValue", {}).get("stringValue", "")).name
+
+
+def _older_artifacts(root: Root, kept: KeptRuns) -> Iterator[Removal]:
+    """Yields artifacts of earlier versions, `<component>/<key>/<number>`, which no run can use."""
+    for folder in sorted(root.artifacts.glob("*/*/*")):
+        number = folder.name.removeprefix(".removing-")
+        is_older = number.isdecimal() or folder.parent.name == ".system"
+        if is_older and place_of(folder) not in kept.models and is_below(folder, root.artifacts):
+            why = "an earlier version of this program made it, and no version of the model needs it"
+            yield Removal("artifact", folder, why, _size(folder))
 
 
 def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
@@ -191,6 +204,11 @@ def _beyond(rules: RetentionConfig) -> str:
     if rules.days is not None:
         parts.append(f"older than {counted(rules.days, 'day')}")
     return " and ".join(parts) or "without a record"
+
+
+def removing(folder: Path) -> Path:
+    """Returns the name that a folder has while it is removed: a killed removal leaves no half of it."""
+    return folder.with_name(f".removing-{folder.name}")
 
 
 def _size(path: Path) -> int:

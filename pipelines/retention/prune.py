@@ -4,7 +4,6 @@ import logging
 from datetime import datetime, timezone
 from typing import Any
 
-from pipelines.config.metadata import MetadataConfig
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import BadInputError
 from pipelines.report.files import write_index
@@ -21,7 +20,6 @@ def prune_root(
     rules: RetentionConfig,
     dry_run: bool = False,
     now: datetime | None = None,
-    settings: MetadataConfig | None = None,
 ) -> list[Removal]:
     """Removes all that no rule keeps and nothing needs, and returns the removals.
 
@@ -30,20 +28,13 @@ def prune_root(
       rules: Rules of retention.
       dry_run: Only returns the removals.
       now: Current time, UTC. Default: the clock's.
-      settings: Settings of ML Metadata. Default: those stored in the root.
 
     Raises:
       OSError: Something cannot be removed.
     """
-    from pipelines.root.metadata.store import relocate_artifacts
-
-    now = now or datetime.now(timezone.utc)
-    store = root.metadata.open(settings) if root.metadata.exists() else None
-    if store is not None and not dry_run and root.metadata.was_moved():
-        relocate_artifacts(store, root.artifacts)
-    removals = plan_removals(root, rules, now, store)
+    removals = plan_removals(root, rules, now or datetime.now(timezone.utc))
     if not dry_run:
-        remove(root, removals, store)
+        remove(root, removals)
     return removals
 
 
@@ -92,22 +83,19 @@ def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
     return rules
 
 
-def prune_after_run(
-    root: Root, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
-) -> None:
+def prune_after_run(root: Root, rules: RetentionConfig, say: Any) -> None:
     """Applies the rules at the end of a run; an error is shown and logged, but the run's outcome stays.
 
     Args:
       root: Root of the runs; the caller holds its lock.
       rules: Rules of the run's configuration.
       say: Function that shows a line.
-      settings: Settings of ML Metadata.
     """
     if rules.is_empty:
         return
     try:
-        removals = prune_root(root, rules, settings=settings)
-    except Exception as error:  # of ML Metadata or of the disk
+        removals = prune_root(root, rules)
+    except Exception as error:  # of the disk, or of what is on it
         _LOGGER.exception("pruning %s failed", root)
         say(f"! [retention] was not applied ({type(error).__name__}: {error}); `prune` tries again")
         return

@@ -213,6 +213,11 @@ class RunRecord:
         """Returns a copy with some fields changed."""
         return replace(self, **changes)
 
+    def step(self, component: str) -> str:
+        """Returns the name of the step that a component has finished or reused; empty without one."""
+        of_component = [one for one in self.components if one.name == component]
+        return next((one.step for one in of_component if one.status != "failed"), "")
+
     def section(self, name: str) -> dict[str, Any]:
         """Returns a section of the configuration; empty if it is missing."""
         values = self.config.get(name)
@@ -227,7 +232,9 @@ class RunRecord:
         """
         check_has_no_pipeline(self.config, f"The configuration of run {self.run_id}")
         try:
-            return PipelineConfig.model_validate(self.config)
+            # `[metadata]` is of the versions that kept the runs in ML Metadata, too.
+            known = {key: value for key, value in self.config.items() if key != "metadata"}
+            return PipelineConfig.model_validate(known)
         except ValidationError as error:
             raise BadInputError(
                 f"The configuration in the record of run {self.run_id} cannot be used: "
@@ -353,16 +360,14 @@ def _order(run_id: str) -> tuple[str, int]:
     return f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
 
 
-def new_run_id(known: list[RunRecord], now: datetime | None = None, root_id: str = "") -> str:
+def new_run_id(known: list[RunRecord], now: datetime | None = None) -> str:
     """Returns a new run id, such as `20260131-175959`, or with `-2` for a second run in the same second.
 
     Args:
       known: Runs of the root.
       now: Time in UTC. Default: the current time.
-      root_id: Id of the root, made part of the run id where several roots share a database.
     """
     stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
-    stem = f"{stem}-{root_id}" if root_id else stem
     taken = {record.run_id for record in known}
     run_id, number = stem, 2
     while run_id in taken:

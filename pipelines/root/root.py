@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pipelines.root.details import RunDetails
     from pipelines.root.lock import RootLock
-    from pipelines.root.metadata.place import MetadataPlace
     from pipelines.root.pruned_runs import PrunedRuns
     from pipelines.root.records import RunRecords
     from pipelines.root.schema.root_schema import SchemaFolder
@@ -43,7 +42,7 @@ class Root:
     logs = _Place("logs")
     serving = _Place("serving")  # versions, of which TensorFlow Serving serves the highest
     withdrawn = _Place("withdrawn")  # versions that a rollback took out of service
-    artifacts = _Place("artifacts")  # TFX artifacts
+    artifacts = _Place("artifacts")  # of the steps
     data = _Place("data")  # copies of the user's files that CsvExampleGen cannot read as they are
     requests = _Place("requests")  # sampled rows of requests to the server
     schedules = _Place("schedules")
@@ -100,13 +99,6 @@ class Root:
         from pipelines.root.schema.root_schema import SchemaFolder
 
         return SchemaFolder(self.path, self.versions)
-
-    @property
-    def metadata(self) -> "MetadataPlace":
-        """ML Metadata of the runs."""
-        from pipelines.root.metadata.place import MetadataPlace
-
-        return MetadataPlace(self.path, self.artifacts)
 
     def details(self, run_id: str) -> "RunDetails":
         """Returns the details of a run for its report."""

@@ -1,88 +1,107 @@
-"""The middle part of a run: executes the components with a runner, and returns the outcome."""
+"""The middle part of a run: runs the steps of the pipeline from a CSV, and returns the outcome."""
 
 import gc
 import logging
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipelines.cache.fingerprints import Fingerprints, code_fingerprint, component_fingerprints
-from pipelines.cache.reasons import reason_in_words
+from pipelines.beam.runners import Runner
 from pipelines.checks.component_checks import component_checks
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
+from pipelines.definitions.fingerprints import code_fingerprint, component_fingerprints
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
+from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.root.held_models import held_ids
-from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
-from pipelines.runners import Runner
+from pipelines.root.leftovers import remove_leftovers
+from pipelines.root.migration import take_over
+from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
 from pipelines.runs.push_outcome import push_outcome
+from pipelines.runs.reasons import reason_of_run
 from pipelines.runs.recorder import RunRecorder
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 
 if TYPE_CHECKING:
-    from tfx.dsl.components.base.base_node import BaseNode
-
-    from pipelines.cache.outcome import CacheOutcome
     from pipelines.definitions.csv_to_serving import CsvToServing
+    from pipelines.steps.planning import Beyond
+    from pipelines.steps.step_folders import FinishedStep, StepFolders
+    from pipelines.steps.step_plan import StepPlan
 
 _LOGGER = logging.getLogger(__name__)
 
 
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
-    """Runs the components of a plan.
+    """Runs the steps of a plan.
 
     Args:
       plan: Plan of the run.
-      runner: Runner of the components.
+      runner: Runner, which says where Beam works.
       recorder: Recorder of the run.
       progress: Display of the progress.
 
     Raises:
-      RunFailedError: A component failed.
+      RunFailedError: A step failed.
     """
     note_plan(plan, recorder, progress.display)
     progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
+    from components.serving_check import model_process
     from pipelines.definitions.csv_to_serving import csv_to_serving
-    from pipelines.root.metadata.cleanup import tidy_root
-    from pipelines.runners.component_launcher import ComponentLauncher
+    from pipelines.steps.planning import plan_steps
+    from pipelines.steps.running import run_steps
+    from pipelines.steps.step_folders import StepFolders
 
     gc.freeze()  # what TensorFlow and TFX have imported: to look through it takes half a second each time
+    root = plan.root
     run_id = recorder.record.run_id
-    continued = (former.run_id for former in plan.continued)
-    for lost in tidy_root(plan.root, run_id, *continued, settings=plan.config.metadata):
+    if line := take_over(root):
+        recorder.note(line)
+    for lost in remove_leftovers(root, run_id, *(former.run_id for former in plan.continued)):
         recorder.note(lost)
-    held = held_ids(plan.root)
-    plan.root.schema.adopt(run_id, *held)
-    data = stage_data(plan, recorder)
-    plan.root.metadata.folder.mkdir(exist_ok=True)
-    pipeline = csv_to_serving(plan, data)
-    recorder.add_graph(component_graph(pipeline))
-    fingerprints = plan_fingerprints(plan, pipeline, run_id)
-    if kept := _kept_transform(plan, pipeline, fingerprints):
-        fingerprints[pipeline.transform] = kept
-    elif plan.continued:
-        recorder.note("Transform has nothing that could be kept: it runs with the new code")
-    with runner.beam_options(plan.config.beam, plan.root) as beam_options:
-        launcher = ComponentLauncher(
-            pipeline.pipeline,
-            run_id,
-            fingerprints,
-            _Observer(pipeline, plan.root.records, recorder, progress),
-            checks=_checks(plan, pipeline, recorder),
-            beam_options=beam_options,
-        )
-        _go_on_with_training(plan, pipeline, run_id)
-        runner.run(launcher)
+    held = held_ids(root)
+    root.schema.adopt(run_id, *held)
+    pipeline = csv_to_serving(plan, stage_data(plan, recorder))
+    folders = StepFolders(root.artifacts)
+    beyond = _beyond_the_pipeline(plan, pipeline, folders, run_id)
+    steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, beyond)
+    recorder.add_graph(steps.graph)
+    if plan.continued:
+        kept = beyond.same_but_code.get(pipeline.transform.id)
+        if kept is None or kept.name != steps.step(pipeline.transform.id).name:
+            recorder.note("Transform has nothing that could be kept: it runs with the new code")
+    _go_on_with_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
+    observer = _Observer(plan, pipeline, folders, recorder, progress)
+    former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
+    try:
+        with runner.beam_options(plan.config.beam, root.beam) as beam_options:
+            finished = run_steps(
+                steps,
+                folders,
+                run_id,
+                observer,
+                beam_options,
+                last_used={step.component: former[0].step(step.component) for step in steps.steps}
+                if former
+                else {},
+                explain=lambda step, compared: reason_of_run(
+                    step, compared, recorder.record, root.records
+                ),
+            )
+    finally:
+        model_process.discard()
+    by_id = {step.component: step for step in finished}
     outcome = push_outcome(
-        launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
-        launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
-        plan.root,
+        by_id[pipeline.pusher.id].artifact("pushed_model"),
+        by_id[pipeline.evaluator.id].artifact("evaluation").uri,
+        root,
     )
-    plan.root.schema.adopt(*held, *([run_id] if outcome.held else []))
+    root.schema.adopt(*held, *([run_id] if outcome.held else []))
     return outcome
 
 
@@ -110,16 +129,10 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
     return data
 
 
-def component_graph(pipeline: "CsvToServing") -> dict[str, list[str]]:
-    """Returns, by the id of each component, the ids of its upstream components."""
-    return {
-        component.id: sorted(upstream.id for upstream in component.upstream_nodes)
-        for component in pipeline.pipeline.components
-    }
-
-
-def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> Fingerprints:
-    """Returns the fingerprint of every component of a run.
+def plan_fingerprints(
+    plan: RunPlan, pipeline: "CsvToServing", run_id: str
+) -> dict[str, dict[str, str]]:
+    """Returns the fingerprints of every component of a run, by its id.
 
     Raises:
       BadInputError: The user's module has changed since it was imported.
@@ -141,92 +154,126 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
     )
 
 
-def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
+def _beyond_the_pipeline(
+    plan: RunPlan, pipeline: "CsvToServing", folders: "StepFolders", run_id: str
+) -> "Beyond":
+    from pipelines.steps.planning import Beyond
+
+    root, unfinished = plan.root, plan.unfinished
+    kept = None
+    if plan.enable_cache and plan.continued:
+        former = (_step_of(record, pipeline.transform.id, folders) for record in plan.continued)
+        kept = next(filter(None, former), None)
+    finished = (
+        {
+            component.id: step
+            for component in pipeline.pipeline.components
+            if (step := _step_of(unfinished, component.id, folders))
+        }
+        if unfinished
+        else {}
+    )
+    statistics = find_baseline_statistics(root, root.schema.run_to_compare_with(plan.root_schema))
+    needs_model = plan.config.trainer.warm_start or plan.code.needs_baseline
+    return Beyond(
+        fingerprints=plan_fingerprints(plan, pipeline, run_id),
+        resolved={
+            pipeline.served_model.id: find_baseline_model(root, needs_model),
+            pipeline.served_statistics.id: statistics,
+        },
+        finished=finished,
+        same_but_code={pipeline.transform.id: kept} if kept else {},
+    )
+
+
+def _step_of(record: RunRecord, component: str, folders: "StepFolders") -> "FinishedStep | None":
+    """Returns the step that a run has finished or reused; None if it is gone."""
+    step = folders.finished(component, record.step(component))
+    if step is None:  # the run was killed before it could record the step
+        made = [one for one in folders.all_finished(component) if one.run_id == record.run_id]
+        step = next(reversed(made), None)
+    return step if step and step.is_whole else None
+
+
+def _go_on_with_training(
+    plan: RunPlan, trainer: "StepPlan", folders: "StepFolders", run_id: str
+) -> None:
     """Makes the Trainer continue the training of the resumed run, or of the runs that this one continued."""
     from components.trainer import unfinished
-    from pipelines.root.metadata.store import output_of
 
-    if not (plan.unfinished or plan.continued) or not plan.root.metadata.exists():
+    place = folders.place(trainer)
+    if folders.finished(trainer.component, trainer.name):
         return
-    store = plan.root.metadata.open(plan.config.metadata)
     for former in filter(None, (plan.unfinished, *plan.continued)):
-        finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
-        if finished and former.run_id == run_id:
-            return
-        training = finished or unfinished.unfinished_training(plan.root.artifacts, former.run_id)
+        finished = _step_of(former, trainer.component, folders)
+        training = (
+            Path(finished.artifact("model_run").uri)
+            if finished
+            else unfinished.unfinished_training(place.parent, former.run_id)
+        )
         if training:
-            unfinished.hand_over(training, run_id, other_code=former.run_id != run_id)
+            other_code = former.run_id != run_id
+            unfinished.hand_over(training, place, run_id, other_code=other_code)
             return
-
-
-def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Fingerprints) -> str:
-    """Returns the fingerprint of Transform's outputs in a run that this one continues.
-
-    Empty if there are none, or if they cannot come from the cache: then Transform runs.
-    """
-    from pipelines.root.metadata.store import fingerprints_of
-
-    if not (plan.continued and plan.enable_cache and plan.root.metadata.exists()):
-        return ""
-    upstream = (pipeline.example_gen, pipeline.statistics_gen, pipeline.schema_gen)
-    store = plan.root.metadata.open(plan.config.metadata)
-    for former in plan.continued:
-        made = fingerprints_of(store, former.run_id)
-        kept = made.get(pipeline.transform.type)
-        if kept is not None:
-            is_same = all(made.get(part.type) == fingerprints[part] for part in upstream)
-            return kept if is_same else ""
-    return ""
 
 
 class _Observer:
-    """Shows and records the components."""
+    """Shows, records and checks the steps."""
 
     def __init__(
         self,
+        plan: RunPlan,
         pipeline: "CsvToServing",
-        records: RunRecords,
+        folders: "StepFolders",
         recorder: RunRecorder,
         progress: Progress,
     ):
         self._pipeline = pipeline
-        self._records = records
+        self._folders = folders
         self._recorder = recorder
         self._progress = progress
+        self._checks = _checks(plan, pipeline, recorder)
 
-    def component_started(self, component: "BaseNode") -> None:
-        trains = component is self._pipeline.trainer
-        self._progress.component_started(component.id, trains=trains)
+    def step_started(self, plan: "StepPlan") -> None:
+        if plan.component == self._pipeline.evaluator.id:
+            self._load_model_early(plan)
+        trains = plan.component == self._pipeline.trainer.id
+        self._progress.component_started(plan.component, trains=trains)
 
-    def component_finished(
-        self,
-        component: "BaseNode",
-        cached: bool,
-        elapsed_secs: float,
-        outcome: "CacheOutcome",
+    def _load_model_early(self, evaluation: "StepPlan") -> None:
+        """Starts the process of the ServingCheck, which loads the model while the Evaluator works."""
+        from components.serving_check import model_process
+
+        if self._folders.finished(evaluation.component, evaluation.name) is None:
+            model_process.prepare(self._folders.artifact(evaluation.inputs["model"][0]))
+
+    def step_finished(
+        self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
     ) -> None:
-        former = self._records.read(outcome.run_id) if outcome.run_id else None
-        reason = reason_in_words(component.id, outcome, self._recorder.record, former)
-        _LOGGER.info("%s %s: %s", component.id, "is cached" if cached else "ran", reason)
-        self._progress.component_finished(component.id, cached, elapsed_secs, reason)
-        status: Literal["cached", "finished"] = "cached" if cached else "finished"
-        self._recorder.add_component(ComponentRecord(component.id, status, elapsed_secs, reason))
+        _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
+        self._progress.component_finished(step.component, reused, elapsed_secs, reason)
+        status: Literal["cached", "finished"] = "cached" if reused else "finished"
+        self._recorder.add_component(
+            ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
+        )
+        if check := self._checks.get(step.component):
+            check({key: [step.artifact(key)] for key in step.outputs})
 
-    def component_failed(self, component: "BaseNode", elapsed_secs: float) -> None:
-        self._progress.component_failed(component.id, elapsed_secs)
-        self._recorder.add_component(ComponentRecord(component.id, "failed", elapsed_secs))
+    def step_failed(self, plan: "StepPlan", elapsed_secs: float) -> None:
+        self._progress.component_failed(plan.component, elapsed_secs)
+        self._recorder.add_component(ComponentRecord(plan.component, "failed", elapsed_secs))
 
 
-def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> dict[Any, Any]:
-    """Returns the checks of the components' outputs, by component."""
+def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> Mapping[str, Any]:
+    """Returns the checks of the outputs, by the component's id."""
     run = recorder.record
-    checks: dict[Any, Any] = {
-        component: partial(check, findings=recorder, root=plan.root)
+    checks: dict[str, Any] = {
+        component.id: partial(check, findings=recorder, root=plan.root)
         for component, check in component_checks(plan, pipeline, run.baseline_version).items()
     }
     keeping = SchemaKeeping.of_plan(plan)
     if keeping is not None:
-        checks[pipeline.schema_gen] = lambda outputs: keeping.prepare(
+        checks[pipeline.schema_gen.id] = lambda outputs: keeping.prepare(
             outputs["schema"][0].uri, plan.root, run.run_id
         )
     return checks

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
-from pipelines.cache.unchanged_run import run_identity
 from pipelines.data.bad_rows import BadRows
 from pipelines.definitions.evaluation import merge_thresholds
+from pipelines.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
 from pipelines.root import Root
@@ -27,6 +26,7 @@ from pipelines.root.records import (
     utc_now,
 )
 from pipelines.runs.environment import describe_environment
+from pipelines.runs.unchanged_run import run_identity
 from pipelines.terminal.progress import Display
 
 if TYPE_CHECKING:
@@ -38,11 +38,7 @@ _LOGGER = logging.getLogger(__name__)
 def start_record(plan: RunPlan) -> RunRecord:
     """Returns the record of a run that begins or resumes."""
     unfinished = plan.unfinished
-    run_id = (
-        unfinished.run_id
-        if unfinished
-        else new_run_id(plan.root.records.read_all(), root_id=plan.root.metadata.root_id())
-    )
+    run_id = unfinished.run_id if unfinished else new_run_id(plan.root.records.read_all())
     return RunRecord(
         run_id=run_id,
         name=plan.config.name,

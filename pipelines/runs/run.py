@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 from components.interruption import interruption
-from pipelines.cache.unchanged_run import find_unchanged, unchanged_record
+from pipelines.beam.runners import Runner, find_runner
 from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
@@ -14,7 +14,6 @@ from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import after_push
 from pipelines.root.records import RunOutcome, RunRecord, new_run_id
-from pipelines.runners import Runner, find_runner
 from pipelines.runs.execution import execute
 from pipelines.runs.recorder import (
     RunRecorder,
@@ -22,6 +21,7 @@ from pipelines.runs.recorder import (
     record_killed_runs,
     start_record,
 )
+from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import signal_has_come, stop_raising
@@ -43,13 +43,11 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         unchanged = record_unchanged(inputs, progress, capture, request.scheduled_by)
         if unchanged is not None:
             return unchanged
-    inputs.root.metadata.check(inputs.config.metadata)
     plan = plan_run(request, progress.display, inputs)
     progress.max_steps = plan.code.train_steps
     with plan.root.lock.exclusively():
         check_same_root_schema(plan)
         record_killed_runs(plan.root)
-        plan.root.metadata.record(plan.config.metadata)  # before the run has its id
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))
@@ -65,9 +63,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         outcome = _outcome(plan, runner, recorder, progress)
         recorder.end(
             after_push(plan.root, record.run_id, outcome),
-            tidy=lambda: prune_after_run(
-                plan.root, plan.config.retention, progress.display.line, plan.config.metadata
-            ),
+            tidy=lambda: prune_after_run(plan.root, plan.config.retention, progress.display.line),
         )
     return recorder.record
 
@@ -117,7 +113,7 @@ def record_unchanged(
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:
             return None
-        run_id = new_run_id(root.records.read_all(), root_id=root.metadata.root_id())
+        run_id = new_run_id(root.records.read_all())
         record = unchanged_record(root, run_id, *found)
         lineage = inputs.config.lineage.model_dump(mode="json")  # does not make a run another one
         record = record.changed(
@@ -137,9 +133,7 @@ def record_unchanged(
             if lost := events.run_ended(record):
                 progress.display.line(f"! {lost}")
                 record = record.changed(notes=(*record.notes, lost))
-        prune_after_run(
-            root, inputs.config.retention, progress.display.line, inputs.config.metadata
-        )
+        prune_after_run(root, inputs.config.retention, progress.display.line)
         report = root.report(record.run_id)
         write_pages(root, record, report)
         record = record.changed(report=str(report))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from components.interruption import interruption
+from pipelines.beam.runners import Runner, find_runner
 from pipelines.checks.component_checks import (
     AnomalyCheck,
     ComponentCheck,
@@ -25,8 +26,8 @@ from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import unfinished_run
+from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, new_run_id, utc_now
-from pipelines.runners import Runner, find_runner
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.terminal.output_capture import OutputCapture
@@ -113,7 +114,9 @@ def run_tfx_pipeline(
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
-        recorder.add_graph(_graph(plan))
+        for lost in remove_leftovers(root, record.run_id):
+            recorder.note(lost)
+        recorder.add_graph(plan.graph)
         recorder.begin()
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
@@ -166,7 +169,7 @@ def _outcome(
         try:
             interruption.is_held = False
             interruption.check()
-            with runner.beam_options(request.config.beam, request.root) as beam_options:
+            with runner.beam_options(request.config.beam, request.root.beam) as beam_options:
                 steps = run_steps(
                     plan,
                     StepFolders(request.root.artifacts),
@@ -218,13 +221,6 @@ def _outcome_of_pushes(
     if not pushes:
         return RunOutcome("finished")
     return RunOutcome("unchanged", reason="the model that was pushed has not changed")
-
-
-def _graph(plan: "PipelinePlan") -> dict[str, list[str]]:
-    return {
-        component.id: sorted(upstream.id for upstream in component.upstream_nodes)
-        for component in plan.pipeline.components
-    }
 
 
 def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:

@@ -67,7 +67,7 @@ class TrainingData:
         """
         from tensorflow_metadata.proto.v0 import statistics_pb2
 
-        from pipelines.root.statistics import statistics_folder
+        from pipelines.root.baseline import statistics_folder
 
         for known, origin in root.versions.origins():
             if known == version:

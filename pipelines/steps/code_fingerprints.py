@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.user import source as user_source
-from pipelines.cache.fingerprints import library_versions, package_fingerprint
+from pipelines.definitions.fingerprints import library_versions, package_fingerprint
 from pipelines.errors import BadInputError
 
 _CHUNK_BYTES = 1 << 20

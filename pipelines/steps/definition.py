@@ -16,7 +16,7 @@ import components  # noqa: F401  - before any TFX import: it makes TFDV importab
 from components.errors import SettingError
 from components.user.code import function_names, get_function, importable_name, provide_tf_estimator
 from pipelines.errors import BadInputError
-from pipelines.runners.causes import describe_cause
+from pipelines.steps.causes import describe_cause
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline

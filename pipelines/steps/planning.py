@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format
@@ -28,8 +29,8 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
 from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
-from pipelines.steps.step_folders import StepFolders, new_artifact, properties_of
-from pipelines.steps.step_plan import OutputRef, StepPlan, without_root
+from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact, properties_of
+from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_root
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -46,9 +47,37 @@ class PipelinePlan:
 
     pipeline: Pipeline
     steps: list[StepPlan] = field(default_factory=list)
-    outputs: dict[str, dict[str, tuple[OutputRef, ...]]] = field(default_factory=dict)
+    outputs: dict[str, dict[str, tuple[OutputRef | FolderRef, ...]]] = field(default_factory=dict)
     # With Beam's options, which are part of no name.
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def step(self, component: str) -> StepPlan:
+        """Returns the step of a component, by its id."""
+        return next(step for step in self.steps if step.component == component)
+
+    @property
+    def graph(self) -> dict[str, list[str]]:
+        """The ids of the steps that each step comes after, by id."""
+        ids = {step.component for step in self.steps}
+        return {
+            component.id: sorted(ids & {upstream.id for upstream in component.upstream_nodes})
+            for component in self.pipeline.components
+            if component.id in ids
+        }
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """What the components of a pipeline do not know, by their ids."""
+
+    # Of what a step reads; "run" marks a step that no later run reuses.
+    fingerprints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # The folder in the root that a Resolver finds; None if there is none.
+    resolved: Mapping[str, Path | None] = field(default_factory=dict)
+    # Steps that are taken as they are, though their plans may have changed since.
+    finished: Mapping[str, FinishedStep] = field(default_factory=dict)
+    # Steps that are taken if nothing but fingerprints, such as the code, has changed since.
+    same_but_code: Mapping[str, FinishedStep] = field(default_factory=dict)
 
 
 def plan_steps(
@@ -57,6 +86,7 @@ def plan_steps(
     run_id: str,
     parameters: Mapping[str, str],
     use_cache: bool = True,
+    beyond: Beyond | None = None,
 ) -> PipelinePlan:
     """Returns the steps of a pipeline. Nothing is written.
 
@@ -66,11 +96,12 @@ def plan_steps(
       run_id: Id of the run. Only the names of steps that use no cache depend on it.
       parameters: Values of the pipeline's `RuntimeParameter`s.
       use_cache: False runs every step.
+      beyond: What the pipeline itself does not say.
 
     Raises:
       BadInputError: Something in the pipeline cannot be run as steps, or a parameter has no value.
     """
-    return _Planner(pipeline, root, run_id, parameters, use_cache).plan()
+    return _Planner(pipeline, root, run_id, parameters, use_cache, beyond or Beyond()).plan()
 
 
 class _Planner:
@@ -81,6 +112,7 @@ class _Planner:
         run_id: str,
         parameters: Mapping[str, str],
         use_cache: bool,
+        beyond: Beyond,
     ):
         for component in pipeline.components:
             if isinstance(component, Pipeline):
@@ -101,6 +133,7 @@ class _Planner:
         self._folders = StepFolders(root.artifacts)
         self._run_id = run_id
         self._use_cache = use_cache
+        self._beyond = beyond
         pipeline.pipeline_info.pipeline_root = str(root.artifacts)
         definition = compiler.Compiler().compile(pipeline)
         _substitute(definition, run_id, root, parameters)
@@ -117,11 +150,12 @@ class _Planner:
             if isinstance(component, Resolver):
                 self._plan.outputs[component.id] = self._look_up(component)
                 continue
-            step = (
-                self._import_step(component)
-                if isinstance(component, Importer)
-                else self._component_step(component)
-            )
+            if component.id in self._beyond.finished:
+                step = StepPlan.from_json(self._beyond.finished[component.id].plan)
+            elif isinstance(component, Importer):
+                step = self._import_step(component)
+            else:
+                step = self._component_step(component)
             self._plan.steps.append(step)
             self._plan.outputs[component.id] = {
                 key: (OutputRef(component.id, step.name, key),) for key in step.outputs
@@ -150,6 +184,14 @@ class _Planner:
             fingerprints=fingerprints,
             properties=properties,
         )
+        fingerprints |= self._beyond.fingerprints.get(component.id, {})
+        former = self._beyond.same_but_code.get(component.id)
+        if former is not None:
+            same = replace(plan, fingerprints=former.plan["fingerprints"])
+            if same.name == former.name:
+                return same
+        if "run" in fingerprints:
+            return plan
         options = node.execution_options.caching_options
         if not (self._use_cache and options.enable_cache):
             return replace(plan, fingerprints={**fingerprints, "run": self._run_id})
@@ -162,10 +204,9 @@ class _Planner:
             inputs = plan.inputs
             if any(push.destination for push in pushes_of([finished])) and "model" in inputs:
                 # A model that was pushed is not pushed again because it was evaluated again.
+                former_inputs = StepPlan.from_json(former).inputs
                 inputs = {
-                    key: tuple(OutputRef(**output) for output in former["inputs"].get(key, ()))
-                    if key.endswith("blessing")
-                    else outputs
+                    key: former_inputs.get(key, ()) if key.endswith("blessing") else outputs
                     for key, outputs in inputs.items()
                 }
             push = former["fingerprints"].get("push")
@@ -195,7 +236,9 @@ class _Planner:
             },
         )
 
-    def _inputs(self, component: BaseNode, node: Any) -> dict[str, tuple[OutputRef, ...]]:
+    def _inputs(
+        self, component: BaseNode, node: Any
+    ) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         specs = node.inputs.inputs
         inputs = {}
         for key, spec in specs.items():
@@ -257,8 +300,14 @@ class _Planner:
         example_gen_driver.update_output_artifact(resolved, artifact.mlmd_artifact)
         properties[key] = properties_of(artifact)
 
-    def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef, ...]]:
+    def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         """Calls a Resolver's strategy with what the root has, and with what this run will have by then."""
+        if component.id in self._beyond.resolved:
+            folder = self._beyond.resolved[component.id]
+            return {
+                key: (self._folders.ref(folder, _type_path(channel.type)),) if folder else ()
+                for key, channel in component.outputs.items()
+            }
         properties = component.exec_properties
         strategy = properties.get(RESOLVER_STRATEGY_CLASS)
         if strategy is None:

@@ -1,8 +1,8 @@
-"""The reasons for which steps run: each plan is compared with the newest finished step of its component."""
+"""The reasons for which steps run: each plan is compared with that of a former step of its component."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.steps.step_folders import FinishedStep
@@ -21,36 +21,66 @@ _PARTS = {
     "push": "what it pushed no longer exists",
 }
 _FILES = "input_fingerprint"
+_OF_FILES = (_FILES, "span", "version", "input_config")
 _CODE = ("user_code", "module_path")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the plan of a step differs from that of a former one."""
+
+    parts: tuple[str, ...]  # fingerprints that differ, such as "code"
+    settings: tuple[str, ...]  # execution properties
+    inputs: tuple[str, ...]  # keys
+    before: Mapping[str, Any]
+    now: Mapping[str, Any]
+
+
+def difference(former: FinishedStep, plan: StepPlan) -> Difference:
+    """Returns how a plan differs from that of a finished step."""
+    # Through JSON, as the former plan was: tuples are lists there.
+    before, now = former.plan, json.loads(json.dumps(asdict(plan)))
+    settings = _differing(*(_parameters(plan) for plan in (before, now)))
+    return Difference(
+        tuple(_differing(before["fingerprints"], now["fingerprints"])),
+        tuple(settings),
+        tuple(_differing(before["inputs"], now["inputs"])),
+        before,
+        now,
+    )
 
 
 def reason_of_run(plan: StepPlan, former: FinishedStep | None) -> str:
     """Returns one short line.
 
     Args:
-      plan: Plan of a step without a folder.
-      former: Newest finished step of its component; None without one.
+      plan: Plan of a step that runs.
+      former: Step of its component that is compared with; None without one.
     """
     if former is None:
         return "no earlier run has finished it"
-    # Through JSON, as the former plan was: tuples are lists there.
-    changes = list(dict.fromkeys(_changes(former.plan, json.loads(json.dumps(asdict(plan))))))
+    changes = list(dict.fromkeys(_changes(difference(former, plan))))
     if not changes:
         return f"nothing changed since run {former.run_id}, whose outputs no longer exist"
+    return in_short(changes)
+
+
+def in_short(changes: Sequence[str]) -> str:
+    """Returns the first changes, and the number of the others."""
     more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     return "; ".join(changes[:_SHOWN]) + more
 
 
-def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _changes(found: Difference) -> Iterator[str]:
+    before, now = found.before, found.now
     if "run" in now["fingerprints"]:
         yield _PARTS["run"]
-    parts = _differing(before["fingerprints"], now["fingerprints"])
-    yield from (_PARTS[part] for part in parts if part not in ("run", "push"))
+    yield from (_PARTS[part] for part in found.parts if part not in ("run", "push"))
     if before["executor"] != now["executor"]:
         yield "another executor"
-    yield from _changed_parameters(before["parameters"], now["parameters"])
-    for key in _differing(before["inputs"], now["inputs"]):
-        producers = {output["component"] for output in now["inputs"].get(key, ())}
+    yield from _changed_settings(found)
+    for key in found.inputs:
+        producers = {output.get("component", key) for output in now["inputs"].get(key, ())}
         if before["inputs"].get(key):
             yield (
                 " and ".join(f"{one} has a new output" for one in sorted(producers))
@@ -60,25 +90,27 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             yield f"there is a {key} now"
     if _differing(before["outputs"], now["outputs"]):
         yield "its outputs have other types"
-    if parts == ["push"] and all(before[part] == now[part] for part in ("inputs", "parameters")):
+    if found.parts == ("push",) and not found.inputs and not found.settings:
         yield _PARTS["push"]
 
 
-def _changed_parameters(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    first, second = (plan.get("parameters", plan) for plan in (before, now))
-    changed = _differing(first, second)
+def _changed_settings(found: Difference) -> Iterator[str]:
+    changed = list(found.settings)
     if _FILES in changed:
         yield "the data changed"
-        changed = [
-            name for name in changed if name not in (_FILES, "span", "version", "input_config")
-        ]
+        changed = [name for name in changed if name not in _OF_FILES]
     for name in changed:
         if name in _CODE:
             yield _PARTS["code"]
         else:
-            values = [_plain(values.get(name)) for values in (first, second)]
+            values = [_plain(_parameters(plan).get(name)) for plan in (found.before, found.now)]
             is_short = all(len(text) <= _LONGEST for text in values)
             yield f"{name} {' -> '.join(values)}" if is_short else f"{name} changed"
+
+
+def _parameters(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    parameters: Mapping[str, Any] = plan["parameters"]
+    return parameters.get("parameters", parameters)
 
 
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

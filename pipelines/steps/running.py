@@ -4,13 +4,15 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
+
 from components.interruption import interruption
 from pipelines.errors import RunFailedError
-from pipelines.runners.causes import describe_cause, is_setting_error
+from pipelines.steps.causes import describe_cause, is_setting_error
 from pipelines.steps.execution import run_executor
 from pipelines.steps.planning import PipelinePlan
 from pipelines.steps.reasons import reason_of_run
@@ -47,6 +49,8 @@ def run_steps(
     run_id: str,
     observer: StepObserver,
     beam_options: Sequence[str] = (),
+    last_used: Mapping[str, str] | None = None,
+    explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> list[FinishedStep]:
     """Runs the steps of a pipeline, and returns them.
 
@@ -56,26 +60,32 @@ def run_steps(
       run_id: Id of the run.
       observer: Observer of the steps.
       beam_options: Beam options of this run; they take precedence over the pipeline's.
+      last_used: Names of the steps that the run before used, by component: their plans are compared with.
+      explain: Returns why a step runs, given the one that it is compared with.
 
     Raises:
       RunFailedError: A step failed, chained from its error.
       RunInterruptedError: A signal has come.
     """
+    # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
+    worker_handlers.STATE_CACHE_SIZE_MB = 0
     finished = []
     for step in plan.steps:
         interruption.check()
         start = time.monotonic()
         observer.step_started(step)
         former = folders.finished(step.component, step.name)
-        if former is not None:
-            reason = f"same inputs, code and settings as run {former.run_id}"
+        if former is not None and former.is_whole:
+            reason = f"same data, code and settings as run {former.run_id}"
             if former.run_id == run_id:
                 reason = "it was finished when the run stopped"
-            observer.step_finished(former, True, time.monotonic() - start, reason)
             finished.append(former)
+            observer.step_finished(former, True, time.monotonic() - start, reason)
             continue
-        newest = folders.all_finished(step.component)[-1:]
-        reason = reason_of_run(step, newest[0] if newest else None)
+        former = folders.finished(step.component, (last_used or {}).get(step.component, ""))
+        if former is None:
+            former = next(reversed(folders.all_finished(step.component)), None)
+        reason = explain(step, former)
         try:
             outputs = _outputs_of(step, plan.executors, folders, run_id, beam_options)
             made = folders.finish(step, outputs, run_id, time.monotonic() - start)
@@ -87,8 +97,8 @@ def run_steps(
             raise RunFailedError(
                 step.component, describe_cause(error), is_bad_input=is_setting_error(error)
             ) from error
-        observer.step_finished(made, False, time.monotonic() - start, reason)
         finished.append(made)
+        observer.step_finished(made, False, time.monotonic() - start, reason)
     return finished
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
-from pipelines.steps.step_plan import OutputRef, StepPlan, with_root, without_root
+from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, with_root, without_root
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -52,6 +52,17 @@ class FinishedStep:
         return self.folder.name
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Its component and its name."""
+        return self.component, self.name
+
+    @property
+    def is_whole(self) -> bool:
+        """False if an output was removed, such as the checkpoints of a training."""
+        paths = (fields.get("path") for fields in self.outputs.values())
+        return all((self.folder / path).exists() for path in paths if path is not None)
+
+    @property
     def has_blessed(self) -> bool | None:
         """True if it has blessed a model, False if it has refused one; None if it judges no models."""
         for key, kind in self.plan["outputs"].items():
@@ -81,6 +92,7 @@ class StepFolders:
     def __init__(self, folder: Path):
         self.root = folder.parent
         self.folder = folder
+        self._newest_number: int | None = None
 
     def finished(self, component: str, name: str) -> FinishedStep | None:
         """Returns a finished step; None if it has not finished."""
@@ -102,8 +114,17 @@ class StepFolders:
         )
         return sorted(filter(None, found), key=lambda step: (step.number, step.name))
 
-    def artifact(self, output: OutputRef) -> "Artifact":
-        """Returns an output of a finished step."""
+    def ref(self, folder: Path, type_path: str) -> OutputRef | FolderRef:
+        """Returns the reference to a folder in the root: to the output of a step, if it is one."""
+        parts = folder.relative_to(self.root).parts
+        if parts[:1] == (self.folder.name,) and len(parts) == 4 and self.finished(*parts[1:3]):
+            return OutputRef(*parts[1:])
+        return FolderRef("/".join(parts), type_path)
+
+    def artifact(self, output: OutputRef | FolderRef) -> "Artifact":
+        """Returns an output of a finished step, or another artifact in the root."""
+        if isinstance(output, FolderRef):
+            return _artifact_in(self.root / output.folder, output.type)
         step = self.finished(output.component, output.step)
         if step is None:
             raise FileNotFoundError(
@@ -124,7 +145,9 @@ class StepFolders:
         elapsed_secs: float,
     ) -> FinishedStep:
         """Marks a step as finished, now that its outputs are complete, and returns it."""
-        newest = self.all_finished()[-1:]
+        if self._newest_number is None:
+            self._newest_number = max((step.number for step in self.all_finished()), default=0)
+        self._newest_number += 1
         folder = self.place(plan)
         step = FinishedStep(
             plan=asdict(plan),
@@ -132,7 +155,7 @@ class StepFolders:
                 key: without_root(_fields(artifact, folder), self.root)
                 for key, (artifact,) in outputs.items()
             },
-            number=newest[0].number + 1 if newest else 1,
+            number=self._newest_number,
             run_id=run_id,
             elapsed_secs=round(elapsed_secs, 3),
             folder=folder,
@@ -182,6 +205,15 @@ def properties_of(artifact: "Artifact") -> dict[str, Any]:
 
     proto = json_format.MessageToDict(artifact.mlmd_artifact)
     return {part: proto.get(part, {}) for part in _PROPERTIES}
+
+
+def _artifact_in(folder: Path, type_path: str) -> "Artifact":
+    artifact = new_artifact(type_path)
+    artifact.uri = str(folder)
+    splits = sorted(path.name.removeprefix("Split-") for path in folder.glob("Split-*"))
+    if splits:
+        artifact.split_names = json.dumps(splits)
+    return artifact
 
 
 def _fields(artifact: "Artifact", folder: Path) -> dict[str, Any]:

@@ -43,6 +43,14 @@ class OutputRef:
 
 
 @dataclass(frozen=True)
+class FolderRef:
+    """A folder of the root that is the output of none of its steps, such as a model of a run on Kubeflow."""
+
+    folder: str  # relative to the root
+    type: str  # import path of the artifact's type
+
+
+@dataclass(frozen=True)
 class StepPlan:
     """Everything that the outputs of a component depend on."""
 
@@ -51,7 +59,7 @@ class StepPlan:
         str, Any
     ]  # `type` is the name of TFX's proto, `spec` its content; empty for an Importer
     parameters: dict[str, Any]  # TFX's `NodeParameters`, with `ROOT` in place of the root's path
-    inputs: dict[str, tuple[OutputRef, ...]] = field(default_factory=dict)
+    inputs: dict[str, tuple[OutputRef | FolderRef, ...]] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)  # import path of the type by key
     fingerprints: dict[str, str] = field(
         default_factory=dict
@@ -59,6 +67,15 @@ class StepPlan:
     properties: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  # of outputs, known beforehand
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "StepPlan":
+        """Returns the plan from the JSON of `dataclasses.asdict`."""
+        inputs = {
+            key: tuple((FolderRef if "folder" in one else OutputRef)(**one) for one in sources)
+            for key, sources in fields["inputs"].items()
+        }
+        return cls(**{**fields, "inputs": inputs})
 
     @cached_property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 python killed_push_program.py ROOT DATA.csv MOMENT...
 
 Runs are forked off this process, which has loaded TFX once. The pipeline is a Trainer and an
-Evaluator that take no time, and the Pusher of the product; plan, records, lock and launcher are the
+Evaluator that take no time, and the Pusher of the product; plan, records, lock and steps are the
 product's, too. `trainer.train_steps` makes one model another.
 """
 
@@ -19,15 +19,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
-from ml_metadata.proto import metadata_store_pb2
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
-from tfx.orchestration.portable import launcher
 from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation, Schema
 from tfx.utils import io_utils
 
-import pipelines.root.metadata.cleanup
 from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
 from pipelines.runs import run
@@ -40,21 +37,18 @@ from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.plan.run_plan import RunRequest
-from pipelines.runners import component_launcher
+from pipelines.steps import running
+from pipelines.steps.step_folders import StepFolders
 
 assert components
-assert pipelines.root.metadata.cleanup
 
-NEW, RUNNING, COMPLETE, CACHED = (
-    getattr(metadata_store_pb2.Execution, name) for name in ("NEW", "RUNNING", "COMPLETE", "CACHED")
-)
 NUM_FILES = 3
 SCHEMA = 'feature { name: "x" type: FLOAT } feature { name: "y" type: INT }'
 KEEP = 2
 
 # By name: where the function is, and whether the kill comes before it or after it.
 MOMENTS = {
-    "before the launcher": (launcher.Launcher, "launch", "before"),
+    "before the step": (running, "_outputs_of", "before"),
     "before the Pusher": (executor.Executor, "Do", "before"),
     "before the copy": (io_utils, "copy_dir", "before"),
     "in the copy": (fileio, "copy", "after"),
@@ -69,9 +63,9 @@ MOMENTS = {
     "after the pruning": (versions, "prune_versions", "after"),
     "after push()": (executor, "push", "after"),
     "after the Pusher": (executor.Executor, "Do", "after"),
-    "before ML Metadata": (launcher.Launcher, "_publish_successful_execution", "before"),
-    "after ML Metadata": (launcher.Launcher, "_publish_successful_execution", "after"),
-    "after the launcher": (component_launcher.ComponentLauncher, "run", "after"),
+    "before step.json": (StepFolders, "finish", "before"),
+    "after step.json": (StepFolders, "finish", "after"),
+    "after the step": (run_execution._Observer, "step_finished", "after"),
     "before the record": (run_recorder.RunRecorder, "end", "before"),
     "in the record": (run_recorder, "ended_record", "after"),
 }
@@ -129,12 +123,6 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
     pipeline = components.Pipeline(
         pipeline_name="killed",
         pipeline_root=str(plan.root.artifacts),
-        metadata_connection_config=components.ConnectionConfig(
-            sqlite={
-                "filename_uri": str(plan.root.metadata.sqlite_file),
-                "connection_mode": "READWRITE_OPENCREATE",
-            }
-        ),
         components=[schema_gen, trainer, evaluator, pusher],
         enable_cache=True,
     )
@@ -147,7 +135,7 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
 def kill_at(moment):
     """Has this process killed at one of MOMENTS, as soon as the Pusher is there."""
     owner, name, when = MOMENTS[moment]
-    run_component = component_launcher.ComponentLauncher.run
+    step_started = run_execution._Observer.step_started
     original = getattr(owner, name)
 
     def killing(*args, **kwargs):
@@ -156,14 +144,12 @@ def kill_at(moment):
         original(*args, **kwargs)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def run_and_be_killed(launcher, component):
-        if component.id == "Pusher":
+    def start(observer, plan):
+        if plan.component == "Pusher":
             setattr(owner, name, killing)
-            if original is run_component:
-                killing(launcher, component)
-        run_component(launcher, component)
+        step_started(observer, plan)
 
-    component_launcher.ComponentLauncher.run = run_and_be_killed
+    run_execution._Observer.step_started = start
 
 
 class _NoCapture:
@@ -215,14 +201,7 @@ def leftovers(root):
     found += [path for path in root.rglob("*") if "partial" in path.name]
     found += list(root.glob("artifacts/*/*/unfinished"))
     found += list(root.glob(".schema-*"))
-    store = Root(root).metadata.open()
-    states = {item.id: item.last_known_state for item in store.get_executions()}
-    found += [f"execution {key}" for key, state in states.items() if state in (NEW, RUNNING)]
-    found += [
-        path
-        for path in root.glob("artifacts/*/[!.]*/*")
-        if states[int(path.name)] not in (COMPLETE, CACHED)
-    ]
+    found += [path for path in root.glob("artifacts/*/*") if not (path / "step.json").exists()]
     return [str(path) for path in found]
 
 
@@ -235,7 +214,7 @@ def schema_run(root):
 def main(root, data):
     csv_to_serving.csv_to_serving = define
     run_execution.component_fingerprints = lambda pipeline, run_id, *_, **__: {
-        pipeline.pusher: run_id
+        pipeline.pusher.id: {"run": run_id}
     }
     for steps in range(1, KEEP + 1):
         assert run_in_fork(root, data, steps) == 0

@@ -12,11 +12,12 @@ import sys
 import time
 from pathlib import Path
 
+import pipelines.runners.component_launcher
+
 import components
 import pipelines.__main__
 import pipelines.cli.app
 import pipelines.definitions.csv_to_serving
-import pipelines.runners.component_launcher
 import pipelines.runs.run
 
 assert components

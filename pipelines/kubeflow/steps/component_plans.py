@@ -1,5 +1,6 @@
 """Plans of a run's components, made from the plan of the run."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,10 @@ from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.kubeflow.compile.dag import component_roles, type_path
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.steps.kept_findings import findings_id
-from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_baseline_statistics
 from pipelines.kubeflow.steps.step_code import code_of_step
 from pipelines.kubeflow.training.training_job import EXECUTOR, JOB_KEY, TrainingJob, training_job_of
 from pipelines.root import Root
+from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.runs.execution import plan_fingerprints
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def component_plans(
       baseline_version: Version that serves; None without one.
 
     Raises:
-      LookupError: The new model cannot be compared with the version that serves.
+      BadInputError: The new model cannot be compared with the version that serves.
     """
     from google.protobuf import json_format
     from tfx.dsl.compiler import compiler, constants
@@ -68,7 +69,7 @@ def component_plans(
                 "spec": {"classPath": EXECUTOR} if job else json_format.MessageToDict(executor),
             },
             parameters=_with_job(json_format.MessageToDict(nodes[component.id].parameters), job),
-            fingerprint=fingerprints[component],
+            fingerprint=json.dumps(fingerprints[component.id], sort_keys=True),
             inputs={key: type_path(channel.type) for key, channel in component.inputs.items()},
             outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
             check=check_as_json(check) if check else None,
@@ -100,13 +101,8 @@ def _beyond_the_component(
             "schema": root.schema.file.read_text(encoding="utf-8") if schema else None,
         }
     if role == "evaluator":
-        code = plan.code
-        required = code.default_checks is not None or any(
-            bound.max_regression is not None for bound in code.thresholds
-        )
-        return {
-            "baselines": _relative(root, {"baseline_model": find_baseline_model(root, required)})
-        }
+        model = find_baseline_model(root, plan.code.needs_baseline)
+        return {"baselines": _relative(root, {"baseline_model": model})}
     if role in ("tuner", "trainer") and plan.config.trainer.warm_start:
         return {"baselines": _relative(root, {"base_model": find_baseline_model(root, True)})}
     if role == "pusher":

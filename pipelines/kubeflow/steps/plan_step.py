@@ -8,7 +8,7 @@ from pipelines.data.spans import name_spans
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.compile.beam_steps import check_beam, step_options
-from pipelines.kubeflow.compile.dag import PLAN
+from pipelines.kubeflow.compile.dag import PLAN, component_roles
 from pipelines.kubeflow.component_plan import write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.component_plans import component_plans
@@ -16,7 +16,8 @@ from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
-from pipelines.runs.execution import component_graph, note_plan, stage_data
+from pipelines.root.leftovers import remove_leftovers
+from pipelines.runs.execution import note_plan, stage_data
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
 
@@ -59,7 +60,6 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     """Begins the run in the root, whose lock is held."""
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving
-    from pipelines.root.metadata.cleanup import tidy_root
 
     root = plan.root
     record = start_record(plan).changed(kubeflow_run=folder.kubeflow_run)
@@ -77,14 +77,21 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     note_plan(plan, recorder, display)
     for silent in tidy_runs(root):
         display.line(f"! run {silent} has not ended: its record says so now")
-    for lost in tidy_root(root, run_id):
+    for lost in remove_leftovers(root, run_id):
         recorder.note(lost)
     data = stage_data(plan, recorder)
     if data.reasons:
         data.folder.touch()  # keeps the copy from being removed
     plan.profile.check_unchanged()  # CsvExampleGen finds it, too, in a pod that has to start first
     pipeline = csv_to_serving(plan, data)
-    recorder.add_graph(component_graph(pipeline))
+    roles = component_roles(pipeline)
+    recorder.add_graph(
+        {
+            component.id: sorted(roles.keys() & {one.id for one in component.upstream_nodes})
+            for component in pipeline.pipeline.components
+            if component.id in roles
+        }
+    )
     recorder.begin()
     plans = component_plans(plan, pipeline, run_id, record.baseline_version)
     folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))

@@ -72,52 +72,6 @@ def forget_unserved(root: Root) -> list[str]:
     return [folder.name for folder in gone]
 
 
-def find_baseline_model(root: Root, required: bool) -> Path | None:
-    """Returns the folder of the model that serves; None if nothing is served.
-
-    Args:
-      root: Root of the runs.
-      required: Raises an error if a version is served but its model is not in the root.
-
-    Raises:
-      LookupError: The model that serves is not in the root, and is required.
-    """
-    served = root.versions.serving()
-    if served is None:
-        return None
-    origin = root.versions.origin()
-    model = Path(origin.model_uri) if origin else None
-    if model is not None and model.is_relative_to(root) and model.is_dir():
-        return model
-    if not required:
-        return None
-    raise LookupError(
-        f"Version {served} in {root.serving} is served, but a new model cannot be compared with "
-        f"it: its model is not in {root} ({model or 'it was not pushed by this program'}). Take the "
-        "version out of that folder; or set evaluator.default_checks = false and give thresholds without "
-        "max_regression."
-    )
-
-
-def find_baseline_statistics(root: Root, accepted_run: str = "") -> Path | None:
-    """Returns the folder of the statistics of the data that the serving model was trained on.
-
-    None if they are not in the root, as after a push by a run on another machine.
-
-    Args:
-      root: Root of the runs.
-      accepted_run: Id of a run whose data were accepted in their place; empty for none.
-    """
-    if accepted_run:
-        accepted = root.kept_artifact(accepted_run, "statistics")
-        return accepted if accepted.is_dir() else None
-    origin = root.versions.origin()
-    if origin is None:
-        return None
-    statistics = root.kept_artifact(origin.pipeline_run_id, "statistics")
-    return statistics if statistics.is_dir() else None
-
-
 def kept_metadata(folder: Path) -> dict[str, str]:
     """Returns the metadata that Kubeflow stored for an artifact, from its copy in the root."""
     file = folder.with_name(folder.name + _METADATA)

@@ -8,7 +8,7 @@ from typing import Any
 
 from components.user import code as user_code
 from components.user import source as user_source
-from pipelines.cache.fingerprints import library_versions, package_fingerprint, source_of
+from pipelines.definitions.fingerprints import library_versions, package_fingerprint, source_of
 from pipelines.definitions.model_code import ModelCode
 from pipelines.errors import RunFailedError
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.baseline import statistics_folder
 from pipelines.root.held_models import held_ids
 from pipelines.root.history import mark_killed
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.table import describe_changes
-from pipelines.root.statistics import statistics_folder
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.config.kubeflow import KubeflowConfig, TolerationConfig
-from pipelines.config.metadata import PASSWORD_VARIABLE
 from pipelines.config.pod_security import restricted
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -41,7 +40,7 @@ def systemd_unit(
     files = (one.config_file for one in schedules)
     folders = {root.path, working_dir, *(file.parent for file in files if file is not None)}
     mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
-    secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
+    secrets = {one.notify.webhook_env for one in schedules}
     names = ", ".join(sorted(name for name in secrets if name))
     # KillMode: only the scheduler gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
     # memory fails, but the scheduler continues. Exit code 2: there is another scheduler.

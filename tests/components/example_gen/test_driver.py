@@ -4,7 +4,6 @@ import hashlib
 import os
 
 import pytest
-from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
 
 from components.example_gen import executor
@@ -12,7 +11,10 @@ from components.example_gen.files import PlannedFiles
 from components.beam.beam_executor import IN_PROCESS_RUNNER
 from pipelines.definitions.csv_to_serving import NO_TFX_PACKAGE
 from pipelines.errors import RunFailedError
-from pipelines.runners.component_launcher import ComponentLauncher
+from pipelines.root import Root
+from pipelines.steps.planning import plan_steps
+from pipelines.steps.running import run_steps
+from pipelines.steps.step_folders import StepFolders
 
 
 @pytest.fixture
@@ -50,13 +52,13 @@ def test_names_and_splits_count(folder):
 
 
 class Events(list):
-    def component_started(self, component):
+    def step_started(self, plan):
         pass
 
-    def component_finished(self, component, cached, elapsed_secs, outcome):
-        self.append(cached)
+    def step_finished(self, step, reused, elapsed_secs, reason):
+        self.append(reused)
 
-    def component_failed(self, component, elapsed_secs):
+    def step_failed(self, plan, elapsed_secs):
         self.append("failed")
 
 
@@ -72,14 +74,13 @@ def run(folder, tmp_path):
         pipeline = Pipeline(
             pipeline_name="test",
             pipeline_root=str(tmp_path / "artifacts"),
-            metadata_connection_config=metadata.sqlite_metadata_connection_config(
-                str(tmp_path / "metadata.sqlite")
-            ),
             components=[example_gen],
             enable_cache=True,
             beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE],
         )
-        ComponentLauncher(pipeline, run_id, {}, events).run(example_gen)
+        root = Root(tmp_path / "root")
+        steps = plan_steps(pipeline, root, run_id, {})
+        run_steps(steps, StepFolders(root.artifacts), run_id, events)
 
     run_it.events = events
     return run_it

@@ -13,7 +13,7 @@ import components
 import pipelines.kubeflow.compile.parameters, pipelines.kubeflow.steps.component_step
 import pipelines.kubeflow.steps.plan_step, pipelines.kubeflow.steps.push_step
 import pipelines.kubeflow.steps.record_steps, pipelines.definitions.csv_to_serving
-import pipelines.report.files, pipelines.report.page, pipelines.runners.component_launcher
+import pipelines.report.files, pipelines.report.page, pipelines.steps.running
 import tensorflow_model_analysis, tensorflow_transform
 
 os.set_blocking(0, False)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from tfx.dsl.compiler import compiler
-from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 from tfx.utils.dependency_utils import make_beam_dependency_flags
 
 import components
@@ -19,13 +18,21 @@ from tests.pipelines import sum_models
 
 
 @pytest.fixture
-def define(data, tmp_path, display):
-    def make(*settings, beam_args=()):
-        plan = plan_run(
+def plan_of(data, tmp_path, display):
+    def make(*settings):
+        return plan_run(
             RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
             display,
         )
-        return csv_to_serving(plan, StagedData(tmp_path, "part-*.csv", ()), beam_args)
+
+    return make
+
+
+@pytest.fixture
+def define(plan_of, tmp_path):
+    def make(*settings, beam_args=()):
+        staged = StagedData(tmp_path, "part-*.csv", ())
+        return csv_to_serving(plan_of(*settings), staged, beam_args)
 
     return make
 
@@ -118,27 +125,23 @@ def test_the_settings_reach_the_components(define, tmp_path):
 
 
 def test_the_trainer_starts_from_the_model_that_serves_only_if_it_is_to(define, tmp_path):
-    def base_and_required(*given):
+    def base_model(*given):
         pipeline = define(f"module.file={module}", "evaluator.metrics=['auc']", *given)
         base = pipeline.trainer.inputs.get("base_model")
-        served = pipeline.served_model
-        assert base in (None, served.outputs["model"])
-        return base is not None, served.exec_properties[RESOLVER_CONFIG]["required"]
+        assert base in (None, pipeline.served_model.outputs["model"])
+        return base
 
     module = tmp_path / "warm_module.py"
     module.write_text("def preprocessing_fn(inputs): ...\ndef trainer_fn(fn_args, schema): ...\n")
-    off = "evaluator.default_checks=false"
-    bound = 'evaluator.thresholds=[{metric="auc", lower=0.6}]'
-    assert base_and_required(off, bound) == (False, False)
-    assert base_and_required(off, bound, "trainer.warm_start=true") == (True, True)
+    assert base_model() is None
+    assert base_model("trainer.warm_start=true") is not None
 
 
-def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(define):
+def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(define, plan_of):
     def settings(*given):
         pipeline = define(*given)
         checks = json.loads(pipeline.evaluator.exec_properties.get("default_checks") or "null")
-        strategy = pipeline.served_model.exec_properties[RESOLVER_CONFIG]
-        return checks, strategy["required"]
+        return checks, plan_of(*given).code.needs_baseline
 
     checks, required = settings("evaluator.confidence=0.9")
     assert (checks["problem_type"], checks["confidence"], required) == ("binary", 0.9, True)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.cache.fingerprints import code_definitions, code_fingerprint
+from pipelines.definitions.fingerprints import code_definitions, code_fingerprint
 from pipelines.errors import BadInputError
 from pipelines.plan.code_changes import touches_training
 from pipelines.plan.run_plan import RunRequest, plan_run

@@ -6,9 +6,9 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
 from components.pusher.provenance import Provenance
-from pipelines.cache.fingerprints import code_fingerprint
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
+from pipelines.definitions.fingerprints import code_fingerprint
 from pipelines.errors import BadInputError
 from pipelines.plan.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.root import Root

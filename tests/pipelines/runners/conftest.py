@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pipelines.runners.component_launcher import ComponentLauncher
 from tfx.dsl.component.experimental.annotations import OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.components.base import base_beam_component, base_beam_executor, executor_spec
@@ -14,7 +15,6 @@ from tfx.types.component_spec import ChannelParameter, ComponentSpec
 from tfx.types.standard_artifacts import Examples
 
 from components.errors import SettingError
-from pipelines.runners.component_launcher import ComponentLauncher
 
 CALLS = []
 ARGUMENTS = []

@@ -1,9 +1,9 @@
 import pytest
 
+from pipelines.beam.runners import BeamRunner
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.runners.beam import BeamRunner
 
 DATAFLOW = {
     "project": "a-project",

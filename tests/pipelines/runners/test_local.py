@@ -1,6 +1,7 @@
+from pipelines.runners.local import LocalRunner
+
 from components.serving_check import model_process
 from components.serving_check.component import ServingCheck
-from pipelines.runners.local import LocalRunner
 
 
 class RecordingLauncher:

@@ -1,8 +1,8 @@
 import pytest
-
-from pipelines.errors import BadInputError
-from pipelines.runners import RUNNERS, find_runner
 from pipelines.runners.local import LocalRunner
+
+from pipelines.beam.runners import RUNNERS, find_runner
+from pipelines.errors import BadInputError
 
 
 def test_a_runner_is_found_by_its_name(monkeypatch):

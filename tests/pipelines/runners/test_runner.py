@@ -2,8 +2,8 @@
 
 import pytest
 
+from pipelines.beam.runners import RUNNERS
 from pipelines.errors import RunFailedError
-from pipelines.runners import RUNNERS
 
 pytestmark = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 

@@ -1,34 +1,36 @@
 import html
 import shutil
 import signal
+from contextlib import contextmanager
 
 import pytest
 
 from components.pusher.provenance import Provenance
+from pipelines.beam.runners import RUNNERS, Runner
 from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
 from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.runners import RUNNERS, Runner
 from pipelines.runs import recorder
 from pipelines.runs import run as run_module
 from pipelines.runs.run import run
+from pipelines.steps import execution, running
 from pipelines.terminal.progress import Progress
 from tests.pipelines.report.html_checks import dead_links
 from tests.pushed_versions import write_version
 
 
 class RecordingRunner(Runner):
-    """Runs no component: remembers those it was given, and raises."""
+    """Raises before the first component runs."""
 
     def __init__(self, root, error):
         self.root, self.error = root, error
-        self.components = None
         self.statuses = None
 
-    def run(self, launcher):
-        self.components = [component.id for component in launcher.components]
+    @contextmanager
+    def beam_options(self, config, folder):
+        yield from ()
         self.statuses = [record.status for record in read_runs(Root(self.root))]
         if isinstance(self.error, signal.Signals):
             signal.raise_signal(self.error)
@@ -57,15 +59,16 @@ def run_with(data, tmp_path, display, monkeypatch):
 
 def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monkeypatch):
     class NotChosen(Runner):
-        def run(self, launcher):
+        @contextmanager
+        def beam_options(self, config, folder):
+            yield from ()
             raise AssertionError("this runner was not chosen")
 
     monkeypatch.setitem(RUNNERS, "local", NotChosen())
     record, runner = run_with(RunFailedError("Trainer", "stopped by the recording runner"))
-    assert set(runner.components) == {
+    assert set(record.graph) == {
         "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
-        "ServedModel", "ServedStatistics", "Trainer", "Evaluator",
-        "ServingCheck", "Pusher",
+        "Trainer", "Evaluator", "ServingCheck", "Pusher",
     }  # fmt: skip
     assert runner.statuses == ["running"]
     assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")
@@ -116,7 +119,9 @@ def test_a_run_that_has_pushed_before_a_signal_says_so(
     root = tmp_path / "root"
 
     class PushingRunner(Runner):
-        def run(self, launcher):
+        @contextmanager
+        def beam_options(self, config, folder):
+            yield from ()
             run_id = Root(root).records.read_all()[-1].run_id
             base = root / "serving"
             write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
@@ -149,7 +154,9 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
     root, run_ids = tmp_path / "root", []
 
     class PushingRunner(Runner):
-        def run(self, launcher):
+        @contextmanager
+        def beam_options(self, config, folder):
+            yield from ()
             run_id = Root(root).records.read_all()[-1].run_id
             version = str(1000 + len(run_ids))
             base = root / "serving"
@@ -241,7 +248,9 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
     root = tmp_path / "root"
 
     class PushingRunner(Runner):
-        def run(self, launcher):
+        @contextmanager
+        def beam_options(self, config, folder):
+            yield from ()
             base = root / "serving"
             run_id = Root(root).records.read_all()[-1].run_id
             write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
@@ -254,29 +263,22 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
     assert record.reason == "after the push: OSError: disk full"
 
 
-class FirstComponentRunner(Runner):
-    """Runs CsvExampleGen, after something has happened to the data."""
-
-    def __init__(self, happens):
-        self.happens = happens
-
-    def run(self, launcher):
-        self.happens()
-        launcher.run(launcher.components[0])
-        raise RunFailedError("StatisticsGen", "stopped here")
-
-
 @pytest.fixture
 def run_first(data, tmp_path, display, monkeypatch):
     """Returns a function that runs CsvExampleGen after `happens`, with settings."""
 
     def run_it(happens, *settings):
-        monkeypatch.setitem(RUNNERS, "first", FirstComponentRunner(happens))
+        def run_the_first(component, *others):
+            if component == "StatisticsGen":
+                raise RunFailedError(component, "stopped here")
+            happens()
+            return execution.run_executor(component, *others)
+
+        monkeypatch.setattr(running, "run_executor", run_the_first)
         request = RunRequest(
             root=Root(tmp_path / "root"),
             data=str(data),
             label="y",
-            runner="first",
             settings=settings,
         )
         return run(request, Progress(display), NoCapture())

@@ -47,7 +47,7 @@ def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run, t
     assert "artifacts are kept in" in shown.getvalue()
     second = run()
     assert (second.status, second.reason) == ("unchanged", "no step has changed")
-    reason = f"same inputs, code and settings as run {first.run_id}"
+    reason = f"same data, code and settings as run {first.run_id}"
     assert components_of(second) == [("Write", "cached", reason), ("Copy", "cached", reason)]
     assert [record.status for record in read_runs(team.root)] == ["finished", "unchanged"]
     page = (team.root.runs / f"{second.run_id}.html").read_text()

@@ -17,7 +17,7 @@ def test_steps_that_have_not_changed_are_reused(team):
     assert list(first.ran) == ["Write", "Copy"]
     assert first.ran["Copy"] == "no earlier run has finished it"
     assert team.text() == "ababab"
-    reason = "same inputs, code and settings as run run-1"
+    reason = "same data, code and settings as run run-1"
     assert (second.ran, second.reused) == ({}, {"Write": reason, "Copy": reason})
 
 

@@ -22,7 +22,7 @@ from pipelines.kubeflow.steps.record_steps import end_run
 from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.kubeflow.training.training_job import JOB_KEY
 from pipelines.root import Root
-from pipelines.runners.causes import is_setting_error
+from pipelines.steps.causes import is_setting_error
 
 SCHEMA = 'feature { name: "x" type: FLOAT }\n'
 TYPES = "tfx.types.standard_artifacts"

@@ -16,7 +16,7 @@ from pipelines.kubeflow.training.cluster_jobs import (
 )
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import TrainingJob
-from pipelines.runners.causes import describe_cause
+from pipelines.steps.causes import describe_cause
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
 from tests.pipelines.kubeflow.training.test_kubernetes_errors import REFUSED_CERTIFICATE
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 from components.errors import SettingError
 from components.trainer.task_failure import TaskFailedError
 from components.user.code import load_module
-from pipelines.runners import causes
-from pipelines.runners.causes import MAX_LENGTH, describe_cause, is_setting_error
+from pipelines.steps import causes
+from pipelines.steps.causes import MAX_LENGTH, describe_cause, is_setting_error
 
 tf1 = tf.compat.v1
 HERE = re.escape(str(Path(__file__)))

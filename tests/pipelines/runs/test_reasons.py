@@ -1,9 +1,14 @@
+import json
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
-from pipelines.cache.outcome import CacheOutcome
-from pipelines.cache.reasons import reason_in_words
 from pipelines.config.load import load_config
 from pipelines.root.records import RunRecord
+from pipelines.runs.reasons import reason_of_run
+from pipelines.steps.step_folders import FinishedStep
+from pipelines.steps.step_plan import OutputRef, StepPlan
 
 
 def record(*settings, data="day/taxi.csv", **fields):
@@ -19,24 +24,54 @@ def record(*settings, data="day/taxi.csv", **fields):
     )
 
 
-@pytest.mark.parametrize(
-    ("outcome", "said"),
-    [
-        (CacheOutcome("reused", "r7"), "same data, code and settings as run r7"),
-        (CacheOutcome("first"), "no earlier run"),
-        (CacheOutcome("pruned", "r7"), "nothing changed since run r7, whose artifacts are gone"),
-        (CacheOutcome("asked for", "r7"), "the cache is not used"),
-        (CacheOutcome("never finished"), "no earlier run has finished it"),
-        (CacheOutcome("looked up"), "the served version is looked up in each run"),
-        (CacheOutcome("finished before"), "it was finished when the run stopped"),
-    ],
-)
-def test_what_is_said_without_a_change(outcome, said):
-    assert reason_in_words("Trainer", outcome, record(), record()) == said
+class Records:
+    """The records of a root, by id."""
+
+    def __init__(self, *records):
+        self._records = {record.run_id: record for record in records}
+
+    def read(self, run_id):
+        return self._records.get(run_id)
+
+    def read_all(self):
+        return list(self._records.values())
+
+
+def plan_of(component, parts=(), settings=(), inputs=(), value="1"):
+    """Returns a plan with a value for each of its fingerprints and settings, and an input by key."""
+    return StepPlan(
+        component,
+        executor={},
+        parameters={
+            "parameters": {name: {"fieldValue": {"stringValue": value}} for name in settings}
+        },
+        inputs={
+            key: (OutputRef(producer, value, "output"),) for key, producer in dict(inputs).items()
+        },
+        fingerprints=dict.fromkeys(parts, value),
+    )
+
+
+def step_of(plan, run_id="r7"):
+    return FinishedStep(json.loads(json.dumps(asdict(plan))), {}, 1, run_id, 1.0, Path(plan.name))
 
 
 def changed(component, now, former, **what):
-    return reason_in_words(component, CacheOutcome("changed", "r7", **what), now, former)
+    compared = step_of(plan_of(component, **what, value="0"))
+    records = [now, *([former.changed(run_id="r7")] if former else [])]
+    return reason_of_run(plan_of(component, **what), compared, now, Records(*records))
+
+
+def test_what_is_said_without_a_change():
+    plan, now = plan_of("Trainer"), record()
+    assert reason_of_run(plan, None, now, Records(now)) == "no earlier run"
+    former = now.changed(run_id="r7")
+    records = Records(former, now)
+    assert reason_of_run(plan, None, now, records) == "no earlier run has finished it"
+    gone = "nothing changed since run r7, whose artifacts are gone"
+    assert reason_of_run(plan, step_of(plan), now, records) == gone
+    assert changed("Trainer", now, former, parts=("run",)) == "the cache is not used"
+    assert changed("Pusher", now, former, parts=("run",)) == "each run decides on its push"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +121,7 @@ def test_settings_are_named_with_both_values_where_they_are_the_components_own()
 
 
 def test_a_setting_that_follows_another_change_is_not_said_twice():
-    what = {"settings": ("user_code",), "inputs": ("Transform",)}
+    what = {"settings": ("user_code",), "inputs": {"examples": "Transform"}}
     assert changed("Trainer", record(), record(), **what) == "Transform has a new output"
     what["settings"] = ("cluster", "user_code")
     assert changed("Trainer", record(), record(), **what) == (
@@ -106,12 +141,12 @@ def test_several_changes_are_said_at_once_and_the_rest_counted():
     what = {
         "parts": ("libraries", "code", "core"),
         "settings": ("train_args",),
-        "inputs": ("Transform", "SchemaGen"),
+        "inputs": {"examples": "Transform", "schema": "SchemaGen"},
     }
     assert changed("Trainer", now, record(), **what) == (
         "TensorFlow, TFX or another library was updated; the code of the model changed; "
         "the code of `estimator_core` changed; and 4 more"
     )
-    assert changed("Evaluator", now, record(), inputs=("Trainer", "ServedModel")) == (
-        "Trainer has a new output; another version serves"
-    )
+    assert changed(
+        "Evaluator", now, record(), inputs={"model": "Trainer", "baseline_model": "Trainer"}
+    ) == ("Trainer has a new output; another version serves")

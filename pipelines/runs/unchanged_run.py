@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from components.user import source as user_source
-from pipelines.cache.fingerprints import library_versions, package_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.definitions.fingerprints import library_versions, package_fingerprint
 from pipelines.root import Root
 from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, utc_now
 from pipelines.root.schema.root_schema import RootSchema
 
-_NO_PART = {"beam", "kubeflow", "retention", "metadata", "lineage"}
+_NO_PART = {"beam", "kubeflow", "retention", "lineage"}
 """Parts of the configuration that do not affect the result."""
 
 _GENERIC_CODE = "pipelines.tabular.preprocessing.preprocessing_fn"

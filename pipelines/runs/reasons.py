@@ -1,16 +1,16 @@
-"""Puts into words why a component ran, or why it did not have to."""
+"""Why the steps of the pipeline from a CSV run, in words of its configuration and its data."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipelines.config.flat import flat_settings
 from pipelines.data.spans import name_spans
 from pipelines.errors import counted
-from pipelines.root.records import RunRecord
-
-if TYPE_CHECKING:
-    from pipelines.cache.outcome import CacheOutcome
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.steps.reasons import Difference, difference, in_short
+from pipelines.steps.step_folders import FinishedStep
+from pipelines.steps.step_plan import StepPlan
 
 _SHOWN = 3
 
@@ -52,69 +52,74 @@ _PARTS = {
     "core": "the code of `estimator_core` changed",
     "schema": "the file of schema.path changed",
     "root schema": "the root's schema changed",
-    "format": "an older version of this project made it",
-    "run": "each run decides on its push",
+    "executor": "its own code changed",
 }
 
+_SERVED = ("baseline_model", "base_model", "baseline_statistics")
+"""Inputs that come from what serves."""
 
-def reason_in_words(
-    component: str, outcome: "CacheOutcome", now: RunRecord, former: RunRecord | None
+
+def reason_of_run(
+    plan: StepPlan, compared: FinishedStep | None, now: RunRecord, records: RunRecords
 ) -> str:
-    """Returns one short line: why a component ran, or why it did not have to.
+    """Returns one short line: why a step runs.
 
     Args:
-      component: Node id.
-      outcome: Outcome of the cache lookup.
+      plan: Plan of the step.
+      compared: Former step of its component; None without one.
       now: Record of the run.
-      former: Record of the run that is compared with; None if it no longer exists.
+      records: Records of the root.
     """
-    fixed = {
-        "reused": f"same data, code and settings as run {outcome.run_id}",
-        "finished before": "it was finished when the run stopped",
-        "looked up": "the served version is looked up in each run",
-        "first": "no earlier run",
-        "never finished": "no earlier run has finished it",
-        "pruned": f"nothing changed since run {outcome.run_id}, whose artifacts are gone",
-        "asked for": "the cache is not used",
-    }
-    if outcome.why != "changed":
-        return fixed[outcome.why]
-    changes = list(dict.fromkeys(_changes(component, outcome, now, former)))
-    more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    return "; ".join(changes[:_SHOWN]) + more
+    if compared is None:
+        is_first = all(record.run_id == now.run_id for record in records.read_all())
+        return "no earlier run" if is_first else "no earlier run has finished it"
+    found = difference(compared, plan)
+    former = records.read(compared.run_id)
+    changes = list(dict.fromkeys(_changes(plan.component, found, former, now)))
+    if not changes:
+        return f"nothing changed since run {compared.run_id}, whose artifacts are gone"
+    return in_short(changes)
 
 
 def _changes(
-    component: str, outcome: "CacheOutcome", now: RunRecord, former: RunRecord | None
+    component: str, found: Difference, former: RunRecord | None, now: RunRecord
 ) -> Iterator[str]:
-    for part in outcome.parts:
+    parts = [part for part in found.parts if part != "run"]
+    if "run" in found.parts and component == "Pusher":
+        yield "each run decides on its push"
+    elif "run" in found.parts and not (parts or found.settings or found.inputs):
+        yield "the cache is not used"
+    for part in parts:
         if part == "code":
             yield code_in_words(former, now)
         elif part in _PARTS:
             yield _PARTS[part]
         elif part == "data":
             yield data_in_words(former, now)
-    if outcome.settings:
-        yield from _settings_in_words(component, outcome, former, now)
-    for producer in outcome.inputs:
-        if producer in ("ServedModel", "ServedStatistics"):
+    if found.settings:
+        yield from _settings_in_words(component, found, former, now)
+    for key in found.inputs:
+        if key in _SERVED:
             yield "another version serves"
         else:
-            yield f"{producer} has a new output"
+            producers = {
+                output.get("component", key) for output in found.now["inputs"].get(key, ())
+            }
+            yield from (f"{producer} has a new output" for producer in sorted(producers))
 
 
 def _settings_in_words(
-    component: str, outcome: "CacheOutcome", former: RunRecord | None, now: RunRecord
+    component: str, found: Difference, former: RunRecord | None, now: RunRecord
 ) -> Iterator[str]:
     changed = list(_settings(component, former, now))
-    if _FILES in outcome.settings:
-        if not outcome.parts:
+    if _FILES in found.settings:
+        if not found.parts:
             yield "the files have other names"
-        if set(outcome.settings) <= _OF_FILES:
+        if set(found.settings) <= _OF_FILES:
             return
-    follows = set(outcome.settings) <= _FOLLOW and bool(outcome.parts or outcome.inputs)
+    follows = set(found.settings) <= _FOLLOW and bool(found.parts or found.inputs)
     if not changed and not follows:
-        changed = [f"its settings changed ({', '.join(outcome.settings)})"]
+        changed = [f"its settings changed ({', '.join(found.settings)})"]
     yield from changed
 
 

@@ -1,9 +1,10 @@
-"""Hashes of a component's dependencies beyond its inputs, so that the cache notices their changes."""
+"""Hashes of a component's dependencies beyond its inputs, so that a change of them makes it run."""
 
+import functools
 import hashlib
 import importlib.util
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
     from pipelines.definitions.csv_to_serving import CsvToServing
 
-Fingerprints = dict["BaseNode", str]
-"""By component."""
-
 _NOT_OF_THE_MODEL = (
     "name",
     "evaluator",
@@ -30,7 +28,6 @@ _NOT_OF_THE_MODEL = (
     "serving_check",
     "pusher",
     "retention",
-    "metadata",
     "lineage",
     "beam",
     "kubeflow",
@@ -53,16 +50,16 @@ def component_fingerprints(
     schema: str = "",
     mixes_code: bool = False,
     root_schema: str = "",
-) -> Fingerprints:
-    """Returns the fingerprint of every component.
+) -> dict[str, dict[str, str]]:
+    """Returns the fingerprints of what each component reads, by its id.
 
     Args:
       pipeline: Pipeline with all components.
-      run_id: Id of the run. A Pusher is never taken from the cache: every blessed run is its own version.
-      data_fingerprint: Fingerprint of the CSV files. TFX looks at their size and time only.
+      run_id: Id of the run. A Pusher is never reused: every blessed run is its own version.
+      data_fingerprint: Fingerprint of the CSV files.
       code: Code that Transform and Trainer call.
-      schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
-      mixes_code: True if the training began with other code: no later run takes it from the cache.
+      schema: Fingerprint of the curated schema; empty without one.
+      mixes_code: True if the training began with other code: no later run reuses it.
       root_schema: Fingerprint of the root's schema; empty where it is not used.
     """
     users_code = code_fingerprint(code)[:16]
@@ -89,27 +86,11 @@ def component_fingerprints(
         own[pipeline.tuner] = {**training, "optuna": metadata.version("optuna")}
     libraries = {"libraries": library_versions()}
     return {
-        component: join_parts({**libraries, **own.get(component, {})})
+        component.id: {
+            name: value for name, value in (libraries | own.get(component, {})).items() if value
+        }
         for component in pipeline.pipeline.components
     }
-
-
-def join_parts(parts: Mapping[str, str]) -> str:
-    """Joins the parts of a fingerprint so that they can be separated again; leaves out empty parts."""
-    return "|".join(f"{name}={value}" for name, value in parts.items() if value)
-
-
-def changed_parts(before: str, now: str) -> tuple[str, ...]:
-    """Returns the names of the parts in which two fingerprints differ; `format` if one has no parts."""
-    if before != now and any("=" not in text for text in (before, now)):
-        return ("format",)
-    first, second = (
-        dict(part.rpartition("=")[::2] for part in text.split("|") if part)
-        for text in (before, now)
-    )
-    return tuple(
-        name for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name)
-    )
 
 
 def model_fingerprint(
@@ -191,6 +172,7 @@ def library_versions() -> str:
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
+@functools.cache
 def package_fingerprint(package: str) -> str:
     """Returns a hash of the source files of a package."""
     spec = importlib.util.find_spec(package)  # which does not import the package

@@ -1,1 +1,0 @@
-"""The cache: fingerprints, reasons for running a component, and runs in which nothing has changed."""

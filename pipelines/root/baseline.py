@@ -1,0 +1,57 @@
+"""What a new model and its data are compared with: the model that serves, and the statistics of its data."""
+
+from pathlib import Path
+
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+
+
+def find_baseline_model(root: Root, required: bool) -> Path | None:
+    """Returns the folder of the model that serves; None if nothing is served.
+
+    Args:
+      root: Root of the runs.
+      required: Raises an error if a version is served but its model is not in the root.
+
+    Raises:
+      BadInputError: The model that serves is not in the root, and is required.
+    """
+    served = root.versions.serving()
+    if served is None:
+        return None
+    origin = root.versions.origin()
+    model = Path(origin.model_uri) if origin else None
+    if model is not None and model.is_relative_to(root) and model.is_dir():
+        return model
+    if not required:
+        return None
+    raise BadInputError(
+        f"Version {served} in {root.serving} is served, but a new model cannot be compared with "
+        f"it: its model is not in {root} ({model or 'it was not pushed by this program'}). Take the "
+        "version out of that folder; or set evaluator.default_checks = false and give thresholds without "
+        "max_regression."
+    )
+
+
+def find_baseline_statistics(root: Root, accepted_run: str = "") -> Path | None:
+    """Returns the folder of the statistics of the data that the serving model was trained on.
+
+    None if they are not in the root, as after a push by a run on another machine.
+
+    Args:
+      root: Root of the runs.
+      accepted_run: Id of a run whose data were accepted in their place; empty for none.
+    """
+    origin = root.versions.origin()
+    run_id = accepted_run or (origin.pipeline_run_id if origin else "")
+    folder = statistics_folder(root, run_id) if run_id else None
+    return folder if folder and folder.is_dir() else None
+
+
+def statistics_folder(root: Root, run_id: str) -> Path:
+    """Returns the folder with the statistics of a run, `Split-NAME/FeatureStats.pb`; it may be gone."""
+    record = root.records.read(run_id)
+    step = record.step("StatisticsGen") if record else ""
+    if step:
+        return root.artifacts / "StatisticsGen" / step / "statistics"
+    return root.kept_artifact(run_id, "statistics")  # of a run on Kubeflow
