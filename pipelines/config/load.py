@@ -147,8 +147,10 @@ def explain(
 
 
 def _assigned(problem: Any) -> str:
-    """Returns ` = VALUE` for a message; empty for an address of `[notify]`, which may be a secret."""
+    """Returns ` = VALUE` for a message; empty for what may be a secret, such as an address of `[notify]`."""
     location = problem["loc"]
+    if location[:2] == ("lineage", "openlineage") and "@" in str(problem["input"]):
+        return ""
     if not location or (
         location[0] == "notify" and location[1:2] not in (("on",), ("timeout_secs",))
     ):

@@ -14,6 +14,7 @@ from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, S
 from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
 from pipelines.config.gate import GateConfig
 from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.lineage import LineageConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
 from pipelines.config.serving_check import ServingCheckConfig
@@ -103,6 +104,7 @@ class PipelineConfig(Section):
     serving_check: ServingCheckConfig = ServingCheckConfig()
     pusher: PusherConfig = PusherConfig()
     retention: RetentionConfig = RetentionConfig()
+    lineage: LineageConfig = LineageConfig()
     beam: BeamConfig = BeamConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
     notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)

@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
+from pipelines.config.lineage import LineageConfig
 from pipelines.config.load import assign_all, explain
 from pipelines.config.retention import RetentionConfig
 from pipelines.config.toml import read_toml
@@ -41,6 +42,7 @@ class TfxPipelineConfig(Section):
     pipeline: PipelineSource
     beam: BeamConfig = BeamConfig()
     retention: RetentionConfig = RetentionConfig()
+    lineage: LineageConfig = LineageConfig()
 
     @field_validator("retention")
     @classmethod

@@ -28,6 +28,7 @@ _NOT_OF_THE_MODEL = (
     "serving_check",
     "pusher",
     "retention",
+    "lineage",
     "beam",
     "kubeflow",
 )

@@ -136,7 +136,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     )
     known = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention"}))
+        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
         for one in (known, config)
     )
     for key in dict.fromkeys((*before, *now)):

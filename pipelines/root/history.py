@@ -47,12 +47,15 @@ def continued_runs(root: Root, record: RunRecord) -> tuple[RunRecord, ...]:
     return (former, *continued_runs(root, former)) if former else ()
 
 
-def mark_killed(root: Root) -> None:
-    """Corrects the records of killed runs. The caller holds the lock, so no other run is active."""
+def mark_killed(root: Root) -> list[RunRecord]:
+    """Corrects the records of killed runs, and returns them. The caller holds the lock: no run is active."""
     records = root.records
-    for record in records.read_all():
-        if _is_of_this_machine(record):
-            records.write(_as_killed(root, record))
+    killed = [
+        _as_killed(root, record) for record in records.read_all() if _is_of_this_machine(record)
+    ]
+    for record in killed:
+        records.write(record)
+    return killed
 
 
 def run_of_version(root: Root, version: str | None) -> RunRecord | None:

@@ -151,6 +151,7 @@ class RunRecord:
       doubts: Reasons to look at the data before the model is pushed, one sentence each.
       held: Model that the gate held because of them; None without one, and in a run that repeats another one.
       decision: End of the held model; None while it waits.
+      attempt: Number of times that it was begun: a run that is resumed was begun before.
     """
 
     run_id: str
@@ -195,6 +196,7 @@ class RunRecord:
     doubts: tuple[str, ...] = ()
     held: HeldModel | None = None
     decision: Decision | None = None
+    attempt: int = 1
 
     @property
     def awaits_decision(self) -> bool:

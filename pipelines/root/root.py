@@ -37,6 +37,7 @@ class Root:
 
     runs = _Place("runs")  # records, details and pages
     index = _Place("runs/index.html")  # page about all runs
+    openlineage = _Place("runs/openlineage.jsonl")  # events of the runs
     run_details = _Place("runs/details")
     logs = _Place("logs")
     serving = _Place("serving")  # versions, of which TensorFlow Serving serves the highest

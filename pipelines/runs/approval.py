@@ -12,6 +12,7 @@ from pipelines.root import Root
 from pipelines.root.held_models import decide, held_ids, supersede_held
 from pipelines.root.history import newest_version_ever
 from pipelines.root.records import Decision, HeldModel, RunRecord, utc_now
+from pipelines.runs.recorder import lineage_events
 
 
 def approve(
@@ -53,6 +54,8 @@ def approve(
             status="pushed", reason=None, version=version, serving_version=version
         )
         root.records.write(record)
+        if (events := lineage_events(root, record)) and (lost := events.approved(record)):
+            say(lost)
         for other in supersede_held(root, record):
             say(f"the held model of run {other} is superseded")
         root.schema.adopt(*held_ids(root))

@@ -4,7 +4,7 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.data.bad_rows import BadRows
 from pipelines.definitions.evaluation import merge_thresholds
@@ -16,6 +16,7 @@ from pipelines.root.changed_data import Interval
 from pipelines.root.check_records import CheckRecord
 from pipelines.root.details import Details
 from pipelines.root.held_models import supersede_held
+from pipelines.root.history import mark_killed
 from pipelines.root.records import (
     ComponentRecord,
     Metrics,
@@ -27,6 +28,9 @@ from pipelines.root.records import (
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.unchanged_run import run_identity
 from pipelines.terminal.progress import Display
+
+if TYPE_CHECKING:
+    from pipelines.runs.openlineage_events import OpenLineageEvents
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -58,6 +62,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         identity="" if plan.continued else identity_of(plan),
         scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
         bad_rows=plan.bad_rows.counts if plan.bad_rows else {},
+        attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
 
@@ -82,6 +87,26 @@ def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecor
     )
 
 
+def lineage_events(root: Root, record: RunRecord) -> "OpenLineageEvents | None":
+    """Returns the sender of a run's OpenLineage events; None if nobody wants them."""
+    if not record.section("lineage").get("openlineage"):
+        return None
+    try:
+        from pipelines.runs.openlineage_events import OpenLineageEvents
+
+        return OpenLineageEvents(root, record)
+    except Exception:  # such as a record that was edited, or a broken openlineage.yml
+        _LOGGER.exception("run %s has no OpenLineage events", record.run_id)
+        return None
+
+
+def record_killed_runs(root: Root) -> None:
+    """Corrects the records of killed runs, and sends the ends of their OpenLineage runs."""
+    for record in mark_killed(root):
+        if events := lineage_events(root, record):
+            events.run_killed(record)
+
+
 class RunRecorder:
     """Keeps the record of one run on disk up to date.
 
@@ -96,15 +121,30 @@ class RunRecorder:
         self._display = display
         self.record = record
         self._change()
+        self._events = lineage_events(root, record)
+
+    def begin(self) -> None:
+        """Tells that the run begins, or begins again."""
+        if self._events:
+            self._events.run_started()
+        elif self.record.section("lineage").get("openlineage"):
+            self.note("this run sends no OpenLineage events: its log says why")
 
     def note(self, text: str) -> None:
         """Shows and records a note of the inference or of a check."""
         self._display.line(f"! {text}")
         self._change(notes=(*self.record.notes, text))
 
+    def component_started(self, name: str) -> None:
+        """Tells that a component begins."""
+        if self._events:
+            self._events.component_started(name)
+
     def add_component(self, component: ComponentRecord) -> None:
         """Records that a component has ended."""
         self._change(components=(*self.record.components, component))
+        if self._events:
+            self._events.component_ended(component)
 
     def add_verdict(
         self,
@@ -165,6 +205,8 @@ class RunRecorder:
         if outcome.status == "pushed":
             for run_id in supersede_held(self._root, self.record):
                 self.note(f"the held model of run {run_id} is superseded by this one")
+        if self._events and (lost := self._events.run_ended(self.record)):
+            self.note(lost)
         tidy()
         report = self._root.report(self.record.run_id)
         try:

@@ -11,11 +11,16 @@ from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
-from pipelines.root.history import after_push, mark_killed
+from pipelines.root.history import after_push
 from pipelines.root.records import RunRecord, new_run_id
 from pipelines.runs.execution import execute
 from pipelines.runs.outcome import outcome_of
-from pipelines.runs.recorder import RunRecorder, start_record
+from pipelines.runs.recorder import (
+    RunRecorder,
+    lineage_events,
+    record_killed_runs,
+    start_record,
+)
 from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
@@ -42,11 +47,12 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     progress.max_steps = plan.code.train_steps
     with plan.root.lock.exclusively():
         check_same_root_schema(plan)
-        mark_killed(plan.root)
+        record_killed_runs(plan.root)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(plan.root, record, progress.display)
+        recorder.begin()
         resumed = "resumed " if plan.unfinished else ""
         training = f", with the training of run {record.mended}" if record.mended else ""
         progress.display.line(
@@ -80,12 +86,16 @@ def record_unchanged(
         return None
     root = inputs.root
     with root.lock.exclusively():
-        mark_killed(root)
+        record_killed_runs(root)
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:
             return None
         run_id = new_run_id(root.records.read_all())
-        record = unchanged_record(root, run_id, *found).changed(scheduled_by=scheduled_by)
+        record = unchanged_record(root, run_id, *found)
+        lineage = inputs.config.lineage.model_dump(mode="json")  # does not make a run another one
+        record = record.changed(
+            scheduled_by=scheduled_by, attempt=1, config={**record.config, "lineage": lineage}
+        )
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:
@@ -93,6 +103,13 @@ def record_unchanged(
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
         stop_raising()  # only the record is left to write
         root.records.write(record)
+        if events := lineage_events(root, record):
+            events.run_started()
+            for component in record.components:
+                events.component_ended(component)
+            if lost := events.run_ended(record):
+                progress.display.line(f"! {lost}")
+                record = record.changed(notes=(*record.notes, lost))
         prune_after_run(root, inputs.config.retention, progress.display.line)
         report = root.report(record.run_id)
         write_pages(root, record, report)

@@ -42,6 +42,7 @@ class StepRecorder:
         """Shows that a step begins."""
         trains = plan.component.partition(".")[0] == "Trainer"
         self._progress.component_started(plan.component, trains=trains)
+        self._recorder.component_started(plan.component)
 
     def step_finished(
         self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str

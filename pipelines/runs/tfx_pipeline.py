@@ -26,12 +26,12 @@ from pipelines.errors import BadInputError
 from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
-from pipelines.root.history import mark_killed, unfinished_run
+from pipelines.root.history import unfinished_run
 from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.records import RunOutcome, RunRecord, new_run_id, utc_now
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.outcome import outcome_of
-from pipelines.runs.recorder import RunRecorder
+from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.runs.step_recorder import StepRecorder
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
@@ -100,7 +100,7 @@ def run_tfx_pipeline(
     from pipelines.steps.planning import plan_steps
 
     with root.lock.exclusively():
-        mark_killed(root)
+        record_killed_runs(root)
         unfinished = unfinished_run(root) if request.resume else None
         if request.resume and unfinished is None:
             raise BadInputError(nothing_to_resume(root))
@@ -118,6 +118,7 @@ def run_tfx_pipeline(
         for lost in remove_leftovers(root, record.run_id):
             recorder.note(lost)
         recorder.add_graph(plan.graph)
+        recorder.begin()
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
         recorder.end(
@@ -149,6 +150,7 @@ def _new_record(
         baseline_version=root.versions.served_before(run_id),
         environment=describe_environment(),
         scheduled_by=request.scheduled_by or (unfinished.scheduled_by if unfinished else None),
+        attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
 

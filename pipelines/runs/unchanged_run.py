@@ -20,7 +20,7 @@ from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, utc_now
 from pipelines.root.schema.root_schema import RootSchema
 
-_NO_PART = {"beam", "kubeflow", "retention"}
+_NO_PART = {"beam", "kubeflow", "retention", "lineage"}
 """Parts of the configuration that do not affect the result."""
 
 _GENERIC_CODE = "pipelines.tabular.preprocessing.preprocessing_fn"

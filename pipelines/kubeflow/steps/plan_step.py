@@ -92,6 +92,7 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
             if component.id in roles
         }
     )
+    recorder.begin()
     plans = component_plans(plan, pipeline, run_id, record.baseline_version)
     folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
     return {role: write_component_plan(root, item) for role, item in plans.items()}

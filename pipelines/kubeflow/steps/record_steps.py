@@ -75,12 +75,22 @@ def reopen_run(root: Root, folder: RunFolder, component: str) -> None:
 
 
 def _reopen(root: Root, run_id: str) -> None:
-    records = root.records
-    record = records.read(run_id)
+    record = root.records.read(run_id)
     if record is not None and record.status != "running":
-        records.write(
-            record.changed(status="running", finished=None, reason=None, is_bad_input=False)
+        is_retry = record.status in UNFINISHED  # else only `Record` is tried again, not the run
+        recorder = RunRecorder(
+            root,
+            record.changed(
+                status="running",
+                finished=None,
+                reason=None,
+                is_bad_input=False,
+                attempt=record.attempt + is_retry,
+            ),
+            PlainDisplay(sys.stderr),
         )
+        if is_retry:
+            recorder.begin()
 
 
 def close_failed_run(root: Root, kubeflow_run: str, component: str, wait_secs: float) -> None:

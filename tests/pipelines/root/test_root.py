@@ -14,6 +14,7 @@ def test_the_folders_of_a_root_have_their_paths():
     found = {
         "runs": ROOT.runs,
         "runs/index.html": ROOT.index,
+        "runs/openlineage.jsonl": ROOT.openlineage,
         "runs/details": ROOT.run_details,
         "runs/r1.json": ROOT.records.file("r1"),
         "runs/r1.html": ROOT.report("r1"),

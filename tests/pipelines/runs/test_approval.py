@@ -215,3 +215,15 @@ def test_an_approval_that_was_killed_after_its_push_is_not_superseded(held, kill
     record = held.read()
     assert (record.status, record.version, record.reason) == ("pushed", version, None)
     assert record.decision.kind == "approved"
+
+
+def test_an_approval_adds_the_version_to_the_openlineage_run(held):
+    config = {**held.read().config, "lineage": {"openlineage": "file"}}
+    held.root.records.write(held.read().changed(config=config))
+    record = held.approve()
+    (event,) = map(json.loads, held.root.openlineage.read_text().splitlines())
+    assert (event["eventType"], event["job"]["name"]) == ("OTHER", record.name)
+    (output,) = event["outputs"]
+    assert output["name"] == str(held.root.serving)
+    assert output["facets"]["version"]["datasetVersion"] == record.version
+    assert not held.warnings

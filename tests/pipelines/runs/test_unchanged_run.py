@@ -194,6 +194,22 @@ def test_it_is_recorded_with_a_report_and_its_lines(module, display, shown):
     )
 
 
+def test_it_sends_the_events_of_a_run_whose_components_all_come_from_the_cache(module, display):
+    config = module.config("lineage.openlineage=file")  # which the former run did not have
+    inputs = read_inputs(RunRequest(root=module.root, config=config), display)
+    identity = run_identity(config, inputs.data.profile.fingerprint, (), "", "")
+    module.root.records.write(module.former.changed(identity=identity, checks=(), attempt=3))
+    record = record_unchanged(inputs, Progress(display), Capture())
+    assert record.attempt == 1
+    events = [json.loads(line) for line in module.root.openlineage.read_text().splitlines()]
+    assert [(event["job"]["name"], event["eventType"]) for event in events] == [
+        ("data", "START"),
+        ("data.Trainer", "START"),
+        ("data.Trainer", "COMPLETE"),
+        ("data", "COMPLETE"),
+    ]
+
+
 @pytest.mark.parametrize("kind", [None, "rejected"])
 def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
     decision = kind and Decision(kind, "ann", "2026-01-02T00:00:00+00:00", "wrong labels")

@@ -116,6 +116,23 @@ def test_a_run_that_failed_can_be_tried_again(begun):
     assert not folder.path.exists()
 
 
+def test_a_run_that_is_tried_again_on_kubeflow_is_another_openlineage_run(begun, killed):
+    root, folder = begun
+    config = {**killed.config, "lineage": {"openlineage": "file"}}
+    Root(root).records.write(killed.changed(kubeflow_run="run-1", config=config))
+    folder.write_step(StepEnd("Trainer", 0.5, "it broke"))
+    end_run(Root(root), "run-1")
+    folder.write_step(StepEnd("Trainer", 2.5))
+    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
+    for _ in range(2):  # the second time, only `Record` is tried again
+        assert record_run(Root(root), "run-1", {"Trainer": said(root)}, outcome).attempt == 2
+    events = [json.loads(line) for line in Root(root).openlineage.read_text().splitlines()]
+    of_run = [event for event in events if event["job"]["name"] == "data"]
+    ends = [(event["eventType"], event["run"]["runId"]) for event in of_run]
+    assert [kind for kind, _ in ends] == ["FAIL", "START", "COMPLETE", "COMPLETE"]
+    assert ends[0][1] != ends[1][1] == ends[2][1] == ends[3][1]
+
+
 def test_findings_that_are_gone_are_said_and_leave_the_record_alone(begun):
     root, folder = begun
     given = {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two")}

@@ -1,0 +1,228 @@
+"""The OpenLineage events of a run and its steps: START, and then COMPLETE, FAIL or ABORT."""
+
+import contextlib
+import logging
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from urllib.parse import urlsplit
+
+from openlineage.client import facet_v2 as facets
+from openlineage.client.client import OpenLineageClient
+from openlineage.client.event_v2 import (
+    InputDataset,
+    Job,
+    OutputDataset,
+    Run,
+    RunEvent,
+    RunState,
+    set_producer,
+)
+from openlineage.client.transport.file import FileConfig, FileTransport
+from openlineage.client.transport.http import (
+    ApiKeyTokenProvider,
+    HttpConfig,
+    HttpTransport,
+    TokenProvider,
+)
+
+from pipelines.config.lineage import LineageConfig
+from pipelines.errors import counted
+from pipelines.root import Root
+from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.runs.openlineage_datasets import Datasets
+from pipelines.steps.step_folders import StepFolders
+
+_LOGGER = logging.getLogger(__name__)
+
+_TIMEOUT_SECS = 2.0
+_ENDS = {"failed": RunState.FAIL, "interrupted": RunState.ABORT}
+_PROGRAM = "estimator-pipelines"
+_INTEGRATION = "ESTIMATOR_PIPELINES"
+
+
+@contextlib.contextmanager
+def _run_goes_on() -> Iterator[None]:
+    """Logs an error in making an event: it must not cost the run."""
+    try:
+        yield
+    except Exception:
+        _LOGGER.exception("an OpenLineage event could not be made")
+
+
+class OpenLineageEvents:
+    """Sends the events of one attempt at a run.
+
+    OpenLineage expects nothing after FAIL or ABORT, so every attempt at a run that is resumed is a run there.
+
+    Args:
+      root: Root of the run.
+      record: Record of the run, whose configuration names the receiver.
+    """
+
+    def __init__(self, root: Root, record: RunRecord):
+        settings = LineageConfig.model_validate(record.section("lineage"))
+        version = record.environment.get(_PROGRAM, "0")
+        set_producer(f"pkg:pypi/{_PROGRAM}@{version}")
+        self._root = root
+        self._record = record
+        self._namespace = settings.namespace or record.name
+        self._receiver = settings.openlineage or "file"
+        self._client = OpenLineageClient(transport=_transport(self._receiver, root))
+        self._unsent: list[RunEvent] = []
+        self._num_lost = 0
+        self._is_down = False
+        self._error: Exception | None = None
+        # Two machines may start a run in the same second, in roots with the same path.
+        place = f"{record.environment.get('host')}:{root}:{record.run_id}:{record.attempt}"
+        self._run_uuid = uuid.uuid5(uuid.NAMESPACE_URL, f"{_PROGRAM}:{place}")
+        self._engine = facets.processing_engine_run.ProcessingEngineRunFacet(version, _PROGRAM)
+        self._running: list[str] = []
+        self._datasets = Datasets(root, record, self._namespace)
+
+    @_run_goes_on()
+    def run_started(self) -> None:
+        """Sends the START of the run."""
+        self._send(RunState.START, datasets=self._datasets.of_run)
+
+    @_run_goes_on()
+    def component_started(self, name: str) -> None:
+        """Sends the START of a component."""
+        self._running.append(name)
+        self._send(RunState.START, name)
+
+    @_run_goes_on()
+    def component_ended(self, component: ComponentRecord) -> None:
+        """Sends the COMPLETE of a component; a failed one waits for the end of the run, and its reason."""
+        name = component.name
+        if name not in self._running:  # recorded when all is over, as on Kubeflow
+            self._running.append(name)
+            start = datetime.now(timezone.utc) - timedelta(seconds=component.elapsed_secs)
+            self._send(RunState.START, name, time=start)
+        if component.status == "failed":
+            return
+        self._running.remove(name)
+        step = StepFolders(self._root.artifacts).finished(name, component.step)
+        datasets = self._datasets.of_step(step) if step else ([], [])
+        tags = {"status": component.status, "step": component.step, "reason": component.reason}
+        self._send(RunState.COMPLETE, name, datasets, tags)
+
+    @_run_goes_on()
+    def run_ended(self, record: RunRecord) -> str | None:
+        """Sends the end of the run and of the steps that it stopped; returns a note if events are lost."""
+        end = _ENDS.get(record.status, RunState.COMPLETE)
+        for name in self._running:
+            stopped = RunState.ABORT if end is RunState.ABORT else RunState.FAIL
+            self._send(stopped, name, error=record.reason)
+        self._running.clear()
+        return self._send_run(end, record)
+
+    @_run_goes_on()
+    def run_killed(self, record: RunRecord) -> None:
+        """Sends the end of a run whose process was killed: with it ended the first step without an end."""
+        ended = {component.name for component in record.components}
+        self._running += [name for name in record.graph if name not in ended][:1]
+        self.run_ended(record)
+
+    @_run_goes_on()
+    def approved(self, record: RunRecord) -> str | None:
+        """Sends the version that an approval has pushed; returns a note if the event is lost."""
+        return self._send_run(RunState.OTHER, record)
+
+    def _send_run(self, kind: RunState, record: RunRecord) -> str | None:
+        if record.version:
+            self._datasets.add_version(record.version)
+        tags = {
+            "status": record.shown_status,
+            "version": record.version,
+            "reason": record.reason,
+            "scheduled_by": record.scheduled_by,
+        }
+        error = record.reason if kind in (RunState.FAIL, RunState.ABORT) else None
+        self._is_down = False  # one more try at the end
+        self._send(kind, "", self._datasets.of_run, tags, error)
+        num_lost = self._num_lost + len(self._unsent)
+        if not num_lost:
+            return None
+        events = counted(num_lost, "OpenLineage event")
+        return f"{events} did not reach {self._receiver}: {self._error}"
+
+    def _send(
+        self,
+        kind: RunState,
+        component: str = "",
+        datasets: tuple[list[InputDataset], list[OutputDataset]] = ([], []),
+        tags: Mapping[str, str | None] | None = None,
+        error: str | None = None,
+        time: datetime | None = None,
+    ) -> None:
+        """Sends an event, behind those that wait since the receiver was down."""
+        named = {"run_id": self._record.run_id, **(tags or {})}
+        run_facets: dict[str, facets.RunFacet] = {
+            "processing_engine": self._engine,
+            "tags": facets.tags_run.TagsRunFacet(
+                [
+                    facets.tags_run.TagsRunFacetFields(key, value, _INTEGRATION)
+                    for key, value in named.items()
+                    if value
+                ]
+            ),
+        }
+        if component:
+            run_facets["parent"] = facets.parent_run.ParentRunFacet(
+                facets.parent_run.Run(self._uuid_of()),
+                facets.parent_run.Job(self._namespace, self._record.name),
+            )
+        elif tick := self._record.scheduled_by:
+            due = datetime.strptime(tick.rpartition("/")[2], "%Y%m%dT%H%M%SZ")
+            run_facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(
+                f"{due.isoformat()}Z"
+            )
+        if error:
+            run_facets["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(
+                error, "Python"
+            )
+        kind_of_job = facets.job_type_job.JobTypeJobFacet(
+            "BATCH", _INTEGRATION, "TASK" if component else "DAG"
+        )
+        name = f"{self._record.name}.{component}" if component else self._record.name
+        event = RunEvent(
+            eventType=kind,
+            eventTime=(time or datetime.now(timezone.utc)).isoformat(),
+            run=Run(self._uuid_of(component), run_facets),
+            job=Job(self._namespace, name, {"jobType": kind_of_job}),
+            inputs=datasets[0],
+            outputs=datasets[1],
+        )
+        self._unsent.append(event)
+        while self._unsent and not self._is_down:
+            try:
+                self._client.emit(self._unsent[0])
+            except Exception as problem:
+                self._error = problem
+                response = getattr(problem, "response", None)
+                if response is None or response.status_code >= 500:
+                    self._is_down = True
+                    return
+                self._num_lost += 1  # the receiver refuses this event
+            self._unsent.pop(0)
+
+    def _uuid_of(self, component: str = "") -> str:
+        return str(uuid.uuid5(self._run_uuid, component) if component else self._run_uuid)
+
+
+def _transport(receiver: str, root: Root) -> FileTransport | HttpTransport:
+    if receiver == "file":
+        return FileTransport(FileConfig(str(root.openlineage), append=True))
+    parts = urlsplit(receiver)
+    key = os.environ.get("OPENLINEAGE_API_KEY")
+    return HttpTransport(
+        HttpConfig(
+            url=receiver,
+            endpoint="api/v1/lineage" if parts.path in ("", "/") else receiver,
+            timeout=_TIMEOUT_SECS,
+            auth=ApiKeyTokenProvider({"apiKey": key}) if key else TokenProvider({}),
+            retry={"total": 0},
+        )
+    )
