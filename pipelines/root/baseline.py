@@ -1,4 +1,4 @@
-"""What a new model and its data are compared with: the model that serves, and the statistics of its data."""
+"""The model that serves and the statistics of its data, which new ones are compared with."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Why the steps of the pipeline from a CSV run, in words of its configuration and its data."""
+"""Reasons for the steps of the pipeline from a CSV, in words of its configuration and its data."""
 
 from collections.abc import Iterator
 from pathlib import Path

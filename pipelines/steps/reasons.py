@@ -27,7 +27,7 @@ _CODE = ("user_code", "module_path")
 
 @dataclass(frozen=True)
 class Difference:
-    """How the plan of a step differs from that of a former one."""
+    """The names of what differs in two plans of a step."""
 
     parts: tuple[str, ...]  # fingerprints that differ, such as "code"
     settings: tuple[str, ...]  # execution properties
