@@ -21,6 +21,11 @@ _STATISTICS = """
 """
 
 
+def has_metadata_store(root: Root) -> bool:
+    """Returns True if no run has taken over the root yet."""
+    return _folder(root).is_dir()
+
+
 def take_over(root: Root) -> str | None:
     """Keeps the statistics that new data are compared with, and puts ML Metadata's folder aside.
 
@@ -30,9 +35,9 @@ def take_over(root: Root) -> str | None:
     Returns:
       A line for the user; None if there was nothing to do.
     """
-    folder = root.path / "metadata"
-    if not folder.is_dir():
+    if not has_metadata_store(root):
         return None
+    folder = _folder(root)
     problem = ""
     try:
         with contextlib.closing(
@@ -58,6 +63,10 @@ def take_over(root: Root) -> str | None:
         "its model is what the next one is compared with, and every component runs once more. Nothing reads "
         f"{aside} any longer.{problem}"
     )
+
+
+def _folder(root: Root) -> Path:
+    return root.path / "metadata"
 
 
 def _runs_to_compare_with(root: Root) -> set[str]:

@@ -53,6 +53,7 @@ _PARTS = {
     "schema": "the file of schema.path changed",
     "root schema": "the root's schema changed",
     "executor": "its own code changed",
+    "remains": "an output of it was removed",
 }
 
 _SERVED = ("baseline_model", "base_model", "baseline_statistics")

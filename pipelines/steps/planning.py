@@ -155,7 +155,7 @@ class _Planner:
             elif isinstance(component, Importer):
                 step = self._import_step(component)
             else:
-                step = self._component_step(component)
+                step = self._beside_remains(self._component_step(component))
             self._plan.steps.append(step)
             self._plan.outputs[component.id] = {
                 key: (OutputRef(component.id, step.name, key),) for key in step.outputs
@@ -196,6 +196,12 @@ class _Planner:
         if not (self._use_cache and options.enable_cache):
             return replace(plan, fingerprints={**fingerprints, "run": self._run_id})
         return self._push_step(plan) if is_pusher(class_path) else plan
+
+    def _beside_remains(self, plan: StepPlan) -> StepPlan:
+        """Gives a step whose outputs are no longer complete another name: its model may still be in use."""
+        while (step := self._folders.finished(plan.component, plan.name)) and not step.is_whole:
+            plan = replace(plan, fingerprints={**plan.fingerprints, "remains": step.name})
+        return plan
 
     def _push_step(self, plan: StepPlan) -> StepPlan:
         """Names a push after the run that made it, so that it is repeated if its version no longer exists."""

@@ -16,6 +16,7 @@ _PARTS = {
     "core": "the code of `estimator_core` changed",
     "code": "the code of its module changed",
     "executor": "its own code changed",
+    "remains": "an output of it was removed",
     "content": "what it imports changed",
     "run": "it uses no cache",
     "push": "what it pushed no longer exists",
