@@ -56,7 +56,8 @@ def take_over(root: Root) -> str | None:
         target = root.kept_artifact(run_id, "statistics")
         if statistics.is_dir() and not target.is_dir():
             atomic_files.copy_folder(statistics, target)
-    aside = folder.with_name("metadata.old")
+    names = (f"metadata.old{number}" for number in ("", *range(2, 100)))  # old code may run again
+    aside = next(path for path in map(folder.with_name, names) if not path.exists())
     folder.rename(aside)
     return (
         f"{root} is from an earlier version of this program: its versions, records, schema and reports stay, "

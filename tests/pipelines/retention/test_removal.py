@@ -23,6 +23,7 @@ def state_of(root):
     return [file for file in files if file != ".lock"]
 
 
+@pytest.mark.slow
 def test_a_removal_that_is_killed_between_any_two_changes_leaves_nothing_torn(root, tmp_path):
     runs = [root.add_run(age, version=1000 - age) for age in (90, 70)]
     runs += [
@@ -49,7 +50,7 @@ def test_a_removal_that_is_killed_between_any_two_changes_leaves_nothing_torn(ro
         for step in finished:
             if step.folder in expected_to_go:
                 inputs = [one for outputs in step.plan["inputs"].values() for one in outputs]
-                assert {(one["component"], one["step"]) for one in inputs} <= keys, (changes, step.key, step.number, step.run_id, runs, sorted((s.number,s.component,s.run_id) for s in finished))
+                assert {(one["component"], one["step"]) for one in inputs} <= keys
         state_of(root)
         prune.prune_root(Root(root.path), rules, now=root.NOW)
         assert state_of(root) == expected, f"killed after change {changes}"
