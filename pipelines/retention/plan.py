@@ -79,7 +79,9 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
 
 def _begun(root: Root) -> Iterator[Removal]:
     """Yields what an interrupted removal has left of a step or of its checkpoints."""
-    folders = [path for depth in ("*", "*/*") for path in root.artifacts.glob(f"{depth}/{_REMOVING}*")]
+    folders = [
+        path for depth in ("*", "*/*") for path in root.artifacts.glob(f"{depth}/{_REMOVING}*")
+    ]
     for folder in sorted(folders):
         if is_below(folder, root.artifacts):
             yield Removal("artifact", folder, "its removal was begun", _size(folder))
@@ -175,9 +177,7 @@ def _data_read_by(step: FinishedStep) -> str:
     return Path(value.get("fieldValue", {}).get("stringValue", "")).name
 
 
-def _older_artifacts(
-    root: Root, kept: KeptRuns, records: Sequence[RunRecord]
-) -> Iterator[Removal]:
+def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -> Iterator[Removal]:
     """Yields artifacts of earlier versions, `<component>/<key>/<number>`, which no run can use."""
     if has_metadata_store(root):
         return  # the next run takes statistics from them

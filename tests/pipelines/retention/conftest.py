@@ -115,7 +115,9 @@ class RootOfRuns:
                 executor={"type": "PythonClassExecutableSpec"},
                 parameters={
                     "parameters": {
-                        "input_base": {"fieldValue": {"stringValue": f"{{{{ROOT}}}}/data/{data.name}"}}
+                        "input_base": {
+                            "fieldValue": {"stringValue": f"{{{{ROOT}}}}/data/{data.name}"}
+                        }
                     }
                 },
                 inputs=inputs,
@@ -138,7 +140,11 @@ class RootOfRuns:
         outputs = {key: {**properties, "path": key} for key in plan.outputs}
         if "blessing" in outputs:
             value = {"intValue": str(int(is_blessed))}
-            outputs["blessing"] = {**properties, "path": "blessing", "customProperties": {"blessed": value}}
+            outputs["blessing"] = {
+                **properties,
+                "path": "blessing",
+                "customProperties": {"blessed": value},
+            }
         fields = {
             "plan": asdict(plan),
             "outputs": outputs,

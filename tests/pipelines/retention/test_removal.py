@@ -26,14 +26,10 @@ def state_of(root):
 @pytest.mark.slow
 def test_a_removal_that_is_killed_between_any_two_changes_leaves_nothing_torn(root, tmp_path):
     runs = [root.add_run(age, version=1000 - age) for age in (90, 70)]
-    runs += [
-        root.add_run(age, status="not_blessed", baseline=runs[1]) for age in (60, 50, 40, 30)
-    ]
+    runs += [root.add_run(age, status="not_blessed", baseline=runs[1]) for age in (60, 50, 40, 30)]
     rules = RetentionConfig(runs=2, artifacts=2, checkpoints=1)
     copy = shutil.copytree(root.path, tmp_path / "copy")
-    expected_to_go = {
-        removal.path for removal in plan_removals(Root(root.path), rules, root.NOW)
-    }
+    expected_to_go = {removal.path for removal in plan_removals(Root(root.path), rules, root.NOW)}
     prune.prune_root(Root(root.path), rules, now=root.NOW)
     expected = state_of(root)
     changes = 0
