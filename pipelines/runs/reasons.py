@@ -1,4 +1,4 @@
-"""The reasons for which the steps of the pipeline from a CSV run, in words of its configuration and its data."""
+"""The reasons for which the steps of the pipeline from a CSV run, in words of its configuration and data."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.beam.runners import find_runner
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.beam.runners import find_runner
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "beam-engines.md").read_text()
 

@@ -4,7 +4,6 @@ import hashlib
 import os
 
 import pytest
-from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
 
 from components.example_gen import executor
@@ -12,7 +11,10 @@ from components.example_gen.files import PlannedFiles
 from components.beam.beam_executor import IN_PROCESS_RUNNER
 from pipelines.definitions.csv_to_serving import NO_TFX_PACKAGE
 from pipelines.errors import RunFailedError
-from pipelines.runners.component_launcher import ComponentLauncher
+from pipelines.root import Root
+from pipelines.steps.planning import plan_steps
+from pipelines.steps.running import run_steps
+from pipelines.steps.step_folders import StepFolders
 
 
 @pytest.fixture
@@ -50,13 +52,13 @@ def test_names_and_splits_count(folder):
 
 
 class Events(list):
-    def component_started(self, component):
+    def step_started(self, plan):
         pass
 
-    def component_finished(self, component, cached, elapsed_secs, outcome):
-        self.append(cached)
+    def step_finished(self, step, reused, elapsed_secs, reason):
+        self.append(reused)
 
-    def component_failed(self, component, elapsed_secs):
+    def step_failed(self, plan, elapsed_secs):
         self.append("failed")
 
 
@@ -66,20 +68,18 @@ def run(folder, tmp_path):
     (folder / "eval" / "b.csv").unlink()
     (folder / "eval").rmdir()
     events = Events()
+    root = Root(tmp_path / "root")
 
     def run_it(run_id, **given):
-        example_gen = components.CsvExampleGen(input_base=str(folder), **given)
         pipeline = Pipeline(
             pipeline_name="test",
-            pipeline_root=str(tmp_path / "artifacts"),
-            metadata_connection_config=metadata.sqlite_metadata_connection_config(
-                str(tmp_path / "metadata.sqlite")
-            ),
-            components=[example_gen],
+            pipeline_root="elsewhere",
+            components=[components.CsvExampleGen(input_base=str(folder), **given)],
             enable_cache=True,
             beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE],
         )
-        ComponentLauncher(pipeline, run_id, {}, events).run(example_gen)
+        plan = plan_steps(pipeline, root, run_id, {})
+        run_steps(plan, StepFolders(root.artifacts), run_id, events)
 
     run_it.events = events
     return run_it
@@ -112,7 +112,7 @@ def test_a_file_that_is_replaced_before_it_is_read_fails_the_component(folder, r
     monkeypatch.undo()
     file.write_text(old)
     run("run-2")
-    assert run.events == ["failed", False]  # nothing of the failed one is in the cache
+    assert run.events == ["failed", False]  # nothing of the failed one is reused
 
 
 def test_the_files_that_are_given_are_read_or_none(folder, run):

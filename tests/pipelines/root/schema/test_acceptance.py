@@ -258,7 +258,10 @@ def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
     put_statistics(open_store(root.folder), SECOND, statistics)
     note, *lines, last = accept_schema(Root(root.folder)).lines
     assert note.startswith(f"! {root.folder} is from an earlier version of this program")
-    assert lines == ["~ column 'city': new values 'A'"]
+    assert (lines, last) == (
+        ["~ column 'city': new values 'A'"],
+        f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}",
+    )
     kept = Root(root.folder).kept_artifact(SECOND, "statistics")
     assert find_baseline_statistics(Root(root.folder), SECOND) == kept
 
