@@ -12,9 +12,10 @@ there, the generic model here. Neither side has Transform compute statistics.
 The sides run one after the other, each in its own process. The order of the sides alternates from round to
 round, since the second finds a warm page cache. Component times are from our steps, and from stock TFX's
 executions in ML Metadata; the rest of the process is imports and the like. The ServingCheck is ours alone.
-Each size has a table with the medians of the rounds; the ratio of each round is printed below. Above 1x, we are faster. On a busy machine,
-compare the processor's time. A side that takes longer than `--limit-secs` is stopped, and not run with more
-rows or columns. `--docs` writes the tables' figures as charts into docs/figures.
+Each size has a table with the medians of the rounds; the ratio of each round is printed below. Above 1x, we
+are faster. On a busy machine, compare the processor's time. A side that takes longer than `--limit-secs` is
+stopped, and not run with more rows or columns. `--docs` writes the tables' figures as charts into
+docs/figures.
 """
 
 import argparse

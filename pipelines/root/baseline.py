@@ -1,4 +1,4 @@
-"""What a new model and its data are compared with: the model that serves, and the statistics of its data."""
+"""The baseline of a new model and its data: the model that serves, and the statistics of its data."""
 
 from pathlib import Path
 

@@ -68,7 +68,7 @@ class PipelinePlan:
 
 @dataclass(frozen=True)
 class Beyond:
-    """What the components of a pipeline do not know, by their ids."""
+    """Values from outside of the pipeline, by component id."""
 
     # Of what a step reads; "run" marks a step that no later run reuses.
     fingerprints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def plan_steps(
       run_id: Id of the run. Only the names of steps that use no cache depend on it.
       parameters: Values of the pipeline's `RuntimeParameter`s.
       use_cache: False runs every step.
-      beyond: What the pipeline itself does not say.
+      beyond: Values from outside of the pipeline.
 
     Raises:
       BadInputError: Something in the pipeline cannot be run as steps, or a parameter has no value.

@@ -28,7 +28,7 @@ _CODE = ("user_code", "module_path")
 
 @dataclass(frozen=True)
 class Difference:
-    """How the plan of a step differs from that of a former one."""
+    """Difference between the plan of a step and that of a former one."""
 
     parts: tuple[str, ...]  # fingerprints that differ, such as "code"
     settings: tuple[str, ...]  # execution properties

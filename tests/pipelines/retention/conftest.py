@@ -54,7 +54,7 @@ class RootOfRuns:
 
         Args:
           age_days: Age of the run.
-          status: How it ended.
+          status: Its end.
           version: Version that it pushed.
           reuses: Run whose steps it reused, all of them.
           baseline: Run whose model its own was compared with.
