@@ -41,7 +41,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
+.PHONY: help setup demo example test test-all test-flink flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -58,17 +58,14 @@ example: $(STAMP)  ## one of docs/examples.md, NAME=recommender: its project and
 	@$(BIN)/python -m pipelines run --config example_$(NAME)/pipeline.toml --root example_$(NAME)/pipeline_root
 
 test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not mysql and not kubernetes and not kubeflow_cluster" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not kubernetes and not kubeflow_cluster" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser and not mysql and not kubernetes and not kubeflow_cluster" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser and not kubernetes and not kubeflow_cluster" $(TESTS)
 
 test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is downloaded into .flink/
 	@scripts/flink/setup.sh $(BIN)/python .flink
 	@$(BIN)/python -m pytest -q --timeout 1800 -m flink tests/flink
-
-test-mysql: $(STAMP)  ## ML Metadata in a database; needs `mariadbd` (Debian: apt-get install mariadb-server)
-	@$(BIN)/python -m pytest -q --timeout 1800 -m mysql tests/mysql
 
 flink-cluster: $(STAMP)  ## Flink with two task managers on this machine, until Ctrl-C
 	@scripts/flink/setup.sh $(BIN)/python .flink

@@ -57,7 +57,7 @@ def measure(
     process_secs, usage, stdout = pipeline_speed.run_python([*command, *settings], root)
     line = json.loads(stdout.splitlines()[-1])
     print(f"{root.name}: {line['status']}, {line['metrics']}", file=sys.stderr, flush=True)
-    component_secs = pipeline_speed.component_secs(root / "metadata" / "metadata.sqlite")
+    component_secs = pipeline_speed.step_secs(root)
     return pipeline_speed.Measurement.of(
         process_secs, usage, component_secs, line["metrics"]["auc"]
     )

@@ -148,7 +148,7 @@ def predict(
     """
     import tensorflow as tf
 
-    found = sorted(root.glob("artifacts/Trainer/model/*/Format-Serving/**/saved_model.pb"))
+    found = sorted(root.glob("artifacts/Trainer/*/model/Format-Serving/**/saved_model.pb"))
     if not found:
         return None
     model = tf.saved_model.load(str(found[-1].parent))

@@ -31,29 +31,26 @@ from benchmarks import tables  # noqa: E402
 
 def read_trainer(root: pathlib.Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Returns the execution properties and the input artifacts of a root's newest Trainer."""
-    from tfx.orchestration import metadata
-    from tfx.orchestration.portable.mlmd import event_lib
-    from tfx.types import artifact_utils
+    from google.protobuf import json_format
+    from tfx.orchestration import data_types_utils
+    from tfx.orchestration.portable import inputs_utils
+    from tfx.proto.orchestration import pipeline_pb2
 
-    config = metadata.sqlite_metadata_connection_config(str(root / "metadata" / "metadata.sqlite"))
-    with metadata.Metadata(config) as handle:
-        store = handle.store
-        (kind,) = [one for one in store.get_execution_types() if one.name.endswith(".Trainer")]
-        execution = max(store.get_executions_by_type(kind.name), key=lambda one: one.id)
-        properties = {
-            name: getattr(value, value.WhichOneof("value"))
-            for name, value in execution.custom_properties.items()
-        }
-        inputs: dict[str, list[Any]] = {}
-        for event in store.get_events_by_execution_ids([execution.id]):
-            if not event_lib.is_valid_input_event(event):
-                continue
-            (artifact,) = store.get_artifacts_by_id([event.artifact_id])
-            (of_type,) = store.get_artifact_types_by_id([artifact.type_id])
-            key = event.path.steps[0].key
-            inputs.setdefault(key, []).append(
-                artifact_utils.deserialize_artifact(of_type, artifact)
-            )
+    from pipelines.steps.step_folders import StepFolders
+    from pipelines.steps.step_plan import StepPlan, with_root
+
+    folders = StepFolders(root.absolute() / "artifacts")
+    plan = StepPlan.from_json(folders.all_finished("Trainer")[-1].plan)
+    parameters = json_format.ParseDict(
+        with_root(plan.parameters, folders.root), pipeline_pb2.NodeParameters()
+    )
+    properties = data_types_utils.build_parsed_value_dict(
+        inputs_utils.resolve_parameters_with_schema(parameters)
+    )
+    inputs = {
+        key: [folders.artifact(output) for output in outputs]
+        for key, outputs in plan.inputs.items()
+    }
     return properties, inputs
 
 

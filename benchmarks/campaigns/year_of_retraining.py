@@ -185,8 +185,8 @@ def show_disk(root: Path) -> None:
     rows = [(str(part.relative_to(root)), f"{size_bytes(part) / 1e3:,.0f}") for part in parts]
     rows.append(("all", f"{size_bytes(root) / 1e3:,.0f}"))
     print(f"\nDisk\n{format_table(('part', 'kB'), rows)}")
-    models = list((root / "artifacts" / "Trainer" / "model").iterdir())
-    trainings = list((root / "artifacts" / "Trainer" / "model_run").iterdir())
+    models = list(root.glob("artifacts/Trainer/*/model"))
+    trainings = list(root.glob("artifacts/Trainer/*/model_run"))
     print(
         f"records: {len(list((root / 'runs').glob('*.json')))}, reports: "
         f"{len(list((root / 'runs').glob('[0-9]*.html')))}, versions: "

@@ -141,7 +141,10 @@ def explain(
             lines.append(f"{key}.{problem['msg']}.")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"{key}{_assigned(problem)}: {reason[:1].lower() + reason[1:]}.")
+            where = (
+                f"{key}{_assigned(problem)}: " if key else ""
+            )  # no key: several sections are at fault
+            lines.append(f"{where}{reason[:1].lower() + reason[1:]}.")
     source = f"{config_file}: " if config_file else ""
     return "\n".join(source + line for line in lines)
 

@@ -14,6 +14,7 @@ from pipelines.errors import counted
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
 from pipelines.root import Root
 from pipelines.root.baseline import statistics_folder
+from pipelines.root.migration import has_metadata_store
 from pipelines.root.records import UNFINISHED, RunRecord
 from pipelines.steps.step_folders import FinishedStep, StepFolders
 
@@ -21,6 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 
 Kind = Literal["artifact", "step", "data", "record", "report", "details", "log"]
 _CHECKPOINTS = "model_run"
+_REMOVING = ".removing-"
 _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
 
 
@@ -60,7 +62,11 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
     """
     records = root.records.read_all()
     kept = kept_runs(root, records, rules, now)
-    removals = [*_steps(root, kept, rules, records), *_older_artifacts(root, kept)]
+    removals = [
+        *_begun(root),
+        *_steps(root, kept, rules, records),
+        *_older_artifacts(root, kept, records),
+    ]
     for record in records:
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
@@ -69,6 +75,16 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
                 if path.exists():
                     removals.append(Removal(kind, path, why, _size(path)))
     return [*removals, *_without_record(root, records)]
+
+
+def _begun(root: Root) -> Iterator[Removal]:
+    """Yields what an interrupted removal has left of a step or of its checkpoints."""
+    folders = [
+        path for depth in ("*", "*/*") for path in root.artifacts.glob(f"{depth}/{_REMOVING}*")
+    ]
+    for folder in sorted(folders):
+        if is_below(folder, root.artifacts):
+            yield Removal("artifact", folder, "its removal was begun", _size(folder))
 
 
 def _steps(
@@ -80,7 +96,7 @@ def _steps(
     trained = _used_by(kept.checkpoints, finished, records)
     needed = of_runs | _used_by_versions(root, kept, finished)
     needed |= {name for step in finished if step.key in of_runs for name in _inputs_of(step)}
-    for step in finished:
+    for step in reversed(finished):  # an interrupted removal leaves no step whose inputs are gone
         if not is_below(step.folder, root.artifacts):
             _LOGGER.warning(
                 "%s is %s, which is not below %s: prune leaves it alone.",
@@ -98,9 +114,9 @@ def _steps(
             if step.key not in of_runs or number is None:
                 number, what = rules.artifacts, "runs whose artifacts stay"
             why = f"none of the newest {number} {what} has used it"
-            for folder in (removing(step.folder / _CHECKPOINTS), step.folder / _CHECKPOINTS):
-                if folder.exists():
-                    yield Removal("artifact", folder, why, _size(folder))
+            folder = step.folder / _CHECKPOINTS
+            if folder.exists():
+                yield Removal("artifact", folder, why, _size(folder))
     if records and records[-1].status in UNFINISHED:
         return  # what a run has left unfinished is for `--resume`
     for folder in StepFolders(root.artifacts).unfinished():
@@ -161,12 +177,19 @@ def _data_read_by(step: FinishedStep) -> str:
     return Path(value.get("fieldValue", {}).get("stringValue", "")).name
 
 
-def _older_artifacts(root: Root, kept: KeptRuns) -> Iterator[Removal]:
+def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -> Iterator[Removal]:
     """Yields artifacts of earlier versions, `<component>/<key>/<number>`, which no run can use."""
+    if has_metadata_store(root):
+        return  # the next run takes statistics from them
+    held = [record.held for record in records if record.awaits_decision and record.held]
+    needed = set(kept.models)
+    for model in held:
+        paths = filter(None, (model.model_uri, model.saved_model, model.warmup))
+        needed |= {place_of(root.path / path) for path in paths}
     for folder in sorted(root.artifacts.glob("*/*/*")):
-        number = folder.name.removeprefix(".removing-")
-        is_older = number.isdecimal() or folder.parent.name == ".system"
-        if is_older and place_of(folder) not in kept.models and is_below(folder, root.artifacts):
+        is_older = folder.name.isdecimal() or folder.parent.name == ".system"
+        is_needed = any(path.is_relative_to(place_of(folder)) for path in needed)
+        if is_older and not is_needed and is_below(folder, root.artifacts):
             why = "an earlier version of this program made it, and no version of the model needs it"
             yield Removal("artifact", folder, why, _size(folder))
 
@@ -207,8 +230,8 @@ def _beyond(rules: RetentionConfig) -> str:
 
 
 def removing(folder: Path) -> Path:
-    """Returns the name that a folder has while it is removed: a killed removal leaves no half of it."""
-    return folder.with_name(f".removing-{folder.name}")
+    """Returns the name that a folder has while it is removed, so that no run uses what is left of it."""
+    return folder.with_name(f"{_REMOVING}{folder.name.removeprefix(_REMOVING)}")
 
 
 def _size(path: Path) -> int:

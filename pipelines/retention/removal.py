@@ -7,7 +7,6 @@ from pathlib import Path
 from pipelines.atomic_files import remove_below
 from pipelines.retention.plan import Kind, Removal, removing
 from pipelines.root import Root
-from pipelines.steps.step_folders import forget_finished
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -19,8 +18,8 @@ def remove(
 ) -> None:
     """Removes files and folders.
 
-    First, the facts to keep about the removed runs are written. A step counts as unfinished before its folder
-    goes, so that no run uses what is left of it; an interrupted removal resumes when it is called again.
+    First, the facts to keep about the removed runs are written. A folder of artifacts is renamed before it is
+    removed, so that no run uses half of it; the next removal continues an interrupted one.
 
     Args:
       root: Root of the runs; its lock is held.
@@ -46,9 +45,8 @@ def remove(
     for removal in removals:
         _LOGGER.info("Removing %s: %s", removal.path, removal.reason)
         path = removal.path
-        if removal.kind == "step":
-            forget_finished(path)
-        elif removal.kind == "artifact" and not path.name.startswith("."):
+        if removal.kind in ("step", "artifact") and path != removing(path):
             path = path.rename(removing(path))
+            after_step()
         remove_below(folders[removal.kind], path)
         after_step()

@@ -1,4 +1,4 @@
-"""The model that serves and the statistics of its data, which new ones are compared with."""
+"""The baseline of a new model and its data: the model that serves, and the statistics of its data."""
 
 from pathlib import Path
 

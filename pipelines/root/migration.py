@@ -21,6 +21,11 @@ _STATISTICS = """
 """
 
 
+def has_metadata_store(root: Root) -> bool:
+    """Returns True if no run has taken over the root yet."""
+    return _folder(root).is_dir()
+
+
 def take_over(root: Root) -> str | None:
     """Keeps the statistics that new data are compared with, and puts ML Metadata's folder aside.
 
@@ -30,9 +35,9 @@ def take_over(root: Root) -> str | None:
     Returns:
       A line for the user; None if there was nothing to do.
     """
-    folder = root.path / "metadata"
-    if not folder.is_dir():
+    if not has_metadata_store(root):
         return None
+    folder = _folder(root)
     problem = ""
     try:
         with contextlib.closing(
@@ -51,13 +56,18 @@ def take_over(root: Root) -> str | None:
         target = root.kept_artifact(run_id, "statistics")
         if statistics.is_dir() and not target.is_dir():
             atomic_files.copy_folder(statistics, target)
-    aside = folder.with_name("metadata.old")
+    names = (f"metadata.old{number}" for number in ("", *range(2, 100)))  # old code may run again
+    aside = next(path for path in map(folder.with_name, names) if not path.exists())
     folder.rename(aside)
     return (
         f"{root} is from an earlier version of this program: its versions, records, schema and reports stay, "
         "its model is what the next one is compared with, and every component runs once more. Nothing reads "
         f"{aside} any longer.{problem}"
     )
+
+
+def _folder(root: Root) -> Path:
+    return root.path / "metadata"
 
 
 def _runs_to_compare_with(root: Root) -> set[str]:

@@ -1,4 +1,4 @@
-"""Reasons for the steps of the pipeline from a CSV, in words of its configuration and its data."""
+"""The reasons for which the steps of the pipeline from a CSV run, in words of its configuration and data."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +53,7 @@ _PARTS = {
     "schema": "the file of schema.path changed",
     "root schema": "the root's schema changed",
     "executor": "its own code changed",
+    "remains": "an output of it was removed",
 }
 
 _SERVED = ("baseline_model", "base_model", "baseline_statistics")

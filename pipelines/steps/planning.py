@@ -71,7 +71,7 @@ class PipelinePlan:
 
 @dataclass(frozen=True)
 class Beyond:
-    """Knowledge from outside of a pipeline's definition, by the ids of the components."""
+    """Values from outside of the pipeline, by component id."""
 
     # Of what a step reads; "run" marks a step that no later run reuses.
     fingerprints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ def plan_steps(
       run_id: Id of the run. Only the names of steps that use no cache depend on it.
       parameters: Values of the pipeline's `RuntimeParameter`s.
       use_cache: False runs every step.
-      beyond: Knowledge from outside of the definition.
+      beyond: Values from outside of the pipeline.
 
     Raises:
       BadInputError: Something in the pipeline cannot be run as steps, or a parameter has no value.
@@ -156,7 +156,7 @@ class _Planner:
             elif isinstance(component, Importer):
                 step = self._import_step(component)
             else:
-                step = self._component_step(component)
+                step = self._beside_remains(self._component_step(component))
             self._plan.steps.append(step)
             self._plan.outputs[component.id] = {
                 key: (OutputRef(component.id, step.name, key),) for key in step.outputs
@@ -197,6 +197,12 @@ class _Planner:
         if not (self._use_cache and options.enable_cache):
             return replace(plan, fingerprints={**fingerprints, "run": self._run_id})
         return self._push_step(plan) if is_pusher(class_path) else plan
+
+    def _beside_remains(self, plan: StepPlan) -> StepPlan:
+        """Gives a step whose outputs are no longer complete another name: its model may still be in use."""
+        while (step := self._folders.finished(plan.component, plan.name)) and not step.is_whole:
+            plan = replace(plan, fingerprints={**plan.fingerprints, "remains": step.name})
+        return plan
 
     def _push_step(self, plan: StepPlan) -> StepPlan:
         """Names a push after the run that made it, so that it is repeated if its version no longer exists."""

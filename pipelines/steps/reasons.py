@@ -16,6 +16,7 @@ _PARTS = {
     "core": "the code of `estimator_core` changed",
     "code": "the code of its module changed",
     "executor": "its own code changed",
+    "remains": "an output of it was removed",
     "content": "what it imports changed",
     "run": "it uses no cache",
     "push": "what it pushed no longer exists",
@@ -27,7 +28,7 @@ _CODE = ("user_code", "module_path")
 
 @dataclass(frozen=True)
 class Difference:
-    """The names of what differs in two plans of a step."""
+    """Difference between the plan of a step and that of a former one."""
 
     parts: tuple[str, ...]  # fingerprints that differ, such as "code"
     settings: tuple[str, ...]  # execution properties

@@ -93,7 +93,7 @@ def _run_each(
         start = time.monotonic()
         observer.step_started(step)
         former = folders.finished(step.component, step.name)
-        if former is not None and former.is_whole:
+        if former is not None:
             reason = f"same data, code and settings as run {former.run_id}"
             if former.run_id == run_id:
                 reason = "it was finished when the run stopped"

@@ -117,6 +117,7 @@ class StepFolders:
         found = (
             self.finished(file.parents[1].name, file.parent.name)
             for file in self.folder.glob(f"{component}/*/{_FILE}")
+            if _NAME.fullmatch(file.parent.name)  # a folder that is being removed has another name
         )
         return sorted(filter(None, found), key=lambda step: (step.number, step.name))
 
@@ -182,11 +183,6 @@ class StepFolders:
         """Returns the folders of steps that did not finish, sorted."""
         folders = (path for path in self.folder.glob("*/*") if _NAME.fullmatch(path.name))
         return sorted(folder for folder in folders if not (folder / _FILE).exists())
-
-
-def forget_finished(folder: Path) -> None:
-    """Makes a step count as unfinished: its folder is about to be removed."""
-    (folder / _FILE).unlink(missing_ok=True)
 
 
 def new_artifact(

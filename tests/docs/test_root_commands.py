@@ -13,7 +13,7 @@ SPANS = tuple({"span": number, "version": None, "num_files": 1} for number in (6
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with `pipeline_root`: four runs with their files and ML Metadata, two versions."""
+    """A folder with `pipeline_root`: four runs with their files and steps, two versions."""
     folder = tmp_path_factory.mktemp("root_commands")
     root = RootOfRuns(folder / "pipeline_root")
     root.config = {**root.config, "retention": {"artifacts": 2, "runs": 3}}

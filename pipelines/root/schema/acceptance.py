@@ -9,6 +9,7 @@ from pipelines.root import Root
 from pipelines.root.baseline import statistics_folder
 from pipelines.root.held_models import held_ids
 from pipelines.root.history import mark_killed
+from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import RootSchema
@@ -48,6 +49,7 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         raise BadInputError(f"There are no runs in {root}.")
     with root.lock.exclusively("schema accept"):
         mark_killed(root)
+        taken_over = take_over(root)  # no run may have come yet since the update of this program
         root.schema.adopt(*_unfinished(root), *held_ids(root))
         record = _choose(root, run_id)
         before = root.schema.read()
@@ -69,6 +71,8 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         was = f"run {compared_before}" if compared_before else served and f"version {served}"
         before_that = f"; before: of {was}" if was else ""
         lines.append(f"~ new data are compared with those of run {record.run_id}{before_that}")
+    if taken_over:
+        lines.insert(0, f"! {taken_over}")
     return Acceptance(record.run_id, tuple(lines))
 
 

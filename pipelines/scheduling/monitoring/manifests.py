@@ -41,7 +41,7 @@ def systemd_unit(
     folders = {root.path, working_dir, *(file.parent for file in files if file is not None)}
     mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
     secrets = {one.notify.webhook_env for one in schedules}
-    names = ", ".join(sorted(name for name in secrets if name))
+    names = ", ".join(sorted(name for name in secrets if name)) or "none"
     # KillMode: only the scheduler gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
     # memory fails, but the scheduler continues. Exit code 2: there is another scheduler.
     return f"""\

@@ -68,19 +68,18 @@ def run(folder, tmp_path):
     (folder / "eval" / "b.csv").unlink()
     (folder / "eval").rmdir()
     events = Events()
+    root = Root(tmp_path / "root")
 
     def run_it(run_id, **given):
-        example_gen = components.CsvExampleGen(input_base=str(folder), **given)
         pipeline = Pipeline(
             pipeline_name="test",
-            pipeline_root=str(tmp_path / "artifacts"),
-            components=[example_gen],
+            pipeline_root="elsewhere",
+            components=[components.CsvExampleGen(input_base=str(folder), **given)],
             enable_cache=True,
             beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE],
         )
-        root = Root(tmp_path / "root")
-        steps = plan_steps(pipeline, root, run_id, {})
-        run_steps(steps, StepFolders(root.artifacts), run_id, events)
+        plan = plan_steps(pipeline, root, run_id, {})
+        run_steps(plan, StepFolders(root.artifacts), run_id, events)
 
     run_it.events = events
     return run_it
@@ -113,7 +112,7 @@ def test_a_file_that_is_replaced_before_it_is_read_fails_the_component(folder, r
     monkeypatch.undo()
     file.write_text(old)
     run("run-2")
-    assert run.events == ["failed", False]  # nothing of the failed one is in the cache
+    assert run.events == ["failed", False]  # nothing of the failed one is reused
 
 
 def test_the_files_that_are_given_are_read_or_none(folder, run):

@@ -188,3 +188,17 @@ def test_a_warm_start_needs_a_module(tmp_path):
         load_config(data="d.csv", label="y", settings=settings)
     config = load_config(data="d.csv", label="y", settings=[*settings, "module.file=m.py"])
     assert config.trainer.warm_start
+
+
+@pytest.mark.parametrize("content", ["", 'url = "mysql://pipe:s3cret@db:3307/mlmd"'])
+def test_the_section_of_the_metadata_store_that_runs_had_is_to_be_removed(tmp_path, content):
+    file = tmp_path / "c.toml"
+    file.write_text(f'[data]\npath = "d.csv"\nlabel = "y"\n[metadata]\n{content}')
+    with pytest.raises(BadInputError) as error:
+        load_config(file)
+    assert str(error.value) == (
+        f"{file}: [metadata]: runs use no metadata store any more, neither a file nor a database: remove "
+        "this section."
+    )
+    with pytest.raises(BadInputError, match=r"^\[metadata\]: runs use no metadata store any more"):
+        load_config(data="d.csv", label="y", settings=("metadata.url=mysql://pipe@db/mlmd",))

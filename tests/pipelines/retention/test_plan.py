@@ -1,3 +1,5 @@
+import shutil
+
 from pipelines.root import Root
 
 
@@ -9,41 +11,81 @@ def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     assert root.records == runs
     copies = {item.name for item in (root.path / "data").iterdir()}
     assert copies == {f"data-{run}" for run in runs[-2:]}
-    artifacts = [removal for removal in removals if removal.kind == "artifact"]
-    assert {removal.size_bytes for removal in artifacts} == {500, 4_000}
-    assert len(artifacts) == 6
-    assert "is not among the newest 2 runs whose artifacts stay" in artifacts[0].reason
+    kinds = [removal.kind for removal in removals]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"step": 6, "artifact": 3, "data": 3}
+    reasons = {removal.reason for removal in removals if removal.kind != "data"}
+    assert reasons == {"none of the newest 2 runs whose artifacts stay has used it"}
     assert root.prune(artifacts=2) == []
 
 
-def test_runs_of_kubeflow_that_go_on_stay_and_so_do_their_data(root):
-    going_on = root.add_run(90, status="running", kubeflow_run="k")
-    root.add_run(80, status="not_blessed")
-    newest = root.add_run(70, status="not_blessed")
-    root.prune(runs=1, artifacts=1)
-    assert root.records == [going_on, newest]
-    assert len(list((root.path / "data").iterdir())) == 3
+def test_checkpoints_go_before_the_rest(root):
+    runs = [root.add_run(age, version=1000 - age) for age in (40, 30, 20, 10)]
+    (kept_checkpoints,) = (root.folder(runs[1], "model_run"),)
+    removals = root.prune(artifacts=3, checkpoints=2)
+    assert [root.has(run) for run in runs] == [
+        root.OF_A_VERSION,
+        root.ALL - {"model_run"},
+        root.ALL,
+        root.ALL,
+    ]
+    (removal,) = (removal for removal in removals if removal.path == kept_checkpoints)
+    assert removal.size_bytes == 4_000
+    assert removal.reason == "none of the newest 2 runs whose checkpoints stay has used it"
 
 
-def test_artifacts_of_a_run_whose_record_was_removed_by_hand_go(root):
+def test_steps_of_a_run_whose_record_was_removed_by_hand_go(root):
     runs = [root.add_run(age, status="not_blessed") for age in (90, 80, 70)]
     (root.path / "runs" / f"{runs[0]}.json").unlink()
     removals = root.prune(artifacts=3)
     assert [root.has(run) for run in runs] == [set(), root.ALL, root.ALL]
-    reasons = {removal.reason for removal in removals if removal.kind in ("artifact", "log")}
-    assert reasons == {f"run {runs[0]} is without a record", f"the record of run {runs[0]} is gone"}
+    reasons = {removal.reason for removal in removals if removal.kind == "log"}
+    assert reasons == {f"the record of run {runs[0]} is gone"}
 
 
-def test_half_a_folder_of_a_killed_removal_goes_with_the_next(root):
-    runs = [root.add_run(age, status="not_blessed") for age in (90, 80)]
-    artifact = root.artifacts_of(runs[0])["examples"]
-    artifact.state = artifact.MARKED_FOR_DELETION
-    root.store.put_artifacts([artifact])
+def test_a_step_of_no_run_by_rules_of_records_says_so(root):
+    root.add_run(90, status="not_blessed")
+    root.add_run(80, status="not_blessed")
+    removals = root.prune(runs=1)
+    reasons = {removal.reason for removal in removals if removal.kind == "step"}
+    assert reasons == {"the runs that have used it are not the newest run"}
+
+
+def test_what_a_killed_removal_began_goes_with_the_next(root):
+    run = root.add_run(90, status="not_blessed")
+    root.add_run(80, status="not_blessed")
+    model_run, examples = (root.folder(run, key) for key in ("model_run", "examples"))
+    model_run.rename(model_run.with_name(".removing-model_run"))
+    step = examples.parent
+    half = shutil.copytree(step, step.with_name(f".removing-{step.name}"))
+    (half / "examples" / "file").unlink()
     removals = root.prune(artifacts=5)  # which keeps both runs
-    assert [(item.path.parts[-3:-1], item.reason) for item in removals] == [
-        (("CsvExampleGen", "examples"), "its removal was begun")
-    ]
-    assert root.has(runs[0]) == root.ALL - {"examples"}
+    assert {(item.path, item.reason) for item in removals} == {
+        (half, "its removal was begun"),
+        (model_run.with_name(".removing-model_run"), "its removal was begun"),
+    }
+    assert not half.exists()
+    assert root.has(run) == root.ALL - {"model_run"}
+
+
+def test_a_removal_that_was_begun_before_does_not_hinder_the_next(root):
+    old = root.add_run(90, status="not_blessed")
+    root.add_run(80, status="not_blessed")
+    step = root.folder(old, "model").parent
+    shutil.copytree(step, step.with_name(f".removing-{step.name}"))
+    root.prune(artifacts=1)
+    assert [path for path in step.parent.iterdir() if step.name in path.name] == []
+
+
+def test_a_step_that_a_failed_run_left_stays_for_resume(root):
+    root.add_run(90, status="not_blessed")
+    half = root.path / "artifacts" / "Trainer" / ("0" * 64) / "unfinished"
+    half.mkdir(parents=True)
+    root.add_run(80, status="interrupted")
+    root.prune(artifacts=1)
+    assert half.exists()
+    root.add_run(70, status="not_blessed")
+    root.prune(artifacts=1)
+    assert not half.parent.exists()
 
 
 def test_the_details_of_a_report_go_with_its_record(root):

@@ -11,24 +11,34 @@ def test_it_lists_what_would_go_and_removes_nothing(root):
     arguments = ["prune", "--root", str(root.path), "--artifacts", "1", "--dry-run"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0
-    shown = [line.split("  (")[0].strip() for line in result.stdout.splitlines()]
-    assert "4.0 kB  artifacts/Trainer/model_run/3" in shown
-    assert shown[-1] == "would remove 8 files and folders, 4.8 kB"
-    assert "model_run" in root.has(first)
+    *shown, last = [line.split("  (")[0].split() for line in result.stdout.splitlines()]
+    assert [path.rpartition("/")[0] for *_, path in shown] == [
+        *(
+            f"artifacts/{name}"
+            for name in ("Evaluator", "Trainer", "StatisticsGen", "CsvExampleGen")
+        ),
+        "data",
+    ]
+    assert shown[-1][:2] == ["4", "bytes"]
+    assert " ".join(last).startswith("would remove 5 files and folders, ")
+    assert root.has(first) == root.ALL
 
 
 def test_as_json_it_says_what_went_and_why(root):
     first = root.add_run(90, status="not_blessed")
     root.add_run(80, status="not_blessed")
+    step = root.folder(first, "evaluation").parent
+    size = sum(file.stat().st_size for file in step.rglob("*") if file.is_file())
     arguments = ["prune", "--root", str(root.path), "--artifacts", "1", "--json"]
     result = CliRunner().invoke(app, arguments)
     said = json.loads(result.stdout)
-    assert (said["root"], said["dry_run"], said["bytes"]) == (str(root.path), False, 4_824)
+    assert (said["root"], said["dry_run"]) == (str(root.path), False)
+    assert said["bytes"] == sum(removal["bytes"] for removal in said["removed"])
     assert said["removed"][0] == {
-        "kind": "artifact",
-        "path": str(root.path / "artifacts/CsvExampleGen/examples/1"),
-        "reason": f"run {first} is not among the newest 1 runs whose artifacts stay",
-        "bytes": 500,
+        "kind": "step",
+        "path": str(step),
+        "reason": "none of the newest 1 runs whose artifacts stay has used it",
+        "bytes": size,
     }
     assert root.has(first) == set()
     assert json.loads(CliRunner().invoke(app, arguments).stdout)["removed"] == []

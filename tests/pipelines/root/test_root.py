@@ -26,8 +26,6 @@ def test_the_folders_of_a_root_have_their_paths():
         "artifacts": ROOT.artifacts,
         "data": ROOT.data,
         "schema/schema.pbtxt": ROOT.schema.file,
-        "metadata": ROOT.metadata.folder,
-        "metadata/metadata.sqlite": ROOT.metadata.sqlite_file,
         "schedules": ROOT.schedules,
         "beam": ROOT.beam,
         "kept": ROOT.kept,
@@ -66,7 +64,7 @@ def test_looking_makes_no_folder(tmp_path):
         None,
         None,
     )
-    assert (root.lock.is_held(), root.metadata.exists()) == (False, False)
+    assert not root.lock.is_held()
     assert not root.path.exists()
 
 

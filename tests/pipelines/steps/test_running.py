@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.errors import RunFailedError
 from pipelines.root import Root
-from pipelines.steps.step_folders import StepFolders, forget_finished
+from pipelines.steps.step_folders import StepFolders
 
 
 def test_steps_that_have_not_changed_are_reused(team):
@@ -131,6 +131,29 @@ def test_a_removed_output_is_made_again(team):
     assert later.ran == {"Copy": "no earlier run has finished it"}
 
 
+def test_a_step_with_a_removed_output_runs_beside_what_is_left_of_it(team):
+    team.define("""
+        @component
+        def Pair(one: OutputArtifact[Model], two: OutputArtifact[Model]):
+            for model in (one, two):
+                pathlib.Path(model.uri, "text").write_text("whole")
+
+        def create_pipeline():
+            return pipeline(Pair())
+    """)
+    team.run()
+    folders = StepFolders(team.root.artifacts)
+    for number in (1, 2):
+        *_, newest = folders.all_finished("Pair")
+        shutil.rmtree(newest.folder / "two")
+        later = team.run(f"run-{number + 1}")
+        assert later.ran == {"Pair": "an output of it was removed"}
+        # A served version may be compared with the output that is left.
+        assert (newest.folder / "one" / "text").read_text() == "whole"
+        assert [step.is_whole for step in folders.all_finished("Pair")] == [False] * number + [True]
+        assert team.run(f"run-{number + 1}b").ran == {}
+
+
 def test_a_value_of_an_earlier_step_becomes_a_setting(team):
     team.define("""
         @component
@@ -180,14 +203,6 @@ def test_a_record_of_a_newer_version_may_have_further_fields(team):
     for record in team.root.artifacts.glob("*/*/step.json"):
         record.write_text(json.dumps({**json.loads(record.read_text()), "new": 7}))
     assert team.run("run-2").ran == {}
-
-
-def test_a_removed_step_runs_again(team):
-    team.run()
-    folders = StepFolders(team.root.artifacts)
-    (step,) = folders.all_finished("Copy")
-    forget_finished(step.folder)
-    assert list(team.run("run-2").ran) == ["Copy"]
 
 
 def test_outputs_may_hold_absolute_paths_of_themselves_and_lie_in_a_folder_below(team):

@@ -1,14 +1,9 @@
 import pytest
 
 from components.pusher.provenance import Provenance
-from pipelines.kubeflow.steps.served_baseline import (
-    find_baseline_model,
-    find_baseline_statistics,
-    forget_unserved,
-    keep,
-    kept_metadata,
-)
+from pipelines.kubeflow.steps.served_baseline import forget_unserved, keep, kept_metadata
 from pipelines.root import Root
+from pipelines.root.baseline import find_baseline_statistics
 from pipelines.root.records import RunRecord
 from tests.pushed_versions import write_version
 
@@ -34,50 +29,13 @@ def keep_all(root, tmp_path, run_id):
         keep(Root(root), run_id, name, source, {"of": name})
 
 
-def test_nothing_served_gives_no_baseline(root):
-    assert find_baseline_model(Root(root), required=True) is None
-    assert find_baseline_statistics(Root(root)) is None
-
-
-def test_the_model_that_serves_and_its_statistics_are_found(root, tmp_path):
-    for version, run_id in ((5, "run-a"), (7, "run-b")):
-        keep_all(root, tmp_path, run_id)
-        put(root, version, run_id)
-    model = find_baseline_model(Root(root), required=True)
-    assert (model / "deep" / "file").read_text() == "run-b"
-    statistics = find_baseline_statistics(Root(root))
-    assert statistics == Root(root).kept_artifact("run-b", "statistics")
-    assert kept_metadata(statistics) == {"of": "statistics"}
-    (root / "serving" / "7").rename(root / "7")  # a rollback
-    assert find_baseline_model(Root(root), required=True) == Root(root).kept_artifact(
-        "run-a", "model"
-    )
-
-
-def test_a_root_can_be_moved(root, tmp_path):
+def test_what_was_kept_is_found_with_its_metadata(root, tmp_path):
     keep_all(root, tmp_path, "run-a")
     put(root, 5, "run-a")
-    moved = tmp_path / "moved"
-    root.rename(moved)
-    assert find_baseline_model(Root(moved), required=True) == Root(moved).kept_artifact(
-        "run-a", "model"
-    )
-
-
-def test_the_model_of_a_local_run_in_the_same_root_serves_as_well(root, tmp_path):
-    model = root / "artifacts" / "Trainer" / "model" / "3"
-    model.mkdir(parents=True)
-    put(root, 5, "run-a", model)
-    assert find_baseline_model(Root(root), required=True) == model
-    assert find_baseline_statistics(Root(root)) is None
-    assert kept_metadata(model) == {"tfx_artifact": "{}"}
-
-
-def test_a_version_whose_model_is_not_known(root):
-    put(root, 5, "run-a")
-    assert find_baseline_model(Root(root), required=False) is None
-    with pytest.raises(LookupError, match=r"Version 5 in .*default_checks = false"):
-        find_baseline_model(Root(root), required=True)
+    statistics = find_baseline_statistics(Root(root))
+    assert (statistics / "deep" / "file").read_text() == "run-a"
+    assert kept_metadata(statistics) == {"of": "statistics"}
+    assert kept_metadata(tmp_path / "made" / "here") == {"tfx_artifact": "{}"}
 
 
 def test_keeping_twice_keeps_the_first(root, tmp_path):
@@ -110,16 +68,6 @@ def test_what_cannot_be_served_any_more_is_forgotten(root, tmp_path):
         "serving",
         "withdrawn",
     ]
-
-
-def test_an_accepted_run_takes_the_place_of_what_serves(root, tmp_path):
-    for run_id in ("run-a", "run-b"):
-        keep_all(root, tmp_path, run_id)
-    put(root, 5, "run-a")
-    assert find_baseline_statistics(Root(root), "run-b") == Root(root).kept_artifact(
-        "run-b", "statistics"
-    )
-    assert find_baseline_statistics(Root(root), "run-c") is None
 
 
 def test_what_is_no_folder_of_a_run_stays(root):

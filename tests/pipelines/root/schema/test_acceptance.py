@@ -1,24 +1,22 @@
 import shutil
 
-import ml_metadata
 import numpy as np
 import pandas
 import pytest
 import tensorflow_data_validation as tfdv
-from ml_metadata.proto import metadata_store_pb2
 
-import components
 from components.example_validator.validation import validate
 from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.baseline import find_baseline_statistics
 from pipelines.root.records import ComponentRecord, RunRecord
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.inference import schema_to_keep
+from tests.pipelines.root.metadata_store import open_store, put_statistics
 from tests.pushed_versions import write_version
 
-Event = metadata_store_pb2.Event
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
 FIRST, SECOND = "20260101-000000", "20260102-000000"
 
@@ -41,48 +39,28 @@ def table(rows=60):
     )
 
 
+def statistics_of(root, run_id):
+    """Returns the folder of the statistics of a run, whose step has the run's name."""
+    return root / "artifacts" / "StatisticsGen" / run_id / "statistics"
+
+
 class RootOfRuns:
     """A root with runs; the first one has pushed version 5, and the schema is of its data."""
 
     def __init__(self, folder):
         self.folder = folder
         self.records = Root(folder).records
-        (folder / "metadata").mkdir(parents=True)
-        connection = metadata_store_pb2.ConnectionConfig()
-        connection.sqlite.filename_uri = str(folder / "metadata" / "metadata.sqlite")
-        connection.sqlite.connection_mode = 3
-        self.store = ml_metadata.MetadataStore(connection)
-        kind = components.StatisticsGen
-        self.types = (
-            self.store.put_artifact_type(metadata_store_pb2.ArtifactType(name="ExampleStatistics")),
-            self.store.put_execution_type(
-                metadata_store_pb2.ExecutionType(name=kind.get_class_type())
-            ),
-            self.store.put_context_type(metadata_store_pb2.ContextType(name="pipeline_run")),
-        )
 
     def run(self, run_id, frame, notes=(), *settings, validated=True, kinds=KINDS):
         """Leaves the files of a run that validated a table."""
-        folder = self.folder / "artifacts" / "StatisticsGen" / "statistics" / run_id
+        folder = statistics_of(self.folder, run_id)
         statistics = []
         for split, part in (("train", frame[::2]), ("eval", frame[1::2])):
             statistics.append(tfdv.generate_statistics_from_dataframe(part))
             (folder / f"Split-{split}").mkdir(parents=True)
             file = folder / f"Split-{split}" / "FeatureStats.pb"
             file.write_bytes(statistics[-1].SerializeToString())
-        artifact_type, execution_type, context_type = self.types
-        event = Event(type=Event.OUTPUT)
-        event.path.steps.add(key="statistics")
-        self.store.put_execution(
-            metadata_store_pb2.Execution(
-                type_id=execution_type,
-                last_known_state=metadata_store_pb2.Execution.COMPLETE,
-            ),
-            [(metadata_store_pb2.Artifact(type_id=artifact_type, uri=str(folder)), event)],
-            [metadata_store_pb2.Context(type_id=context_type, name=run_id)],
-            True,
-        )
-        names = ["CsvExampleGen", *(["ExampleValidator"] if validated else [])]
+        names = ["StatisticsGen", *(["ExampleValidator"] if validated else [])]
         self.records.write(
             RunRecord(
                 run_id=run_id,
@@ -96,7 +74,9 @@ class RootOfRuns:
                 log="",
                 notes=notes,
                 columns=tuple({"name": name, "kind": kind} for name, kind in kinds.items()),
-                components=tuple(ComponentRecord(name, "finished", 1.0) for name in names),
+                components=tuple(
+                    ComponentRecord(name, "finished", 1.0, step=run_id) for name in names
+                ),
             )
         )
         return statistics
@@ -135,7 +115,7 @@ def accept(root, frame, *arguments):
     accepted = accept_schema(Root(root.folder))
     assert accepted.run_id == SECOND
     for split in ("train", "eval"):
-        file = root.folder / f"artifacts/StatisticsGen/statistics/{SECOND}/Split-{split}"
+        file = statistics_of(root.folder, SECOND) / f"Split-{split}"
         part = type(part).FromString((file / "FeatureStats.pb").read_bytes())
         assert not validate(part, root.schema, fixed_schema=True).anomaly_info
     *lines, last = accepted.lines
@@ -264,6 +244,26 @@ def test_statistics_that_are_not_there_any_more(root):
         BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"
     ):
         accept_schema(Root(root.folder))
+
+
+def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
+    frame = table().replace("a", "A")
+    root.run(SECOND, frame, ODD)
+    statistics = root.folder / "artifacts" / "StatisticsGen" / "statistics" / "16"
+    statistics.parent.mkdir()
+    statistics_of(root.folder, SECOND).rename(statistics)
+    record = Root(root.folder).records.read(SECOND)
+    parts = tuple(ComponentRecord(part.name, "finished", 1.0) for part in record.components)
+    Root(root.folder).records.write(record.changed(components=parts))
+    put_statistics(open_store(root.folder), SECOND, statistics)
+    note, *lines, last = accept_schema(Root(root.folder)).lines
+    assert note.startswith(f"! {root.folder} is from an earlier version of this program")
+    assert (lines, last) == (
+        ["~ column 'city': new values 'A'"],
+        f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}",
+    )
+    kept = Root(root.folder).kept_artifact(SECOND, "statistics")
+    assert find_baseline_statistics(Root(root.folder), SECOND) == kept
 
 
 def test_another_process_works_in_the_root(root):

@@ -50,7 +50,7 @@ def test_a_unit_has_secrets_and_waits_for_its_volumes(make_schedule, tmp_path):
         str(tmp_path / "taxi root"),
     ]
     assert found["EnvironmentFile"] == "-/etc/pipelines/taxi_root.env"  # `-`: it may be missing
-    assert "# Secrets, as far as they are used: PIPELINES_METADATA_PASSWORD, TRIPS_HOOK." in unit
+    assert "# Secrets, as far as they are used: TRIPS_HOOK." in unit
 
 
 def test_systemd_takes_the_unit(tmp_path):

@@ -1,15 +1,16 @@
 from pipelines.root import Root
-from pipelines.root.metadata.cleanup import tidy_root
+from pipelines.root.leftovers import remove_leftovers
 
+STEP = "0123456789abcdef" * 4
 LEFT = (
     "serving/.pushing-1a/saved_model.pb",
     "serving/.removing-5-1a/saved_model.pb",
     "data/.0123456789abcdef.77/data-00000.csv",
     "runs/20260102-030405.77.partial",
     "runs/.20260102-030405.html.partial",
-    "artifacts/Trainer/model_run/unfinished/20260102-030405-0123/checkpoint",
-    "artifacts/Trainer/model_run/unfinished/20260103-000000-2-0123/checkpoint",
-    "artifacts/Tuner/best_hyperparameters/unfinished/20260102-030405-0123/trials/3/checkpoint",
+    f"artifacts/Trainer/{STEP}/unfinished/20260102-030405-0123/checkpoint",
+    "artifacts/Trainer/model_run/unfinished/20260103-000000-2-0123/checkpoint",  # an earlier version's
+    f"artifacts/Tuner/{STEP}/unfinished/20260102-030405-0123/trials/3/checkpoint",
 )
 KEPT = (
     "serving/5/saved_model.pb",
@@ -17,10 +18,10 @@ KEPT = (
     "data/0123456789abcdef/data-00000.csv",
     "runs/20260102-030405.json",
     "runs/20260102-030405.html",
-    "artifacts/Trainer/model_run/unfinished/20260103-000000-0123/checkpoint",
+    f"artifacts/Trainer/{STEP}/unfinished/20260103-000000-0123/checkpoint",
     "artifacts/Trainer/model_run/unfinished/20260102-999999-0123/checkpoint",
-    "artifacts/Tuner/best_hyperparameters/unfinished/20260103-000000-0123/trials/3/checkpoint",
-    "artifacts/Trainer/model/3/Format-Serving/saved_model.pb",
+    f"artifacts/Tuner/{STEP}/unfinished/20260103-000000-0123/trials/3/checkpoint",
+    f"artifacts/Trainer/{STEP}/model/Format-Serving/saved_model.pb",
 )
 
 
@@ -28,7 +29,7 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text('model_checkpoint_path: "model.ckpt-7"\n')
-    assert tidy_root(Root(tmp_path), "20260103-000000", "20260102-999999") == [
+    assert remove_leftovers(Root(tmp_path), "20260103-000000", "20260102-999999") == [
         "the training of run 20260102-030405, at step 7, was not resumed: removed",
         "the training of run 20260103-000000-2, at step 7, was not resumed: removed",
         "the search of run 20260102-030405 was not resumed: removed",
@@ -39,18 +40,18 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
 
 
 def test_a_new_root_has_nothing_to_tidy(tmp_path):
-    tidy_root(Root(tmp_path), run_id="20260103-000000")
+    remove_leftovers(Root(tmp_path), "20260103-000000")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_links_lead_to_outside_of_the_root_stays(tmp_path):
     other, root = tmp_path / "other", Root(tmp_path / "root")
-    training = other / "model_run" / "unfinished" / "20260102-030405-0123"
+    training = other / STEP / "unfinished" / "20260102-030405-0123"
     training.mkdir(parents=True)
     root.artifacts.mkdir(parents=True)
     root.data.mkdir()
     (root.artifacts / "Trainer").symlink_to(other)
     (root.data / ".0123456789abcdef.77").symlink_to(other)
-    assert tidy_root(root, "20260103-000000") == []
+    assert remove_leftovers(root, "20260103-000000") == []
     assert training.is_dir()
     assert list(root.data.iterdir()) == []  # the link itself is gone
