@@ -16,7 +16,6 @@ from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
 from pipelines.root.held_models import held_ids
-from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.runs.outcome import push_outcome
@@ -52,6 +51,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving
+    from pipelines.root.leftovers import remove_leftovers
     from pipelines.steps.planning import plan_steps
     from pipelines.steps.running import run_steps
     from pipelines.steps.step_folders import StepFolders

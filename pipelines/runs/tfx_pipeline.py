@@ -27,7 +27,6 @@ from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import unfinished_run
-from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.records import RunOutcome, RunRecord, new_run_id, utc_now
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.outcome import outcome_of
@@ -97,6 +96,7 @@ def run_tfx_pipeline(
     from pipelines.steps.definition import load_pipeline
 
     pipeline = load_pipeline(Path(source.file).resolve(), source.function, source.arguments)
+    from pipelines.root.leftovers import remove_leftovers
     from pipelines.steps.planning import plan_steps
 
     with root.lock.exclusively():

@@ -16,7 +16,6 @@ from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
-from pipelines.root.leftovers import remove_leftovers
 from pipelines.runs.execution import note_plan, stage_data
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
@@ -60,6 +59,7 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     """Begins the run in the root, whose lock is held."""
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import csv_to_serving
+    from pipelines.root.leftovers import remove_leftovers
 
     root = plan.root
     record = start_record(plan).changed(kubeflow_run=folder.kubeflow_run)

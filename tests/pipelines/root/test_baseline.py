@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import (
     find_baseline_model,
@@ -98,7 +99,7 @@ def test_the_statistics_are_those_of_the_step_that_the_run_used(root):
 def test_a_version_whose_model_is_not_known(root):
     put(root, 5, "run-a")
     assert find_baseline_model(root, required=False) is None
-    with pytest.raises(LookupError, match=r"Version 5 in .*default_checks = false"):
+    with pytest.raises(BadInputError, match=r"Version 5 in .*default_checks = false"):
         find_baseline_model(root, required=True)
 
 
