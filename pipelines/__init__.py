@@ -4,20 +4,24 @@ import pipelines
 
 model = pipelines.load("pipeline_root")
 model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
+
+pipelines.run(my_tfx_pipeline, root="my_root")
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipelines.runs.tfx_pipeline import run
     from pipelines.serving.load import load
 
-__all__ = ["load"]
+__all__ = ["load", "run"]
+
+_HOMES = {"load": "pipelines.serving.load", "run": "pipelines.runs.tfx_pipeline"}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `load` at its first use (PEP 562): the command line imports this package, too."""
-    if name != "load":
+    """Imports a function at its first use (PEP 562): the command line imports this package, too."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pipelines.serving.load import load
-
-    return load
+    return getattr(importlib.import_module(_HOMES[name]), name)

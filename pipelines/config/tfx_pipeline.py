@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError
 
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
@@ -18,14 +18,14 @@ class PipelineSource(Section):
     """`[pipeline]`: a TFX pipeline of your own.
 
     Attributes:
-      file: Python file that defines it.
+      file: Python file that defines it. Empty in the record of a run that was started in Python.
       function: Function that returns it. Default: `create_pipeline` or `_create_pipeline`, if `arguments`
         suffice; otherwise the pipeline that the file passes to a runner of TFX.
       arguments: Arguments of the function.
       parameters: Values of the pipeline's `RuntimeParameter`s.
     """
 
-    file: str
+    file: str = ""
     function: str | None = None
     arguments: dict[str, Any] = Field(default_factory=dict)
     parameters: dict[str, str | int | float] = Field(default_factory=dict)
@@ -43,15 +43,6 @@ class TfxPipelineConfig(Section):
     beam: BeamConfig = BeamConfig()
     retention: RetentionConfig = RetentionConfig()
     lineage: LineageConfig = LineageConfig()
-
-    @field_validator("retention")
-    @classmethod
-    def _keeps_whole_steps(cls, retention: RetentionConfig) -> RetentionConfig:
-        if retention.checkpoints is not None:
-            raise ValueError(
-                "the outputs of a step stay or go together, with `artifacts`; leave `checkpoints` out"
-            )
-        return retention
 
 
 def load_tfx_pipeline_config(
@@ -86,6 +77,10 @@ def load_tfx_pipeline_config(
         source["arguments"] = {**source.get("arguments", {}), **arguments}
         source["parameters"] = {**source.get("parameters", {}), **parameters}
     try:
-        return TfxPipelineConfig.model_validate(tree)
+        config = TfxPipelineConfig.model_validate(tree)
     except ValidationError as error:
         raise BadInputError(explain(error, config_file, TfxPipelineConfig)) from error
+    if not config.pipeline.file:
+        where = f"{config_file}: " if config_file else ""
+        raise BadInputError(f"{where}pipeline.file is missing.")
+    return config

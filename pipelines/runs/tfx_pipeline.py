@@ -1,7 +1,7 @@
 """A run of a TFX pipeline of the user's own, from the request to its record."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,10 +32,12 @@ from pipelines.runs.environment import describe_environment
 from pipelines.runs.outcome import outcome_of
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.runs.step_recorder import StepRecorder
-from pipelines.terminal.output_capture import OutputCapture
-from pipelines.terminal.progress import Progress
+from pipelines.terminal.output_capture import OutputCapture, captured_output
+from pipelines.terminal.progress import Progress, display_for, terminal_stream
 
 if TYPE_CHECKING:
+    from tfx.orchestration.pipeline import Pipeline
+
     from pipelines.steps.planning import PipelinePlan
     from pipelines.steps.step_folders import FinishedStep
 
@@ -71,18 +73,69 @@ def recorded_config(root: Root) -> TfxPipelineConfig | None:
     if not newest or "pipeline" not in newest[0].config:
         return None
     try:
-        return TfxPipelineConfig.model_validate(newest[0].config)
+        config = TfxPipelineConfig.model_validate(newest[0].config)
     except ValidationError as error:
         raise BadInputError(
             f"The configuration in the record of run {newest[0].run_id} cannot be used: "
             f"{explain(error, None, TfxPipelineConfig)} Restore the record, or give --pipeline again."
         ) from error
+    if not config.pipeline.file:
+        raise BadInputError(
+            f"--resume: run {newest[0].run_id} was started by pipelines.run(...) in Python. Give the "
+            "pipeline with --pipeline FILE.py, or call pipelines.run(..., resume=True)."
+        )
+    return config
+
+
+def run(
+    pipeline: "Pipeline",
+    *,
+    root: str | Path = "pipeline_root",
+    runner: str = "local",
+    parameters: Mapping[str, str | int | float] | None = None,
+    enable_cache: bool = True,
+    resume: bool = False,
+) -> RunRecord:
+    """Runs a TFX pipeline, as the command `run --pipeline` does, and returns its record.
+
+    A step whose inputs, code and settings have not changed is reused. Output of the components goes to the
+    run's log.
+
+    Args:
+      pipeline: Pipeline with components of TFX, of ours, or of your own.
+      root: Folder of the runs; it takes the place of the pipeline's `pipeline_root`.
+      runner: `local`, or `beam` for Beam's direct runner with several processes.
+      parameters: Values of the pipeline's `RuntimeParameter`s.
+      enable_cache: False runs every step.
+      resume: Continues the newest run, which has not ended.
+
+    Returns:
+      The record; `status` is `pushed`, `unchanged`, `finished` (without a Pusher), `not_blessed`, `failed` or
+      `interrupted`, and `reason` says why.
+
+    Raises:
+      BadInputError: The pipeline cannot be run, or the root is in use; no run was recorded.
+    """
+    values = {"parameters": dict(parameters or {})}
+    config = TfxPipelineConfig.model_validate({"pipeline": values})
+    request = TfxPipelineRequest(Root(Path(root)), config, runner, enable_cache, resume)
+    with captured_output() as capture, Progress(display_for(terminal_stream())) as progress:
+        return run_tfx_pipeline(request, progress, capture, pipeline)
 
 
 def run_tfx_pipeline(
-    request: TfxPipelineRequest, progress: Progress, capture: OutputCapture
+    request: TfxPipelineRequest,
+    progress: Progress,
+    capture: OutputCapture,
+    pipeline: "Pipeline | None" = None,
 ) -> RunRecord:
     """Runs a pipeline and returns its record, whose status tells how it ended.
+
+    Args:
+      request: Request of the run.
+      progress: Display of the progress.
+      capture: Capture of the components' output.
+      pipeline: Pipeline. Default: that of the file in the request's configuration.
 
     Raises:
       BadInputError: The definition or the configuration cannot be used; no record was written.
@@ -92,10 +145,12 @@ def run_tfx_pipeline(
     check_root(request.root)
     root = request.root
     source = request.config.pipeline
-    progress.display.activity(f"loading {source.file}")
+    progress.display.activity(f"loading {source.file or 'TFX'}")
+    import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.steps.definition import load_pipeline
 
-    pipeline = load_pipeline(Path(source.file).resolve(), source.function, source.arguments)
+    if pipeline is None:
+        pipeline = load_pipeline(Path(source.file).resolve(), source.function, source.arguments)
     from pipelines.root.leftovers import remove_leftovers
     from pipelines.steps.planning import plan_steps
 

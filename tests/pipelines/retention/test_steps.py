@@ -4,7 +4,6 @@ import pytest
 
 from pipelines.config.retention import RetentionConfig
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
-from pipelines.errors import BadInputError
 from pipelines.retention.prune import prune_root
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
 from pipelines.steps.step_folders import StepFolders
@@ -75,10 +74,3 @@ def test_what_a_failed_step_left_goes_once_no_run_can_be_resumed(team, run):
     assert len(folders.unfinished()) == 1
     run("retention.artifacts=1", text="b")
     assert folders.unfinished() == []
-
-
-def test_outputs_of_a_step_go_together(team):
-    with pytest.raises(
-        BadInputError, match=r"retention = .*: the outputs of a step stay or go together"
-    ):
-        load_tfx_pipeline_config(None, str(team.file), {}, {}, ("retention.checkpoints=1",))

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import pipelines
 from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.errors import BadInputError
@@ -224,3 +225,37 @@ def test_options_that_do_not_fit_are_refused(warm_command, team, options, messag
     ended = warm_command("run", "--pipeline", str(team.file), *options, "--root", str(team.root))
     assert ended.returncode == 2
     assert message in ended.stderr
+
+
+def test_a_pipeline_runs_in_python(team, run, capfd):
+    first = pipelines.run(team.load(text="ab"), root=str(team.root))
+    assert (first.status, first.reason) == ("finished", None)
+    assert team.text() == "ababab"
+    assert "✓ Copy" in capfd.readouterr().err
+    assert pipelines.run(team.load(text="ab"), root=team.root.path).status == "unchanged"
+    failed = pipelines.run(team.load(text="ab", times=-1), root=team.root.path)
+    assert (failed.status, failed.reason[:16]) == ("failed", "Copy: ValueError")
+    with pytest.raises(BadInputError, match=r"was started by pipelines\.run.*--pipeline FILE\.py"):
+        recorded_config(team.root)
+    resumed = pipelines.run(team.load(text="ab", times=2), root=team.root.path, resume=True)
+    assert (resumed.run_id, resumed.status) == (failed.run_id, "finished")
+    # The command line goes on with the same root.
+    assert run(arguments={"text": "ab", "times": 2}).status == "unchanged"
+
+
+def test_parameters_of_a_pipeline_in_python(team):
+    team.define("""
+        def create_pipeline():
+            return pipeline(Write(text=RuntimeParameter(name="text", ptype=str, default="a")))
+    """)
+    pipelines.run(team.load(), root=team.root.path, parameters={"text": "b"})
+    assert team.text("Write", "examples") == "b"
+    with pytest.raises(BadInputError, match="no such RuntimeParameter"):
+        pipelines.run(team.load(), root=team.root.path, parameters={"txt": "b"})
+
+
+def test_a_configuration_needs_the_file_of_its_pipeline(tmp_path):
+    toml = tmp_path / "team.toml"
+    toml.write_text('[pipeline]\nfunction = "create_pipeline"\n')
+    with pytest.raises(BadInputError, match=r"team\.toml: pipeline\.file is missing"):
+        load_tfx_pipeline_config(toml, None, {}, {}, ())
