@@ -36,13 +36,18 @@ def test_a_finished_training_becomes_the_output(tmp_path: Path) -> None:
 
 def test_another_training_goes_on_with_what_is_handed_over(tmp_path: Path) -> None:
     folder = train(tmp_path, "a", "1")
-    unfinished.hand_over(folder, RUN_ID, other_code=False)
+    unfinished.hand_over(folder, tmp_path, RUN_ID, other_code=False)
     assert not folder.exists()
     assert names(train(tmp_path, "c", "2")) == ["1", "2"]
     assert names(train(tmp_path, "d", "3")) == ["3"]
-    unfinished.hand_over(tmp_path / "unfinished" / f"{RUN_ID}-c", "another-run", other_code=False)
     unfinished.hand_over(
-        tmp_path / "unfinished" / "another-run-handed-over", "another-run", other_code=False
+        tmp_path / "unfinished" / f"{RUN_ID}-c", tmp_path, "another-run", other_code=False
+    )
+    unfinished.hand_over(
+        tmp_path / "unfinished" / "another-run-handed-over",
+        tmp_path,
+        "another-run",
+        other_code=False,
     )
     assert names(tmp_path / "unfinished") == [f"{RUN_ID}-d", "another-run-handed-over"]
 
@@ -53,7 +58,7 @@ def test_a_finished_training_is_handed_over_as_a_copy(tmp_path: Path) -> None:
     half = tmp_path / "unfinished" / f".{RUN_ID}.partial"
     half.mkdir(parents=True)  # of a process that was killed as it copied
     for _ in range(2):
-        unfinished.hand_over(tmp_path / "7", RUN_ID, other_code=False)
+        unfinished.hand_over(tmp_path / "7", tmp_path, RUN_ID, other_code=False)
     assert names(tmp_path / "unfinished") == [f"{RUN_ID}-handed-over"]
     assert names(train(tmp_path, "c", "2")) == ["1", "2"]
     assert names(tmp_path / "7") == ["1"]
@@ -72,15 +77,22 @@ def test_what_other_code_has_exported_does_not_go_on(tmp_path: Path, other_code:
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
-    unfinished.hand_over(folder, RUN_ID, other_code=other_code)
+    unfinished.hand_over(folder, tmp_path, RUN_ID, other_code=other_code)
     found = tmp_path / "unfinished" / f"{RUN_ID}-handed-over"
     left = {str(path.relative_to(found)) for path in found.rglob("*") if path.is_file()}
     gone = set(files[2:4]) if other_code else set()
     assert left == {"1", *files} - gone
 
 
+def test_a_training_goes_on_in_the_folder_of_another_step(tmp_path: Path) -> None:
+    folder = train(tmp_path / "a step", "a", "1")
+    unfinished.hand_over(folder, tmp_path / "another step", RUN_ID, other_code=False)
+    assert not folder.exists()
+    assert names(train(tmp_path / "another step", "b", "2")) == ["1", "2"]
+
+
 def test_the_newest_training_of_a_run_and_its_step(tmp_path: Path) -> None:
-    model_runs = tmp_path / "Trainer" / "model_run"
+    model_runs = tmp_path / "Trainer" / "a step"
     for run_id in (RUN_ID, f"{RUN_ID}-2"):  # the second is another run of the same second
         for identity, step, age in (("a1", 250, 5), ("b2", 100, 9)):
             folder = Path(unfinished.working_directory(str(model_runs), run_id, identity))
@@ -90,12 +102,12 @@ def test_the_newest_training_of_a_run_and_its_step(tmp_path: Path) -> None:
             now = state.stat().st_mtime
             for path in (folder, state.parent, state):
                 os.utime(path, (now - age, now - age))
-    search = tmp_path / "Tuner" / "best_hyperparameters"
+    search = tmp_path / "Tuner" / "a step"
     unfinished.working_directory(str(search), RUN_ID, "c3")  # newer, but no training to go on with
-    newest = unfinished.unfinished_training(tmp_path, RUN_ID)
+    newest = unfinished.unfinished_training(tmp_path / "Trainer", RUN_ID)
     assert newest == model_runs / "unfinished" / f"{RUN_ID}-a1"
     assert unfinished.run_of(newest) == RUN_ID
     assert unfinished.trained_step(newest) == 250
-    assert unfinished.unfinished_training(tmp_path, "20990101-000000") is None
+    assert unfinished.unfinished_training(tmp_path / "Trainer", "20990101-000000") is None
     assert unfinished.trained_step(tmp_path / "nothing") is None
     assert unfinished.run_of(tmp_path / "unfinished") is None
