@@ -154,9 +154,9 @@ def run_command(
     )
 
     def execute(progress: "Progress", capture: "OutputCapture") -> "RunRecord":
-        from pipelines.runs.tfx_pipeline import is_of_tfx_pipeline
+        from pipelines.runs.tfx_pipeline import asks_for_tfx_pipeline
 
-        if pipeline is not None or is_of_tfx_pipeline(request):
+        if pipeline is not None or asks_for_tfx_pipeline(request):
             return _run_tfx_pipeline(
                 request, pipeline, arguments or [], kubeflow, progress, capture
             )

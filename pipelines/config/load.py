@@ -25,8 +25,8 @@ def load_config(
 ) -> PipelineConfig:
     """Returns the validated configuration.
 
-    Relative `data.path`, `module.file` and `schema.path` of a configuration file are relative to that file;
-    those of the command line to the working directory.
+    Relative `data.path`, `module.file`, `schema.path` and `pipeline.extend` of a configuration file are
+    relative to that file; those of the command line to the working directory.
 
     Args:
       config_file: TOML file, or None.
@@ -63,13 +63,19 @@ def load_config(
         raise BadInputError(explain(error, config_file)) from error
 
 
+def is_of_tfx_pipeline(tree: Mapping[str, Any]) -> bool:
+    """Returns True for the configuration of a TFX pipeline, False for that of a pipeline from a CSV."""
+    section = tree.get("pipeline")
+    return section is not None and not (isinstance(section, dict) and "extend" in section)
+
+
 def check_has_no_pipeline(tree: Mapping[str, Any], where: str) -> None:
     """Checks that a configuration is not for `run --pipeline`.
 
     Raises:
-      BadInputError: It has a section `[pipeline]`.
+      BadInputError: It has a section `[pipeline]` that names one.
     """
-    if "pipeline" in tree:
+    if is_of_tfx_pipeline(tree):
         raise BadInputError(
             f"{where} has [pipeline], a TFX pipeline of your own. Only `run` supports these; this command "
             "needs a pipeline from a CSV, with [data]."
@@ -107,7 +113,12 @@ def assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
-    for section, key in (("data", "path"), ("module", "file"), ("schema", "path")):
+    for section, key in (
+        ("data", "path"),
+        ("module", "file"),
+        ("schema", "path"),
+        ("pipeline", "extend"),
+    ):
         values = tree.get(section)
         if isinstance(values, dict) and isinstance(values.get(key), str):
             values[key] = str(folder / values[key])

@@ -69,6 +69,17 @@ class ModuleConfig(Section):
         return self
 
 
+class ExtensionConfig(Section):
+    """`[pipeline]` of a pipeline from a CSV: components of your own.
+
+    Attributes:
+      extend: `FILE.py:FUNCTION`. The function receives the components by role, such as `trainer`, and returns
+        a list of further ones.
+    """
+
+    extend: str = Field(pattern=r"\.py:[A-Za-z_]\w*$")
+
+
 class PusherConfig(Section):
     """`[pusher]`: the number of served models to keep.
 
@@ -84,6 +95,7 @@ class PipelineConfig(Section):
 
     Attributes:
       name: Name of the pipeline. Default: the name of the data file or folder.
+      pipeline: Components of your own; None without any.
       columns: Kind of each column, by its name. Default: inferred.
       tuner: Search before the training; None without the section.
       notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
@@ -92,6 +104,7 @@ class PipelineConfig(Section):
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     data: DataConfig
+    pipeline: ExtensionConfig | None = None
     columns: dict[str, ColumnUse] = Field(default_factory=dict)
     split: SplitConfig = SplitConfig()
     schema_: SchemaConfig = Field(default=SchemaConfig(), alias="schema")  # pydantic has a `schema`

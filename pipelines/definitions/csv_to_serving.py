@@ -10,6 +10,7 @@ from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.formats.cell_format import find_parsed_columns
 from pipelines.data.staging import StagedData
 from pipelines.definitions.evaluation import build_eval_config
+from pipelines.definitions.extension import added_components
 from pipelines.definitions.gate_settings import gate_settings, same_values
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
@@ -139,10 +140,12 @@ def csv_to_serving(
         roles["root_schema"] = root_schema
     if tuner:
         roles["tuner"] = tuner
+    extension = plan.config.pipeline
+    added = added_components(extension.extend, roles) if extension else []
     pipeline = components.Pipeline(
         pipeline_name=plan.config.name,
         pipeline_root=str(plan.root.artifacts),
-        components=list(roles.values()),
+        components=[*roles.values(), *added],
         enable_cache=plan.enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE, *beam_args, BEAM_PLUGIN_ARG],
     )

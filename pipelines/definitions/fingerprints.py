@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NOT_OF_THE_MODEL = (
     "name",
+    "pipeline",
     "evaluator",
     "example_validator",
     "gate",

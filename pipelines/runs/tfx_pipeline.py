@@ -19,7 +19,7 @@ from pipelines.checks.component_checks import (
     ServedModelCheck,
     VerdictCheck,
 )
-from pipelines.config.load import explain
+from pipelines.config.load import explain, is_of_tfx_pipeline
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError
@@ -56,10 +56,10 @@ class TfxPipelineRequest:
     scheduled_by: str | None = None
 
 
-def is_of_tfx_pipeline(request: RunRequest) -> bool:
+def asks_for_tfx_pipeline(request: RunRequest) -> bool:
     """Returns True if a request without `--pipeline` is for a TFX pipeline all the same."""
     if request.config_file is not None:
-        return "pipeline" in read_toml(request.config_file)
+        return is_of_tfx_pipeline(read_toml(request.config_file))
     return (
         request.resume
         and not request.gives_configuration
@@ -70,7 +70,7 @@ def is_of_tfx_pipeline(request: RunRequest) -> bool:
 def recorded_config(root: Root) -> TfxPipelineConfig | None:
     """Returns the configuration of the newest run; None if it has none of a TFX pipeline."""
     newest = root.records.read_all()[-1:]
-    if not newest or "pipeline" not in newest[0].config:
+    if not newest or not is_of_tfx_pipeline(newest[0].config):
         return None
     try:
         config = TfxPipelineConfig.model_validate(newest[0].config)

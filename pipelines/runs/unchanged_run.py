@@ -53,6 +53,7 @@ def run_identity(
         data_fingerprint,
         list(spans),
         code,
+        *_code_of_extension(config),
         _digest_of_file(config.schema_.path),
         root_schema,
         accepted_run,
@@ -180,6 +181,12 @@ def _source_of(config: PipelineConfig) -> dict[str, str | None]:
     if config.module.file is not None:
         return {"module_file": str(Path(config.module.file).resolve())}
     return {"import_path": f"{config.module.path}.preprocessing_fn"}
+
+
+def _code_of_extension(config: PipelineConfig) -> list[str]:
+    if config.pipeline is None:
+        return []
+    return [user_source.fingerprint(module_file=config.pipeline.extend.rpartition(":")[0])]
 
 
 def _digest_of_file(path: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.kubeflow.compile.admission import check_config, check_specification, pipeline_name
-from pipelines.kubeflow.compile.beam_steps import check_beam
+from pipelines.kubeflow.compile.beam_steps import check_for_steps
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Step, pipeline_steps
 from pipelines.kubeflow.compile.parameters import RuntimeParameter, runtime_parameters
 
@@ -30,7 +30,7 @@ def compile_pipeline(config: PipelineConfig, parameters: Iterable[str] = ()) -> 
 
     check_config(config)
     check_problem_is_known(config)
-    check_beam(config.beam)
+    check_for_steps(config)
     given = runtime_parameters(config, parameters)
     steps = pipeline_steps(
         curated_schema=config.schema_.path is not None, tunes=config.tuner is not None

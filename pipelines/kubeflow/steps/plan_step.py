@@ -7,7 +7,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.spans import name_spans
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import RunFailedError
-from pipelines.kubeflow.compile.beam_steps import check_beam, step_options
+from pipelines.kubeflow.compile.beam_steps import check_for_steps, step_options
 from pipelines.kubeflow.compile.dag import PLAN, component_roles
 from pipelines.kubeflow.component_plan import write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
@@ -38,7 +38,7 @@ def plan_on_kubeflow(root: Root, config: PipelineConfig, kubeflow_run: str) -> d
       RunFailedError: The root's schema changed while the data were read, or another step held the
         root's lock for too long.
     """
-    check_beam(config.beam)
+    check_for_steps(config)
     display = PlainDisplay(sys.stderr)
     folder = RunFolder(root, kubeflow_run)
     runner = "beam" if config.beam.has_engine else "local"

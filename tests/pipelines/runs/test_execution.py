@@ -26,13 +26,14 @@ from tfx.types.standard_artifacts import (
 from components.evaluator.gate.verdict import Verdict
 from components.pusher.provenance import Provenance
 from pipelines.beam.runners import RUNNERS
-from pipelines.errors import RunFailedError
+from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.runs import execution as run_execution
 from pipelines.runs.execution import execute
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.steps import running
+from pipelines.steps.execution import run_executor
 from pipelines.terminal.progress import Progress
 from tests.pushed_versions import write_version
 
@@ -66,6 +67,11 @@ class Executors:
         self, component, executor, parameters, inputs, outputs, scratch, beam_options, run_id
     ):
         self.beam_options = beam_options
+        if component not in COMPONENTS:
+            run_executor(
+                component, executor, parameters, inputs, outputs, scratch, beam_options, run_id
+            )
+            return
         for (artifact,) in outputs.values():
             leaf = self.leaves[type(artifact)]
             if leaf.uri:
@@ -582,3 +588,65 @@ def test_beams_options_are_those_of_the_configuration(leave, executors, run):
     start, _ = run("beam.args=['--experiments=one']")
     start()
     assert executors.beam_options == ("--experiments=one",)
+
+
+EXTENSION = """
+import pathlib
+
+from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
+from tfx.dsl.component.experimental.decorators import component
+from tfx.types.standard_artifacts import Model, ModelEvaluation
+
+
+@component
+def Card(model: InputArtifact[Model], card: OutputArtifact[ModelEvaluation], title: Parameter[str]):
+    pathlib.Path(card.uri, "card").write_text(f"{title} of {pathlib.Path(model.uri).name}")
+
+
+def extend(roles):
+    card = Card(model=roles["trainer"].outputs["model"], title="TITLE")
+    roles["pusher"].add_upstream_node(card)
+    return [card]
+
+
+def twice(roles):
+    return [Card(model=roles["trainer"].outputs["model"], title="a").with_id("Trainer")]
+
+
+def nothing(roles):
+    return None
+"""
+
+
+def test_components_of_the_users_own_run_in_the_pipeline_from_a_csv(leave, run, tmp_path):
+    leave(PASSED, version="1")
+    file = tmp_path / "steps_of_ours.py"
+    file.write_text(EXTENSION.replace("TITLE", "Card"))
+    start, recorder = run(f"pipeline.extend={file}:extend")
+    assert start().status == "pushed"
+    names = [part.name for part in recorder.record.components]
+    assert names.index("Trainer") < names.index("Card") < names.index("Pusher")
+    assert recorder.record.graph["Card"] == ["Trainer"]
+    step = recorder.record.step("Card")
+    text = (tmp_path / "root/artifacts/Card" / step / "card/card").read_text()
+    assert text == "Card of model"
+    start, recorder = run(f"pipeline.extend={file}:extend")
+    start()
+    assert (recorder.record.step("Card"), recorder.record.components[-2].status) == (step, "cached")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("twice", "two components with the id 'Trainer'"),
+        ("nothing", "must return a list of components. Received: None"),
+        ("absent", "AttributeError: module .* has no attribute 'absent'"),
+    ],
+)
+def test_an_extension_that_cannot_be_used_is_refused(leave, run, tmp_path, function, message):
+    leave(PASSED, version="1")
+    file = tmp_path / f"steps_with_{function}.py"  # a name is imported once
+    file.write_text(EXTENSION)
+    start, _ = run(f"pipeline.extend={file}:{function}")
+    with pytest.raises(BadInputError, match=rf"pipeline\.extend = .*{message}"):
+        start()

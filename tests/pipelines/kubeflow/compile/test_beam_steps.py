@@ -2,7 +2,7 @@ import pytest
 
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.beam_steps import check_beam, step_options
+from pipelines.kubeflow.compile.beam_steps import check_for_steps, step_options
 from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
 
 ENGINES = {
@@ -21,16 +21,20 @@ ENGINES = {
 def test_an_engine_beside_the_steps_is_refused_before_a_run(config_of, engine):
     beam = {"runner": engine, engine: ENGINES[engine]}
     with pytest.raises(BadInputError, match=rf'beam.runner = "{engine}".*no meaning on Kubeflow'):
-        check_beam(BeamConfig.model_validate(beam))
+        check_for_steps(config_of(beam=beam))
     with pytest.raises(BadInputError, match="no meaning on Kubeflow"):
         compile_pipeline(config_of(beam=beam))
 
 
-def test_processes_and_options_are_those_of_each_step():
-    config = BeamConfig.model_validate(
-        {"direct": {"workers": 3}, "args": ["--temp_location=/tmp/b"]}
-    )
-    check_beam(config)
+def test_components_of_the_users_own_are_refused_before_a_run(config_of):
+    with pytest.raises(BadInputError, match=r"pipeline\.extend = 'a\.py:extend': on Kubeflow"):
+        compile_pipeline(config_of(pipeline={"extend": "a.py:extend"}))
+
+
+def test_processes_and_options_are_those_of_each_step(config_of):
+    beam = {"direct": {"workers": 3}, "args": ["--temp_location=/tmp/b"]}
+    check_for_steps(config_of(beam=beam))
+    config = BeamConfig.model_validate(beam)
     assert step_options(config) == (
         "--runner=components.beam.processes.ProcessesRunner",
         "--direct_num_workers=3",
