@@ -13,6 +13,7 @@ from tfx.utils import json_utils
 from components.trainer.component import TrainerSpec, check_user_function
 from components.trainer.user_function import CONTRACTS, TRAINER_FN_KEY, USER_CODE_KEY
 from components.tuner import executor
+from components.tuner.search import SETTINGS_KEY
 from components.tuner.settings import TunerSettings
 from components.user import source as user_source
 
@@ -33,7 +34,7 @@ class TunerSpec(ComponentSpec):
 
     PARAMETERS = {
         **{key: TrainerSpec.PARAMETERS[key] for key in _PARAMETERS},
-        executor.SETTINGS_KEY: ExecutionParameter(type=str),
+        SETTINGS_KEY: ExecutionParameter(type=str),
     }
     INPUTS = {key: TrainerSpec.INPUTS[key] for key in _INPUTS}
     OUTPUTS = {

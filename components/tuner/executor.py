@@ -1,29 +1,20 @@
 """Searches hyperparameters on TFX's artifacts; a search that was killed can be resumed."""
 
-import functools
 import logging
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 from tfx.dsl.components.base import base_executor
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
-from tfx.utils import json_utils, path_utils
+from tfx.utils import json_utils
 
-from components.interruption import interruption
-from components.trainer import fn_args, unfinished
-from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
-from components.tuner.validation_rows import divide, parts_in
+from components.trainer import unfinished
+from components.tuner.search import SETTINGS_KEY, Search
 
 _LOGGER = logging.getLogger(__name__)
-
-SETTINGS_KEY = "tuner_settings"
-"""Execution property with the `TunerSettings` as JSON."""
-
-_ROWS, _TRIALS, _MODEL = "rows", "trials", "model"
 
 
 class Executor(base_executor.BaseExecutor):
@@ -82,79 +73,3 @@ class Executor(base_executor.BaseExecutor):
         parent = os.path.dirname(output.rstrip("/"))
         digest = unfinished.identity(input_dict, exec_properties, parent)
         return Path(unfinished.working_directory(parent, run_id, digest))
-
-
-class Search:
-    """The work of each process of a search; it can be pickled.
-
-    Args:
-        inputs: The Tuner's input artifacts, as JSON.
-        exec_properties: Its execution properties.
-        folder: Folder of the study.
-    """
-
-    def __init__(self, inputs: str, exec_properties: dict[str, Any], folder: str):
-        self.inputs, self.exec_properties, self.folder = inputs, exec_properties, folder
-
-    def hold_out_rows(self, group: str | None) -> None:
-        """Divides the training rows, before the processes of the search begin.
-
-        Args:
-            group: See `TunerSettings`.
-        """
-        args = self._fn_args(self.folder, os.path.join(self.folder, _MODEL))
-        divide(args.train_files, Path(self.folder) / _ROWS, group)
-
-    def run(self, study: Any) -> None:
-        """Runs trials until there are enough, or the time is up.
-
-        Args:
-            study: The `Study`.
-
-        Raises:
-            RunInterruptedError: A signal came; its trial goes on when the component runs again.
-        """
-        from components.tuner.trial_run import run_trial
-
-        user_function = UserFunction.of_properties(self.exec_properties)
-        settings = study.settings
-        begin = time.monotonic()
-        while True:
-            interruption.check()
-            if settings.timeout_secs and time.monotonic() - begin > settings.timeout_secs:
-                _LOGGER.warning("No more trials: %s seconds are over", settings.timeout_secs)
-                return
-            trial = study.next_trial()
-            if trial is None:
-                return
-            _LOGGER.info("Trial %d of %d: %s", trial.number, settings.trials, trial.values)
-            folder = os.path.join(self.folder, _TRIALS, str(trial.number))
-            args_of = functools.partial(self._args, user_function, settings.own_validation, folder)
-            run_trial(user_function, args_of, trial, settings)
-            shutil.rmtree(folder, ignore_errors=True)
-            _LOGGER.info("Trained %s", study.results()[trial.number].describe(settings.metric))
-
-    def _args(
-        self, user_function: UserFunction, own_validation: bool, trial_folder: str, fold: int
-    ) -> fn_args.TrainerFnArgs:
-        folder = os.path.join(trial_folder, str(fold))
-        is_trainer_fn = user_function.contract == TRAINER_FN_KEY
-        model_dir = (
-            path_utils.serving_model_dir(folder) if is_trainer_fn else os.path.join(folder, _MODEL)
-        )
-        args = self._fn_args(folder, model_dir)
-        os.makedirs(folder, exist_ok=True)
-        if own_validation:
-            args.eval_files = []
-        else:
-            args.train_files, args.eval_files = parts_in(Path(self.folder) / _ROWS, fold)
-        return args
-
-    def _fn_args(self, folder: str, model_dir: str) -> fn_args.TrainerFnArgs:
-        return fn_args.make_fn_args(
-            json_utils.loads(self.inputs),
-            self.exec_properties,
-            serving_model_dir=model_dir,
-            eval_model_dir=path_utils.eval_model_dir(folder),
-            model_run_dir=folder,
-        )

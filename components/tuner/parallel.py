@@ -10,7 +10,7 @@ from typing import Any
 
 from components.interruption import interruption
 from components.trainer.task_failure import TaskFailedError
-from components.tuner.executor import SETTINGS_KEY, Search
+from components.tuner.search import SETTINGS_KEY, Search
 from components.tuner.settings import TunerSettings
 from components.tuner.study import Study
 

@@ -162,10 +162,10 @@ def serve_command(
 
     with quiet_tensorflow():
         from pipelines.serving.request_files import SampleLimits
-        from pipelines.serving.server.app import ServerSettings
         from pipelines.serving.server.batching import BatchLimits
         from pipelines.serving.server.connections import ConnectionLimits
         from pipelines.serving.server.process import ServerAddress, serve
+        from pipelines.serving.server.server_settings import ServerSettings
 
     settings = ServerSettings(
         batches=BatchLimits(

@@ -11,7 +11,6 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
@@ -22,14 +21,14 @@ from starlette.routing import Route
 
 from pipelines.serving.model import Model
 from pipelines.serving.server import open_inference, tf_serving
-from pipelines.serving.server.batching import Batcher, BatchLimits
-from pipelines.serving.server.connections import ConnectionLimits
+from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
 from pipelines.serving.server.prepared_request import LARGE_BYTES, PreparedRequest
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.request_limits import HeldBytes, check_json
 from pipelines.serving.server.request_monitor import RequestMonitor
+from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.versions import ServedVersions
 
 _LOGGER = logging.getLogger(__name__)
@@ -50,29 +49,6 @@ _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 _MAX_HELD_BODIES = 4  # the largest bodies that are held at a time, or any number of smaller ones
 _LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
-
-
-@dataclass(frozen=True)
-class ServerSettings:
-    """Settings of a server.
-
-    Attributes:
-      batches: Limits of batches.
-      connections: Limits of connections.
-      max_body_bytes: Size of a request's body, also after it was unzipped; a larger one has status 413.
-      poll_secs: Time between two looks for new versions.
-      monitor_secs: Time after which sampled requests are written and compared.
-      grpc_address: Address and port for gRPC; None for none.
-      token: Token that each request must carry, except those for health; None for none.
-    """
-
-    batches: BatchLimits = field(default_factory=BatchLimits)
-    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
-    max_body_bytes: int = 16 << 20
-    poll_secs: float = 1.0
-    monitor_secs: float = 10.0
-    grpc_address: str | None = None
-    token: str | None = None
 
 
 def make_app(

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 import numpy as np
@@ -30,11 +30,9 @@ from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.prepared_request import LARGE_BYTES, Tensors
 from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.request_limits import HeldBytes, check_context, check_rows
+from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
-
-if TYPE_CHECKING:
-    from pipelines.serving.server.app import ServerSettings
 
 _LOGGER = logging.getLogger(__name__)
 _SIGNATURES = "signature_def"  # the only metadata that TensorFlow Serving has
@@ -69,7 +67,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         batcher: Batcher,
         metrics: ServerMetrics,
         held: HeldBytes,
-        settings: "ServerSettings",
+        settings: ServerSettings,
     ):
         self._versions = versions
         self._batcher = batcher
@@ -249,7 +247,7 @@ class CallCheck(grpc.aio.ServerInterceptor):
       metrics: Figures to update.
     """
 
-    def __init__(self, settings: "ServerSettings", metrics: ServerMetrics):
+    def __init__(self, settings: ServerSettings, metrics: ServerMetrics):
         self._wanted = None if settings.token is None else f"Bearer {settings.token}".encode()
         self._timeout_secs = settings.batches.timeout_secs
         self._metrics = metrics
@@ -289,9 +287,7 @@ class CallCheck(grpc.aio.ServerInterceptor):
         await context.abort(_CODES[status], message)
 
 
-async def start_grpc(
-    service: PredictionService, check: CallCheck, settings: "ServerSettings"
-) -> Any:
+async def start_grpc(service: PredictionService, check: CallCheck, settings: ServerSettings) -> Any:
     """Starts a gRPC server in the running event loop, and returns it.
 
     Args:

@@ -15,10 +15,11 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.load import version_folder
 from pipelines.serving.request_files import SampleLimits
-from pipelines.serving.server.app import ServerSettings, make_app
+from pipelines.serving.server.app import make_app
 from pipelines.serving.server.connections import Connections
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request_monitor import RequestMonitor
+from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.versions import ServedVersions
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 

@@ -7,10 +7,11 @@ import time
 import pytest
 
 from pipelines.root import Root
-from pipelines.serving.server.app import ServerSettings, make_app
+from pipelines.serving.server.app import make_app
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.process import ServerAddress, _listening, http_server
 from pipelines.serving.server.request_monitor import RequestMonitor
+from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.versions import ServedVersions
 from tests.pipelines import sum_models
 

@@ -11,10 +11,10 @@ import pytest
 from pipelines.root import Root
 from pipelines.root.rollback import rollback
 from pipelines.serving.server import app
-from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.batching import BatchLimits
 from pipelines.serving.server.connections import ConnectionLimits
 from pipelines.serving.server.prepared_request import LARGE_BYTES
+from pipelines.serving.server.server_settings import ServerSettings
 from tests.pipelines.serving.server.conftest import served
 
 PREDICT = "/v1/models/sums:predict"

@@ -16,9 +16,9 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.batching import BatchLimits
 from pipelines.serving.server.connections import ConnectionLimits
+from pipelines.serving.server.server_settings import ServerSettings
 from tests.pipelines import sum_models
 from tests.pipelines.serving.server.conftest import served
 

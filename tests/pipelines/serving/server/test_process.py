@@ -15,13 +15,13 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc, regression_pb2
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.process import (
     ServerAddress,
     _connections_within_files,
     _listening,
     serve,
 )
+from pipelines.serving.server.server_settings import ServerSettings
 
 PROJECT = pathlib.Path(__file__).parents[4]
 

@@ -8,9 +8,9 @@ from pipelines.root import Root
 from pipelines.serving.request_drift import TrainingData
 from pipelines.serving.request_files import SampleLimits, sampled_rows
 from pipelines.serving.saved_model import Column
-from pipelines.serving.server.app import ServerSettings
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request_monitor import RequestMonitor
+from pipelines.serving.server.server_settings import ServerSettings
 from tests.pipelines import sum_models
 from tests.pipelines.serving.server.conftest import served
 
