@@ -107,7 +107,9 @@ def serialized_split(root: pathlib.Path, split: str) -> list[bytes]:
     """Returns the serialized tf.Examples of CsvExampleGen's split `train` or `eval`."""
     import tensorflow as tf
 
-    made = sorted(root.glob("artifacts/CsvExampleGen/examples/*"), key=lambda path: int(path.name))
+    made = sorted(
+        root.glob("artifacts/CsvExampleGen/*/examples"), key=lambda path: path.stat().st_mtime
+    )
     if not made:
         return []
     files = sorted(map(str, made[-1].glob(f"Split-{split}/*")))

@@ -97,7 +97,7 @@ def test_a_cluster_fails_is_interrupted_and_goes_on(start, folder, tmp_path):
     )
     log = (tmp_path / f"root/logs/{line['run_id']}.log").read_text()
     assert "worker 0 failed. Its traceback:" in log
-    (logs,) = tmp_path.glob("root/artifacts/Trainer/model_run/unfinished/*/logs")
+    (logs,) = tmp_path.glob("root/artifacts/Trainer/*/unfinished/*/logs")
     assert f"The log of each task is in {logs}" in log
     assert sorted(path.name for path in logs.iterdir()) == [
         "chief-0.log",
@@ -128,7 +128,7 @@ def test_a_cluster_fails_is_interrupted_and_goes_on(start, folder, tmp_path):
     assert int(continued_at) in range(interrupted_after, interrupted_after + 4)
     assert f"evaluation at step {STEPS}" in shown.replace(f"step {STEPS + 1}", f"step {STEPS}")
     check_that_all_have_ended(folder)
-    (logs,) = tmp_path.glob("root/artifacts/Trainer/model_run/*/logs")
+    (logs,) = tmp_path.glob("root/artifacts/Trainer/*/model_run/logs")
     log = (tmp_path / f"root/logs/{line['run_id']}.log").read_text()
     assert f"The tasks' logs are in {logs}" in log
 

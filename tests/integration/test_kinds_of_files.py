@@ -37,7 +37,7 @@ def write_csv(file: Path) -> None:
 
 
 def examples(root: Path) -> dict[str, bytes]:
-    (folder,) = root.glob("artifacts/CsvExampleGen/examples/*")
+    (folder,) = root.glob("artifacts/CsvExampleGen/*/examples")
     return {
         str(file.relative_to(folder)): file.read_bytes()
         for file in sorted(folder.rglob("data_tfrecord*"))

@@ -129,16 +129,16 @@ def test_the_served_model_reads_cells_as_they_stand_in_the_csv(run):
 
 def test_the_graph_that_is_served_gives_what_the_training_saw(run):
     root = run[2] / "artifacts"
-    (schema_file,) = root.glob("SchemaGen/schema/*/schema.pbtxt")
+    (schema_file,) = root.glob("SchemaGen/*/schema/schema.pbtxt")
     schema = text_format.Parse(schema_file.read_text(), schema_pb2.Schema())
     spec = dict(schema_utils.schema_as_feature_spec(schema).feature_spec)
     assert {name for name, part in spec.items() if part.dtype == tf.string} >= set(TEXT)
-    (graph,) = root.glob("Transform/transform_graph/*")
+    (graph,) = root.glob("Transform/*/transform_graph")
     output = tft.TFTransformOutput(str(graph))
     layer = output.transform_features_layer()
     for split in ("train", "eval"):
-        raw = parse(root.glob(f"CsvExampleGen/examples/*/Split-{split}/*"), spec)
-        (folder,) = root.glob(f"Transform/transformed_examples/*/Split-{split}")
+        raw = parse(root.glob(f"CsvExampleGen/*/examples/Split-{split}/*"), spec)
+        (folder,) = root.glob(f"Transform/*/transformed_examples/Split-{split}")
         saw = parse(folder.iterdir(), output.transformed_feature_spec())
         assert saw["numeric"].shape[1] == 4  # price, share, days, size
         assert fingerprints(layer(raw)) == fingerprints(saw)

@@ -82,7 +82,7 @@ def finish(process):
 
 def examples(root, component, split):
     """Returns the tf.Examples of a split in their order, each with its features by name."""
-    (folder,) = root.glob(f"artifacts/{component}/*examples/*/Split-{split}")
+    (folder,) = root.glob(f"artifacts/{component}/*/*examples/Split-{split}")
     files = sorted(str(file) for file in folder.iterdir())
     return [
         tf.train.Example.FromString(record).SerializeToString(deterministic=True)
@@ -92,7 +92,7 @@ def examples(root, component, split):
 
 def checkpoint(root):
     """Returns the step of the checkpoint that was exported, and its variables."""
-    (state,) = root.glob("artifacts/Trainer/model_run/**/checkpoint")
+    (state,) = root.glob("artifacts/Trainer/*/model_run/**/checkpoint")
     path = tf.train.latest_checkpoint(str(state.parent))
     reader = tf.train.load_checkpoint(path)
     names = sorted(reader.get_variable_to_shape_map())

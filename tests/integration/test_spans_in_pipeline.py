@@ -23,7 +23,7 @@ def write(folder, number, num_rows=300):
 
 def spans_read(root):
     """Returns the spans whose rows CsvExampleGen has written."""
-    files = [str(file) for file in root.glob("artifacts/CsvExampleGen/examples/*/Split-*/*")]
+    files = [str(file) for file in root.glob("artifacts/CsvExampleGen/*/examples/Split-*/*")]
     records = tf.data.TFRecordDataset(files, "GZIP", buffer_size=1 << 18)
     examples = map(tf.train.Example.FromString, records.as_numpy_iterator())
     return {int(row.features.feature["size"].float_list.value[0]) for row in examples}

@@ -31,7 +31,7 @@ def run(warm_command):
 
 
 def cells(root, split, column):
-    files = root.glob(f"artifacts/CsvExampleGen/examples/*/Split-{split}/*")
+    files = root.glob(f"artifacts/CsvExampleGen/*/examples/Split-{split}/*")
     dataset = tf.data.TFRecordDataset([str(file) for file in files], "GZIP")
     examples = map(tf.train.Example.FromString, dataset.as_numpy_iterator())
     return [row.features.feature[column].bytes_list.value[0].decode() for row in examples]
