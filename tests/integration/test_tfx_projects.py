@@ -102,15 +102,15 @@ def load(module_file):
         return user_code.load_module_file(str(module_file))
 
 
-def newest(folder):
-    return max(folder.iterdir(), key=lambda path: int(path.name))
+def newest(component, key):
+    return max(component.glob(f"*/{key}"), key=lambda path: path.stat().st_mtime)
 
 
 def predictions(build_estimator, root, serialized, without):
     """Returns the predictions of the trained Estimator itself for raw examples."""
     artifacts = root / "artifacts"
-    transform = tft.TFTransformOutput(str(newest(artifacts / "Transform" / "transform_graph")))
-    model_dir = newest(artifacts / "Trainer" / "model_run") / "Format-Serving"
+    transform = tft.TFTransformOutput(str(newest(artifacts / "Transform", "transform_graph")))
+    model_dir = newest(artifacts / "Trainer", "model_run") / "Format-Serving"
 
     def input_fn():
         spec = transform.raw_feature_spec()
