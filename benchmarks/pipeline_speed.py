@@ -121,7 +121,7 @@ class Work:
         ran = run_python([*command, *self.stock], root, self.limit_secs)
         if ran is None:
             return None
-        evaluation = next(root.glob("artifacts/Evaluator/*/evaluation"))
+        evaluation = next(root.glob("artifacts/Evaluator/evaluation/*"))
         return Measurement.of(*ran[:2], component_secs(root / "metadata.sqlite"), _auc(evaluation))
 
     def measure_ours(self, data: pathlib.Path, root: pathlib.Path) -> Measurement | None:
