@@ -228,6 +228,9 @@ def _schema_gen(
 def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
     if not plan.root_schema:
         return None
+    origin = plan.root_schema.origin
+    if origin and plan.unfinished and origin.run_id == plan.unfinished.run_id:
+        return None  # it is the resumed run's own, which was stopped after its push
     file, fingerprint = str(plan.root.schema.file), plan.root_schema.fingerprint
     return components.ImportSchemaGen(file, fingerprint).with_id("RootSchema")
 

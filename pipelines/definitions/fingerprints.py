@@ -36,6 +36,7 @@ _NOT_OF_THE_MODEL = (
 
 _LIBRARIES = (
     "apache-beam",
+    "keras",
     "tensorflow",
     "tensorflow-model-analysis",
     "tensorflow-transform",
@@ -76,10 +77,10 @@ def component_fingerprints(
         pipeline.schema_gen: {"schema": schema[:16]},
         pipeline.example_validator: {"components": components_code},
         pipeline.transform: {"code": users_code},
-        pipeline.trainer: {**training, "run": run_id if mixes_code else ""},
+        pipeline.trainer: {**training, "other code": run_id if mixes_code else ""},
         pipeline.evaluator: {"components": components_code},
         pipeline.serving_check: {"components": components_code},
-        pipeline.pusher: {"run": run_id},
+        pipeline.pusher: {"push": run_id},
     }
     if pipeline.root_schema is not None:
         own[pipeline.root_schema] = {"root schema": root_schema[:16]}

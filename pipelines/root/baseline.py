@@ -7,11 +7,14 @@ from pipelines.root import Root
 from pipelines.root.versions import Versions
 
 
-def find_baseline_model(root: Root, required: bool, serving: Path | None = None) -> Path | None:
-    """Returns the folder of the model that serves; None if nothing is served.
+def find_baseline_model(
+    root: Root, run_id: str, required: bool, serving: Path | None = None
+) -> Path | None:
+    """Returns the folder of the model that served before a run; None if nothing was served.
 
     Args:
       root: Root of the runs.
+      run_id: Id of the run, which may have been stopped after its push.
       required: Raises an error if a version is served but its model is not in the root.
       serving: Folder of the versions. Default: the root's.
 
@@ -19,10 +22,10 @@ def find_baseline_model(root: Root, required: bool, serving: Path | None = None)
       BadInputError: The model that serves is not in the root, and is required.
     """
     versions = Versions(serving, root.withdrawn) if serving else root.versions
-    served = versions.serving()
+    served = versions.served_before(run_id)
     if served is None:
         return None
-    origin = versions.origin()
+    origin = versions.origin_of(served)
     model = Path(origin.model_uri) if origin else None
     if model is not None and model.is_relative_to(root) and model.is_dir():
         return model
@@ -37,21 +40,23 @@ def find_baseline_model(root: Root, required: bool, serving: Path | None = None)
 
 
 def find_baseline_statistics(
-    root: Root, accepted_run: str = "", serving: Path | None = None
+    root: Root, run_id: str, accepted_run: str = "", serving: Path | None = None
 ) -> Path | None:
-    """Returns the folder of the statistics of the data that the serving model was trained on.
+    """Returns the folder of the statistics of the data of the model that served before a run.
 
     None if they are not in the root, as after a push by a run on another machine.
 
     Args:
       root: Root of the runs.
+      run_id: Id of the run, which may have been stopped after its push.
       accepted_run: Id of a run whose data were accepted in their place; empty for none.
       serving: Folder of the versions. Default: the root's.
     """
     versions = Versions(serving, root.withdrawn) if serving else root.versions
-    origin = versions.origin()
-    run_id = accepted_run or (origin.pipeline_run_id if origin else "")
-    folder = statistics_folder(root, run_id) if run_id else None
+    served = versions.served_before(run_id)
+    origin = versions.origin_of(served) if served else None
+    compared = accepted_run or (origin.pipeline_run_id if origin else "")
+    folder = statistics_folder(root, compared) if compared else None
     return folder if folder and folder.is_dir() else None
 
 

@@ -63,6 +63,10 @@ class Versions:
         served = self.served()
         return read_provenance(str(self._serving), served[-1]) if served else None
 
+    def origin_of(self, version: str) -> Provenance | None:
+        """Returns the origin of a version that can be served; None if it is unknown."""
+        return read_provenance(str(self._serving), int(version))
+
     def origins(self) -> Iterator[tuple[int, Provenance]]:
         """Yields all versions whose origin is known, served or withdrawn."""
         for folder in (self._serving, self._withdrawn):

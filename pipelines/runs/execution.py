@@ -1,7 +1,6 @@
 """The middle part of a run: runs the steps of the pipeline from a CSV, and returns the outcome."""
 
 import gc
-import logging
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pipelines.steps.step_folders import FinishedStep, StepFolders
     from pipelines.steps.step_plan import StepPlan
 
-_LOGGER = logging.getLogger(__name__)
-
 
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
     """Runs the steps of a plan.
@@ -61,14 +58,15 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     run_id = recorder.record.run_id
     if line := take_over(root):
         recorder.note(line)
-    for lost in remove_leftovers(root, run_id, *(former.run_id for former in plan.continued)):
-        recorder.note(lost)
     held = held_ids(root)
     root.schema.adopt(run_id, *held)
     pipeline = csv_to_serving(plan, stage_data(plan, recorder))
     folders = StepFolders(root.artifacts)
     beyond = _beyond_the_pipeline(plan, pipeline, folders, run_id)
     steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, beyond)
+    # Only now: a run that cannot be planned leaves a killed one's training alone.
+    for lost in remove_leftovers(root, run_id, *(former.run_id for former in plan.continued)):
+        recorder.note(lost)
     recorder.add_graph(steps.graph)
     if plan.continued:
         kept = beyond.same_but_code.get(pipeline.transform.id)

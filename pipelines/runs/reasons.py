@@ -46,13 +46,14 @@ _OF_FILES = {_FILES, "span", "version"}
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "TFDV": "another version of TFDV is installed",
-    "formats": "the code that parses cells changed",
     "optuna": "another version of Optuna is installed",
+    "formats": "the code that parses cells changed",
     "components": "the code of `components` changed",
     "core": "the code of `estimator_core` changed",
     "schema": "the file of schema.path changed",
     "root schema": "the root's schema changed",
     "executor": "its own code changed",
+    "other code": "it continues a training of other code",
     "remains": "an output of it was removed",
 }
 
@@ -85,12 +86,14 @@ def reason_of_run(
 def _changes(
     component: str, found: Difference, former: RunRecord | None, now: RunRecord
 ) -> Iterator[str]:
-    parts = [part for part in found.parts if part != "run"]
-    if "run" in found.parts and component == "Pusher":
+    if component == "Pusher":
         yield "each run decides on its push"
-    elif "run" in found.parts and not (parts or found.settings or found.inputs):
+        return
+    if "run" in found.now["fingerprints"]:
         yield "the cache is not used"
-    for part in parts:
+    if found.before["executor"] != found.now["executor"]:
+        yield "another executor"
+    for part in found.parts:
         if part == "code":
             yield code_in_words(former, now)
         elif part in _PARTS:
@@ -99,14 +102,19 @@ def _changes(
             yield data_in_words(former, now)
     if found.settings:
         yield from _settings_in_words(component, found, former, now)
-    for key in found.inputs:
-        if key in _SERVED:
-            yield "another version serves"
-        else:
-            producers = {
-                output.get("component", key) for output in found.now["inputs"].get(key, ())
-            }
+    for key in sorted(found.inputs, key=lambda key: (key in _SERVED, key)):
+        sources = [plan["inputs"].get(key) for plan in (found.before, found.now)]
+        if key not in _SERVED:
+            producers = {output.get("component", key) for output in sources[1] or ()}
             yield from (f"{producer} has a new output" for producer in sorted(producers))
+        elif not sources[0]:
+            yield "a version serves now"
+        elif not sources[1]:
+            yield "what serves is not in the root any more"
+        elif key == "baseline_statistics":
+            yield "other data to compare with"
+        else:
+            yield "another version serves"
 
 
 def _settings_in_words(
@@ -150,7 +158,7 @@ def data_in_words(former: RunRecord | None, now: RunRecord) -> str:
         return f"{name} in place of {Path(str(path_before)).name}"
     more = now.num_rows - former.num_rows
     if former.num_rows and more:
-        return f"{name} has {counted(abs(more), 'row')} {'more' if more > 0 else 'less'}"
+        return f"{name} has {counted(abs(more), 'row')} {'more' if more > 0 else 'fewer'}"
     return f"{name} has other values"
 
 

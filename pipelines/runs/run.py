@@ -7,11 +7,12 @@ from pathlib import Path
 from components.interruption import interruption
 from pipelines.beam.runners import find_runner
 from pipelines.data.spans import name_spans
+from pipelines.errors import BadInputError
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
-from pipelines.root.history import after_push
+from pipelines.root.history import after_push, unfinished_run
 from pipelines.root.records import RunRecord, new_run_id
 from pipelines.runs.execution import execute
 from pipelines.runs.outcome import outcome_of
@@ -48,6 +49,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     with plan.root.lock.exclusively():
         check_same_root_schema(plan)
         record_killed_runs(plan.root)
+        _check_still_unfinished(inputs)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))
@@ -66,6 +68,16 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             tidy=lambda: prune_after_run(plan.root, plan.config.retention, progress.display.line),
         )
     return recorder.record
+
+
+def _check_still_unfinished(inputs: RunInputs) -> None:
+    """Checks that no other process has ended the run to resume while this one read the data."""
+    planned, now = inputs.unfinished, unfinished_run(inputs.root)
+    if planned and (now is None or (now.run_id, now.attempt) != (planned.run_id, planned.attempt)):
+        raise BadInputError(
+            f"--resume: while the data were read, another process has resumed run {planned.run_id}, or "
+            "started a new one. Nothing was changed."
+        )
 
 
 def record_unchanged(

@@ -1,6 +1,5 @@
 """A run of a TFX pipeline of the user's own, from the request to its record."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
     from pipelines.steps.planning import PipelinePlan
     from pipelines.steps.step_folders import FinishedStep
-
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

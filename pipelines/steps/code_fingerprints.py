@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ from pipelines.definitions.fingerprints import library_versions, package_fingerp
 from pipelines.errors import BadInputError
 
 _CHUNK_BYTES = 1 << 20
+_LIBRARIES_OF = {
+    "statistics_gen": ("TFDV", "tensorflow-data-validation"),
+    "example_validator": ("TFDV", "tensorflow-data-validation"),
+    "tuner": ("optuna", "optuna"),
+}
 _TRAINING = ("components.trainer", "components.tuner")
 
 
@@ -22,6 +28,9 @@ def code_fingerprints(class_path: str, properties: Mapping[str, Any]) -> dict[st
       properties: Execution properties of the component.
     """
     fingerprints = {"libraries": library_versions()}
+    for part, (name, library) in _LIBRARIES_OF.items():
+        if f".{part}." in class_path:
+            fingerprints[name] = metadata.version(library)
     package = class_path.partition(".")[0]
     if package == "components":
         fingerprints["components"] = package_fingerprint("components")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _FOLDER_NAME = re.compile(r"[\w-][\w.-]*")
 _EXECUTORS = ("PythonClassExecutableSpec", "BeamExecutableSpec")
 _ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
+_NO_CACHE = "run"  # the fingerprint of a step that was made without looking for an equal one
 _NOT_MADE_YET = 1 << 50  # ids of artifacts that this run will make: above all others
 
 
@@ -73,9 +74,9 @@ class PipelinePlan:
 class Beyond:
     """Values from outside of the pipeline, by component id."""
 
-    # Of what a step reads; "run" marks a step that no later run reuses.
+    # Of what a step reads; "push" is that of a Pusher that runs each time.
     fingerprints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Steps that are taken as they are, though their plans may have changed since.
+    # Steps of the resumed run, which are taken while their inputs are the same.
     finished: Mapping[str, FinishedStep] = field(default_factory=dict)
     # Steps that are taken if nothing but fingerprints, such as the code, has changed since.
     same_but_code: Mapping[str, FinishedStep] = field(default_factory=dict)
@@ -151,17 +152,25 @@ class _Planner:
             if isinstance(component, Resolver):
                 self._plan.outputs[component.id] = self._look_up(component)
                 continue
-            if component.id in self._beyond.finished:
-                step = StepPlan.from_json(self._beyond.finished[component.id].plan)
-            elif isinstance(component, Importer):
+            if isinstance(component, Importer):
                 step = self._import_step(component)
             else:
-                step = self._beside_remains(self._component_step(component))
+                step = self._finished_step(component) or self._reused(
+                    self._component_step(component)
+                )
             self._plan.steps.append(step)
             self._plan.outputs[component.id] = {
                 key: (OutputRef(component.id, step.name, key),) for key in step.outputs
             }
         return self._plan
+
+    def _finished_step(self, component: BaseNode) -> StepPlan | None:
+        """Returns the step that the resumed run has finished, unless its inputs are others now."""
+        finished = self._beyond.finished.get(component.id)
+        if finished is None:
+            return None
+        step = StepPlan.from_json(finished.plan)
+        return step if step.inputs == self._inputs(component, self._nodes[component.id]) else None
 
     def _component_step(self, component: BaseNode) -> StepPlan:
         node = self._nodes[component.id]
@@ -191,15 +200,25 @@ class _Planner:
             same = replace(plan, fingerprints=former.plan["fingerprints"])
             if same.name == former.name:
                 return same
-        if "run" in fingerprints:
+        if "push" in fingerprints:
             return plan
         options = node.execution_options.caching_options
         if not (self._use_cache and options.enable_cache):
-            return replace(plan, fingerprints={**fingerprints, "run": self._run_id})
+            return replace(plan, fingerprints={**fingerprints, _NO_CACHE: self._run_id})
         return self._push_step(plan) if is_pusher(class_path) else plan
 
-    def _beside_remains(self, plan: StepPlan) -> StepPlan:
-        """Gives a step whose outputs are no longer complete another name: its model may still be in use."""
+    def _reused(self, plan: StepPlan) -> StepPlan:
+        """Returns the newest equal step, also one that a run without a cache has made."""
+        if _NO_CACHE in plan.fingerprints:
+            return plan
+        for finished in reversed(self._folders.all_finished(plan.component)):
+            run_id = finished.plan["fingerprints"].get(_NO_CACHE)
+            same = plan
+            if run_id:
+                same = replace(plan, fingerprints={**plan.fingerprints, _NO_CACHE: run_id})
+            if same.name == finished.name and finished.is_whole:
+                return same
+        # The served version is compared with the model of its step, even if other outputs of that are gone.
         while (step := self._folders.finished(plan.component, plan.name)) and not step.is_whole:
             plan = replace(plan, fingerprints={**plan.fingerprints, "remains": step.name})
         return plan
@@ -351,9 +370,13 @@ class _Planner:
         config = dict(component.exec_properties[RESOLVER_CONFIG])
         serving = Path(config.pop("base_directory"))
         if component.exec_properties[RESOLVER_STRATEGY_CLASS] is ServedModelStrategy:
-            folder = find_baseline_model(self._root, config.get("required", True), serving)
+            folder = find_baseline_model(
+                self._root, self._run_id, config.get("required", True), serving
+            )
         else:
-            folder = find_baseline_statistics(self._root, config.get("accepted_run", ""), serving)
+            folder = find_baseline_statistics(
+                self._root, self._run_id, config.get("accepted_run", ""), serving
+            )
         return {
             key: (self._folders.ref(folder, _type_path(channel.type)),) if folder else ()
             for key, channel in component.outputs.items()

@@ -12,6 +12,8 @@ _SHOWN = 3
 _LONGEST = 60  # of a value in a reason
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
+    "TFDV": "another version of TFDV is installed",
+    "optuna": "another version of Optuna is installed",
     "components": "the code of `components` changed",
     "core": "the code of `estimator_core` changed",
     "code": "the code of its module changed",
@@ -44,8 +46,8 @@ def difference(former: FinishedStep, plan: StepPlan) -> Difference:
     settings = _differing(*(_parameters(plan) for plan in (before, now)))
     return Difference(
         tuple(_differing(before["fingerprints"], now["fingerprints"])),
-        tuple(settings),
-        tuple(_differing(before["inputs"], now["inputs"])),
+        tuple(sorted(settings)),
+        tuple(sorted(_differing(before["inputs"], now["inputs"]))),
         before,
         now,
     )

@@ -143,6 +143,7 @@ def _outputs_of(
     if not step.executor:
         return {key: [_imported(step, key)] for key in step.outputs}
     folder = folders.place(step)
+    folders.forget(step)
     outputs = {key: [_new_output(step, key, folder)] for key in step.outputs}
     inputs = {
         key: [folders.artifact(output) for output in sources]

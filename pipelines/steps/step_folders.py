@@ -150,6 +150,10 @@ class StepFolders:
         """Returns the folder of a step. It may hold what a killed run has left there."""
         return self.folder / plan.component / plan.name
 
+    def forget(self, plan: StepPlan) -> None:
+        """Makes a step unfinished before its outputs are made: its `step.json` may have been unreadable."""
+        (self.place(plan) / _FILE).unlink(missing_ok=True)
+
     def finish(
         self,
         plan: StepPlan,

@@ -75,7 +75,7 @@ def component_plans(
             check=check_as_json(check) if check else None,
             code=code_of_step(role, plan.code),
             findings_id=place,
-            **_beyond_the_component(role, plan, baseline_version),
+            **_beyond_the_component(role, plan, run_id, baseline_version),
         )
     return plans
 
@@ -88,23 +88,25 @@ def _with_job(parameters: dict[str, Any], job: TrainingJob | None) -> dict[str, 
 
 
 def _beyond_the_component(
-    role: str, plan: "RunPlan", baseline_version: str | None
+    role: str, plan: "RunPlan", run_id: str, baseline_version: str | None
 ) -> dict[str, Any]:
     """Returns the fields of a plan for work that the definition leaves to other nodes."""
     root = plan.root
     if role == "example_validator":
         schema = plan.root_schema
         accepted_run = root.schema.run_to_compare_with(schema)
-        statistics = find_baseline_statistics(root, accepted_run)
+        statistics = find_baseline_statistics(root, run_id, accepted_run)
         return {
             "baselines": _relative(root, {"baseline_statistics": statistics}),
             "schema": root.schema.file.read_text(encoding="utf-8") if schema else None,
         }
     if role == "evaluator":
-        model = find_baseline_model(root, plan.code.needs_baseline)
+        model = find_baseline_model(root, run_id, plan.code.needs_baseline)
         return {"baselines": _relative(root, {"baseline_model": model})}
     if role in ("tuner", "trainer") and plan.config.trainer.warm_start:
-        return {"baselines": _relative(root, {"base_model": find_baseline_model(root, True)})}
+        return {
+            "baselines": _relative(root, {"base_model": find_baseline_model(root, run_id, True)})
+        }
     if role == "pusher":
         keeping = SchemaKeeping.of_plan(plan)
         return {

@@ -77,8 +77,6 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     note_plan(plan, recorder, display)
     for silent in tidy_runs(root):
         display.line(f"! run {silent} has not ended: its record says so now")
-    for lost in remove_leftovers(root, run_id):
-        recorder.note(lost)
     data = stage_data(plan, recorder)
     if data.reasons:
         data.folder.touch()  # keeps the copy from being removed
@@ -94,6 +92,8 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     )
     recorder.begin()
     plans = component_plans(plan, pipeline, run_id, record.baseline_version)
+    for lost in remove_leftovers(root, run_id):
+        recorder.note(lost)
     folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
     return {role: write_component_plan(root, item) for role, item in plans.items()}
 

@@ -52,18 +52,22 @@ def record(root, run_id, status="finished", step="abc"):
 
 
 def test_nothing_served_gives_no_baseline(root):
-    assert find_baseline_model(root, required=True) is None
-    assert find_baseline_statistics(root) is None
+    assert find_baseline_model(root, "run-new", required=True) is None
+    assert find_baseline_statistics(root, "run-new") is None
 
 
 def test_the_model_that_serves_and_its_statistics_are_found(root):
     for version, run_id in ((5, "run-a"), (7, "run-b")):
         keep(root, run_id)
         put(root, version, run_id)
-    assert find_baseline_model(root, required=True) == root.kept_artifact("run-b", "model")
-    assert find_baseline_statistics(root) == root.kept_artifact("run-b", "statistics")
+    assert find_baseline_model(root, "run-new", required=True) == root.kept_artifact(
+        "run-b", "model"
+    )
+    assert find_baseline_statistics(root, "run-new") == root.kept_artifact("run-b", "statistics")
     (root.serving / "7").rename(root.path / "7")  # a rollback
-    assert find_baseline_model(root, required=True) == root.kept_artifact("run-a", "model")
+    assert find_baseline_model(root, "run-new", required=True) == root.kept_artifact(
+        "run-a", "model"
+    )
 
 
 def test_a_root_can_be_moved(root, tmp_path):
@@ -71,7 +75,9 @@ def test_a_root_can_be_moved(root, tmp_path):
     put(root, 5, "run-a")
     root.path.rename(tmp_path / "moved")
     moved = Root(tmp_path / "moved")
-    assert find_baseline_model(moved, required=True) == moved.kept_artifact("run-a", "model")
+    assert find_baseline_model(moved, "run-new", required=True) == moved.kept_artifact(
+        "run-a", "model"
+    )
 
 
 @pytest.mark.parametrize("place", ["Trainer/abc/model", "Trainer/model/3"])
@@ -79,17 +85,17 @@ def test_the_model_of_a_step_or_of_an_earlier_version_of_this_program(root, plac
     model = root.artifacts / place
     model.mkdir(parents=True)
     put(root, 5, "run-a", model)
-    assert find_baseline_model(root, required=True) == model
-    assert find_baseline_statistics(root) is None
+    assert find_baseline_model(root, "run-new", required=True) == model
+    assert find_baseline_statistics(root, "run-new") is None
 
 
 def test_the_statistics_are_those_of_the_step_that_the_run_used(root):
     record(root, "run-a")
     put(root, 5, "run-a")
-    assert find_baseline_statistics(root) is None  # they are gone
+    assert find_baseline_statistics(root, "run-new") is None  # they are gone
     folder = root.artifacts / "StatisticsGen" / "abc" / "statistics"
     folder.mkdir(parents=True)
-    assert find_baseline_statistics(root) == statistics_folder(root, "run-a") == folder
+    assert find_baseline_statistics(root, "run-new") == statistics_folder(root, "run-a") == folder
     record(root, "run-a", status="failed")
     assert statistics_folder(root, "run-a") == root.kept_artifact("run-a", "statistics")
     record(root, "run-a", step="")  # a run on Kubeflow, or of an earlier version
@@ -98,20 +104,22 @@ def test_the_statistics_are_those_of_the_step_that_the_run_used(root):
 
 def test_a_version_whose_model_is_not_known(root):
     put(root, 5, "run-a")
-    assert find_baseline_model(root, required=False) is None
+    assert find_baseline_model(root, "run-new", required=False) is None
     with pytest.raises(BadInputError, match=r"Version 5 in .*default_checks = false"):
-        find_baseline_model(root, required=True)
+        find_baseline_model(root, "run-new", required=True)
 
 
 def test_a_model_outside_of_the_root_is_not_used(root, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     put(root, 5, "run-a", root.path / ".." / "elsewhere")
-    assert find_baseline_model(root, required=False) is None
+    assert find_baseline_model(root, "run-new", required=False) is None
 
 
 def test_an_accepted_run_takes_the_place_of_what_serves(root):
     for run_id in ("run-a", "run-b"):
         keep(root, run_id)
     put(root, 5, "run-a")
-    assert find_baseline_statistics(root, "run-b") == root.kept_artifact("run-b", "statistics")
-    assert find_baseline_statistics(root, "run-c") is None
+    assert find_baseline_statistics(root, "run-new", "run-b") == root.kept_artifact(
+        "run-b", "statistics"
+    )
+    assert find_baseline_statistics(root, "run-new", "run-c") is None

@@ -650,3 +650,77 @@ def test_an_extension_that_cannot_be_used_is_refused(leave, run, tmp_path, funct
     start, _ = run(f"pipeline.extend={file}:{function}")
     with pytest.raises(BadInputError, match=rf"pipeline\.extend = .*{message}"):
         start()
+
+
+def test_what_a_run_without_a_cache_has_made_is_reused_afterwards(leave, run):
+    leave(PASSED, version="1")
+    start, older = run()
+    start()
+    start, newer = run(enable_cache=False)
+    start()
+    reasons = [part.reason for part in newer.record.components[:-1]]
+    assert all(reason.startswith("the cache is not used") for reason in reasons)
+    start, recorder = run("pusher.keep=4")
+    start()
+    steps = {part.name: part.step for part in recorder.record.components[:-1]}
+    assert steps == {part.name: part.step for part in newer.record.components[:-1]}
+    assert steps["Trainer"] != older.record.step("Trainer")
+
+
+def stopping_in(component, executors):
+    def run_or_stop(name, *others):
+        if name == component:
+            raise KeyboardInterrupt
+        executors(name, *others)
+
+    return run_or_stop
+
+
+def test_a_resumed_run_is_judged_against_what_serves_now(
+    leave, executors, run, tmp_path, monkeypatch
+):
+    root = tmp_path / "root"
+    leave(PASSED, version="1")
+    push(root, "20250101-000000", 1)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(running, "run_executor", stopping_in("ServingCheck", executors))
+        start, recorder = run()
+        with pytest.raises(RunFailedError):
+            start()
+    record = recorder.record.changed(status="failed")
+    start, recorder = run(unfinished=record)
+    start()
+    statuses = {part.name: part.status for part in recorder.record.components}
+    assert (statuses["Evaluator"], statuses["ServingCheck"]) == ("cached", "finished")
+    push(root, "20250102-000000", 2)
+    start, recorder = run(unfinished=record)
+    start()
+    statuses = {part.name: part.status for part in recorder.record.components}
+    assert (statuses["Trainer"], statuses["Evaluator"]) == ("cached", "finished")
+    assert recorder.record.components[-3].reason == "another version serves"
+
+
+def test_a_step_with_an_unreadable_file_is_unfinished_while_it_is_made_again(
+    leave, executors, run, tmp_path, monkeypatch
+):
+    leave(PASSED, version="1")
+    start, recorder = run()
+    start()
+    step = tmp_path / "root/artifacts/Trainer" / recorder.record.step("Trainer") / "step.json"
+    step.write_text("{")  # such as of another version of this program
+    with monkeypatch.context() as stopped:
+        stopped.setattr(running, "run_executor", stopping_in("Trainer", executors))
+        with pytest.raises(RunFailedError):
+            run("pusher.keep=4")[0]()
+    assert not step.exists()
+
+
+def test_a_run_that_cannot_be_planned_leaves_a_training_alone(leave, run, killed, tmp_path):
+    leave(PASSED, version="1")
+    root = Root(tmp_path / "root")
+    folder = train(root.path, killed.run_id)
+    push(root.path, "20250101-000000")
+    shutil.rmtree(root.kept)
+    with pytest.raises(BadInputError, match="is served, but a new model cannot be compared"):
+        run()[0]()
+    assert folder.exists()

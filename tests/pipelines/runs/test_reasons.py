@@ -78,7 +78,7 @@ def test_what_is_said_without_a_change():
     ("now", "former", "said"),
     [
         ({"num_rows": 30}, {"num_rows": 20}, "taxi.csv has 10 rows more"),
-        ({"num_rows": 20}, {"num_rows": 30}, "taxi.csv has 10 rows less"),
+        ({"num_rows": 20}, {"num_rows": 30}, "taxi.csv has 10 rows fewer"),
         ({"num_rows": 20}, {"num_rows": 20}, "taxi.csv has other values"),
         ({"num_rows": 20}, {"num_rows": 0}, "taxi.csv has other values"),
         ({}, {"data": "day/trips.csv"}, "taxi.csv in place of trips.csv"),

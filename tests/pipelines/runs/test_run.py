@@ -341,3 +341,22 @@ def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp
     record = run_first(lambda: None, f"module.file={module}")
     assert (record.status, record.is_bad_input) == ("failed", True)
     assert f"The module {module}, or a Python file next to it, was changed" in record.reason
+
+
+def test_a_run_that_another_process_has_resumed_is_not_resumed_again(
+    data, tmp_path, display, monkeypatch
+):
+    root = Root(tmp_path / "root")
+    monkeypatch.setitem(RUNNERS, "stops", RecordingRunner(root, RunFailedError("Trainer", "x")))
+    request = {"root": root, "data": str(data), "label": "y", "runner": "stops"}
+    first = run(RunRequest(**request), Progress(display), NoCapture())
+    plan = run_module.plan_run
+
+    def plan_while_another_resumes(*arguments):
+        root.records.write(first.changed(status="pushed", version="1"))
+        return plan(*arguments)
+
+    monkeypatch.setattr(run_module, "plan_run", plan_while_another_resumes)
+    with pytest.raises(BadInputError, match=rf"another process has resumed run {first.run_id}"):
+        run(RunRequest(**request, resume=True), Progress(display), NoCapture())
+    assert root.records.read(first.run_id).status == "pushed"

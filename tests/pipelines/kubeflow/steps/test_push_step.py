@@ -12,13 +12,12 @@ from pipelines.kubeflow.steps.artifacts import metadata_of
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.push_step import run_pusher
 from pipelines.kubeflow.steps.served_baseline import (
-    find_baseline_model,
-    find_baseline_statistics,
     forget_unserved,
 )
 from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
+from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.root.records import RunOutcome
 from pipelines.runs.approval import approve
 
@@ -91,9 +90,9 @@ def test_a_push_keeps_what_the_next_run_needs(push):
     assert outcome["version"] == str(version)
     served = push.root.serving / str(version) / "saved_model.pb"
     assert served.read_bytes() == b"a model"
-    model = find_baseline_model(push.root, required=True)
+    model = find_baseline_model(push.root, "run-new", required=True)
     assert (model / "Format-Serving" / "saved_model.pb").read_bytes() == b"a model"
-    assert find_baseline_statistics(push.root).is_dir()
+    assert find_baseline_statistics(push.root, "run-new").is_dir()
     assert push.root.schema.file.is_file()
 
 
@@ -130,8 +129,8 @@ def test_a_held_model_stays_in_the_root_until_it_is_decided(push, killed):
     forget_unserved(push.root)
     approved = approve(push.root, "run-a", "it is right", "ann")
     assert (push.root.serving / approved.version / "saved_model.pb").read_bytes() == b"a model"
-    assert find_baseline_model(push.root, required=True) == model.parent.parent
-    assert find_baseline_statistics(push.root).is_dir()
+    assert find_baseline_model(push.root, "run-new", required=True) == model.parent.parent
+    assert find_baseline_statistics(push.root, "run-new").is_dir()
     assert push.root.schema.file.is_file()
 
 

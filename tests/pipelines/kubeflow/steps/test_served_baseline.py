@@ -32,7 +32,7 @@ def keep_all(root, tmp_path, run_id):
 def test_what_was_kept_is_found_with_its_metadata(root, tmp_path):
     keep_all(root, tmp_path, "run-a")
     put(root, 5, "run-a")
-    statistics = find_baseline_statistics(Root(root))
+    statistics = find_baseline_statistics(Root(root), "run-new")
     assert (statistics / "deep" / "file").read_text() == "run-a"
     assert kept_metadata(statistics) == {"of": "statistics"}
     assert kept_metadata(tmp_path / "made" / "here") == {"tfx_artifact": "{}"}
