@@ -39,12 +39,17 @@ def files_of(path: str) -> Files:
     pattern = re.compile(rf"{re.escape(name)}(\.index|\.data-\d+-of-\d+|-\d{{5}}-of-\d{{5}})?")
     try:
         names = sorted(filter(pattern.fullmatch, tf.io.gfile.listdir(folder or ".")))
-        stats = [tf.io.gfile.stat(os.path.join(folder, each)) for each in names]
+        return tuple((each, *size_and_time(os.path.join(folder, each))) for each in names)
     except tf.errors.NotFoundError:  # no folder, or a concurrent training has just deleted a file
         return ()
-    return tuple(
-        (each, stat.length, stat.mtime_nsec) for each, stat in zip(names, stats, strict=True)
-    )
+
+
+def size_and_time(path: str) -> tuple[int, int]:
+    """Returns the size of a file in bytes, and when it was written, in nanoseconds; 0 if that is not known."""
+    stat = tf.io.gfile.stat(path)
+    # TensorFlow rounds the times of local files to seconds, in which two checkpoints can be written.
+    written = os.stat(path).st_mtime_ns if os.path.exists(path) else stat.mtime_nsec
+    return stat.length, written
 
 
 def why_not_whole(path: str) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.checkpoints.whole import size_and_time
 from estimator_core.execution.base import Execution
 from estimator_core.execution.inputs import IteratorInitializerHook
 from estimator_core.execution.loops.effects import effects_of
@@ -239,11 +240,11 @@ def _of_process() -> tuple[Any, Any]:
 def _stamp(checkpoint_path: str) -> Any:
     """Returns a value that changes when another checkpoint is written to the path; None if not known."""
     try:
-        stat = tf.io.gfile.stat(f"{checkpoint_path}.index")
-    except tf.errors.OpError:  # no checkpoint
+        size, written = size_and_time(f"{checkpoint_path}.index")
+    except (tf.errors.OpError, OSError):  # no checkpoint
         return None
     # A file system without modification times, such as ram://, can't tell two checkpoints of a size apart.
-    return (checkpoint_path, stat.mtime_nsec, stat.length) if stat.mtime_nsec else None
+    return (checkpoint_path, written, size) if written else None
 
 
 def _specs(features: Any) -> Any:
