@@ -45,7 +45,7 @@ def files_of(path: str) -> Files:
 
 
 def size_and_time(path: str) -> tuple[int, int]:
-    """Returns the size of a file in bytes, and when it was written, in nanoseconds; 0 if that is not known."""
+    """Returns the bytes of a file, and when it was written, in nanoseconds; 0 if that is not known."""
     stat = tf.io.gfile.stat(path)
     # TensorFlow rounds the times of local files to seconds, in which two checkpoints can be written.
     written = os.stat(path).st_mtime_ns if os.path.exists(path) else stat.mtime_nsec
