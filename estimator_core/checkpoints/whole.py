@@ -5,6 +5,7 @@ A killed process or a full disk may leave broken ones.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -48,8 +49,9 @@ def size_and_time(path: str) -> tuple[int, int]:
     """Returns the bytes of a file, and when it was written, in nanoseconds; 0 if that is not known."""
     stat = tf.io.gfile.stat(path)
     # TensorFlow rounds the times of local files to seconds, in which two checkpoints can be written.
-    written = os.stat(path).st_mtime_ns if os.path.exists(path) else stat.mtime_nsec
-    return stat.length, written
+    with contextlib.suppress(OSError):
+        return stat.length, os.stat(path).st_mtime_ns
+    return stat.length, stat.mtime_nsec
 
 
 def why_not_whole(path: str) -> str | None:
