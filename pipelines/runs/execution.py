@@ -26,7 +26,7 @@ from pipelines.terminal.progress import Display, Progress
 
 if TYPE_CHECKING:
     from pipelines.definitions.csv_to_serving import CsvToServing
-    from pipelines.steps.planning import Beyond
+    from pipelines.steps.planning import PlanContext
     from pipelines.steps.step_folders import FinishedStep, StepFolders
     from pipelines.steps.step_plan import StepPlan
 
@@ -62,14 +62,14 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     root.schema.adopt(run_id, *held)
     pipeline = csv_to_serving(plan, stage_data(plan, recorder))
     folders = StepFolders(root.artifacts)
-    beyond = _beyond_the_pipeline(plan, pipeline, folders, run_id)
-    steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, beyond)
+    context = _context_of_run(plan, pipeline, folders, run_id)
+    steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, context)
     # Only now: a run that cannot be planned leaves a killed one's training alone.
     for lost in remove_leftovers(root, run_id, *(former.run_id for former in plan.continued)):
         recorder.note(lost)
     recorder.add_graph(steps.graph)
     if plan.continued:
-        kept = beyond.same_but_code.get(pipeline.transform.id)
+        kept = context.same_but_code.get(pipeline.transform.id)
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
             recorder.note("Transform has nothing that could be kept: it runs with the new code")
     _go_on_with_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
@@ -147,10 +147,10 @@ def plan_fingerprints(
     )
 
 
-def _beyond_the_pipeline(
+def _context_of_run(
     plan: RunPlan, pipeline: "CsvToServing", folders: "StepFolders", run_id: str
-) -> "Beyond":
-    from pipelines.steps.planning import Beyond
+) -> "PlanContext":
+    from pipelines.steps.planning import PlanContext
 
     unfinished = plan.unfinished
     kept = None
@@ -166,7 +166,7 @@ def _beyond_the_pipeline(
         if unfinished
         else {}
     )
-    return Beyond(
+    return PlanContext(
         fingerprints=plan_fingerprints(plan, pipeline, run_id),
         finished=finished,
         same_but_code={pipeline.transform.id: kept} if kept else {},

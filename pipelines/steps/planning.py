@@ -71,7 +71,7 @@ class PipelinePlan:
 
 
 @dataclass(frozen=True)
-class Beyond:
+class PlanContext:
     """Values from outside of the pipeline, by component id."""
 
     # Of what a step reads; "push" is that of a Pusher that runs each time.
@@ -88,7 +88,7 @@ def plan_steps(
     run_id: str,
     parameters: Mapping[str, str],
     use_cache: bool = True,
-    beyond: Beyond | None = None,
+    context: PlanContext | None = None,
 ) -> PipelinePlan:
     """Returns the steps of a pipeline. Nothing is written.
 
@@ -98,12 +98,12 @@ def plan_steps(
       run_id: Id of the run. Only the names of steps that use no cache depend on it.
       parameters: Values of the pipeline's `RuntimeParameter`s.
       use_cache: False runs every step.
-      beyond: Values from outside of the pipeline.
+      context: Values from outside of the pipeline.
 
     Raises:
       BadInputError: Something in the pipeline cannot be run as steps, or a parameter has no value.
     """
-    return _Planner(pipeline, root, run_id, parameters, use_cache, beyond or Beyond()).plan()
+    return _Planner(pipeline, root, run_id, parameters, use_cache, context or PlanContext()).plan()
 
 
 class _Planner:
@@ -114,7 +114,7 @@ class _Planner:
         run_id: str,
         parameters: Mapping[str, str],
         use_cache: bool,
-        beyond: Beyond,
+        context: PlanContext,
     ):
         for component in pipeline.components:
             if isinstance(component, Pipeline):
@@ -135,7 +135,7 @@ class _Planner:
         self._folders = StepFolders(root.artifacts)
         self._run_id = run_id
         self._use_cache = use_cache
-        self._beyond = beyond
+        self._context = context
         pipeline.pipeline_info.pipeline_root = str(root.artifacts)
         definition = compiler.Compiler().compile(pipeline)
         _substitute(definition, run_id, root, parameters)
@@ -166,7 +166,7 @@ class _Planner:
 
     def _finished_step(self, component: BaseNode) -> StepPlan | None:
         """Returns the step that the resumed run has finished, unless its inputs are others now."""
-        finished = self._beyond.finished.get(component.id)
+        finished = self._context.finished.get(component.id)
         if finished is None:
             return None
         step = StepPlan.from_json(finished.plan)
@@ -194,8 +194,8 @@ class _Planner:
             fingerprints=fingerprints,
             properties=properties,
         )
-        fingerprints |= self._beyond.fingerprints.get(component.id, {})
-        former = self._beyond.same_but_code.get(component.id)
+        fingerprints |= self._context.fingerprints.get(component.id, {})
+        former = self._context.same_but_code.get(component.id)
         if former is not None:
             same = replace(plan, fingerprints=former.plan["fingerprints"])
             if same.name == former.name:
