@@ -67,7 +67,7 @@ def test_a_doubted_model_is_held_and_is_pushed_once_it_is_approved(warm_command,
     (trained,) = (
         file
         for file in (root / "artifacts" / "Trainer").rglob("Format-Serving/**/saved_model.pb")
-        if str(file).startswith(origin.model_uri)
+        if str(file).startswith(f"{origin.model_uri}/")  # not `model_run` beside it
     )
     assert pushed.read_bytes() == trained.read_bytes()
     report = (root / "runs" / f"{held['run_id']}.html").read_text()

@@ -51,8 +51,10 @@ def test_statistics_that_new_data_may_be_compared_with_are_kept(root):
     assert line.startswith(f"{root} is from an earlier version of this program: its versions")
     assert line.endswith(f"Nothing reads {root}/metadata.old any longer.")
     assert statistics(root) == EXPECTED
-    assert find_baseline_statistics(root) == root.kept_artifact(SERVED, "statistics")
-    assert find_baseline_statistics(root, NEWEST[0]) == root.kept_artifact(NEWEST[0], "statistics")
+    assert find_baseline_statistics(root, "run-new") == root.kept_artifact(SERVED, "statistics")
+    assert find_baseline_statistics(root, "run-new", NEWEST[0]) == root.kept_artifact(
+        NEWEST[0], "statistics"
+    )
     assert take_over(root) is None
 
 
@@ -115,7 +117,7 @@ def test_a_store_that_cannot_be_read_is_put_aside(root, how):
     line = take_over(root)
     assert "The statistics of earlier data cannot be read (" in line
     assert line.endswith("drift is compared again from the next pushed run on.")
-    assert find_baseline_statistics(root) is None
+    assert find_baseline_statistics(root, "run-new") is None
     assert not (root.path / "metadata").exists()
 
 

@@ -263,7 +263,7 @@ def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
         f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}",
     )
     kept = Root(root.folder).kept_artifact(SECOND, "statistics")
-    assert find_baseline_statistics(Root(root.folder), SECOND) == kept
+    assert find_baseline_statistics(Root(root.folder), "run-new", SECOND) == kept
 
 
 def test_another_process_works_in_the_root(root):
