@@ -48,8 +48,10 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     progress.max_steps = plan.code.train_steps
     with plan.root.lock.exclusively():
         check_same_root_schema(plan)
-        record_killed_runs(plan.root)
         _check_still_unfinished(inputs)
+        record_killed_runs(
+            plan.root
+        )  # a run that was killed after its push counts as pushed from now on
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
         capture.keep_in(Path(record.log))

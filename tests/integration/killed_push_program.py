@@ -215,7 +215,7 @@ def schema_run(root):
 def main(root, data):
     csv_to_serving.csv_to_serving = define
     run_execution.component_fingerprints = lambda pipeline, run_id, *_, **__: {
-        pipeline.pusher.id: {"run": run_id}
+        pipeline.pusher.id: {"push": run_id}
     }
     for steps in range(1, KEEP + 1):
         assert run_in_fork(root, data, steps) == 0
