@@ -360,3 +360,15 @@ def test_a_run_that_another_process_has_resumed_is_not_resumed_again(
     with pytest.raises(BadInputError, match=rf"another process has resumed run {first.run_id}"):
         run(RunRequest(**request, resume=True), Progress(display), NoCapture())
     assert root.records.read(first.run_id).status == "pushed"
+
+
+def test_a_run_that_was_killed_after_its_push_is_resumed(data, tmp_path, display, monkeypatch):
+    root = Root(tmp_path / "root")
+    monkeypatch.setitem(RUNNERS, "stops", RecordingRunner(root, RunFailedError("Trainer", "x")))
+    request = {"root": root, "data": str(data), "label": "y", "runner": "stops"}
+    first = run(RunRequest(**request), Progress(display), NoCapture())
+    root.records.write(first.changed(status="running", finished=None))
+    provenance = Provenance(first.run_id, str(root))
+    write_version(provenance, str(root.serving / "1000"), str(root.serving))
+    resumed = run(RunRequest(**request, resume=True), Progress(display), NoCapture())
+    assert (resumed.run_id, resumed.status, resumed.version) == (first.run_id, "pushed", "1000")
