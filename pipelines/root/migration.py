@@ -44,7 +44,7 @@ def take_over(root: Root) -> str | None:
             sqlite3.connect(f"{(folder / 'metadata.sqlite').as_uri()}?mode=ro", uri=True)
         ) as store:
             made = dict(store.execute(_STATISTICS, (_OUTPUT,)).fetchall())
-    except sqlite3.Error as error:  # damaged, or the runs were in a database of their own
+    except sqlite3.Error as error:  # damaged, or the runs were in MySQL
         made = {}
         problem = (
             f" The statistics of earlier data cannot be read ({error}), so drift is compared again from the "

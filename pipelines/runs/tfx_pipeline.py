@@ -90,6 +90,7 @@ def run(
     root: str | Path = "pipeline_root",
     runner: str = "local",
     parameters: Mapping[str, str | int | float] | None = None,
+    beam: Mapping[str, Any] | None = None,
     enable_cache: bool = True,
     resume: bool = False,
 ) -> RunRecord:
@@ -101,8 +102,9 @@ def run(
     Args:
       pipeline: Pipeline with components of TFX, of ours, or of your own.
       root: Folder of the runs; it takes the place of the pipeline's `pipeline_root`.
-      runner: `local`, or `beam` for Beam's direct runner with several processes.
+      runner: `local`, or `beam` for the engine in `beam`.
       parameters: Values of the pipeline's `RuntimeParameter`s.
+      beam: Settings of `[beam]`, such as `{"direct": {"workers": 4}}` with `runner="beam"`.
       enable_cache: False runs every step.
       resume: Continues the newest run, which has not ended.
 
@@ -113,8 +115,14 @@ def run(
     Raises:
       BadInputError: The pipeline cannot be run, or the root is in use; no run was recorded.
     """
-    values = {"parameters": dict(parameters or {})}
-    config = TfxPipelineConfig.model_validate({"pipeline": values})
+    from pipelines.steps.definition import checked_pipeline
+
+    checked_pipeline(pipeline, "pipelines.run")
+    values = {"pipeline": {"parameters": dict(parameters or {})}, "beam": dict(beam or {})}
+    try:
+        config = TfxPipelineConfig.model_validate(values)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
     request = TfxPipelineRequest(Root(Path(root)), config, runner, enable_cache, resume)
     with captured_output() as capture, Progress(display_for(terminal_stream())) as progress:
         return run_tfx_pipeline(request, progress, capture, pipeline)

@@ -74,7 +74,7 @@ def load_pipeline(
             result = None
             with _errors_of(file):
                 result = create(**arguments)
-            return _checked(result, f"{file}:{function}")
+            return checked_pipeline(result, f"{file}:{function}")
         passed = _passed_to_runners(source, module, file)
     own = next((name for name in _FUNCTIONS if hasattr(module, name)), None)
     if own and not passed:
@@ -90,7 +90,7 @@ def load_pipeline(
             f"{file} passes {len(passed) or 'no'} pipelines to a runner of TFX. Name the function that "
             f"returns the pipeline: --pipeline {file}:FUNCTION. {functions}"
         )
-    return _checked(passed[0], str(file))
+    return checked_pipeline(passed[0], str(file))
 
 
 def _empty_module(file: Path) -> tuple[types.ModuleType, ast.Module]:
@@ -290,7 +290,8 @@ def _kubeflow_dag_runner() -> Iterator[None]:
         del sys.modules[name], package.kubeflow_dag_runner
 
 
-def _checked(pipeline: Any, where: str) -> "Pipeline":
+def checked_pipeline(pipeline: Any, where: str) -> "Pipeline":
+    """Returns a TFX pipeline; anything else is refused."""
     from tfx.orchestration.pipeline import Pipeline
 
     if not isinstance(pipeline, Pipeline):

@@ -259,3 +259,29 @@ def test_a_configuration_needs_the_file_of_its_pipeline(tmp_path):
     toml.write_text('[pipeline]\nfunction = "create_pipeline"\n')
     with pytest.raises(BadInputError, match=r"team\.toml: pipeline\.file is missing"):
         load_tfx_pipeline_config(toml, None, {}, {}, ())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"parameters": {"text": ["a"]}}, r"pipeline\.parameters\.text"),
+        ({"beam": {"direct": {"workers": 0}}}, r"beam\.direct\.workers = 0"),
+        ({"runner": "beam"}, r"Set beam\.direct\.workers"),
+        ({"runner": "flink"}, "Available runners"),
+    ],
+)
+def test_what_python_cannot_run_is_bad_input_and_touches_nothing(team, given, message):
+    with pytest.raises(BadInputError, match=message):
+        pipelines.run(team.load(), root=team.root.path, **given)
+    with pytest.raises(
+        BadInputError, match=r"pipelines\.run gives no TFX pipeline. Received: dict"
+    ):
+        pipelines.run({}, root=team.root.path)
+    assert not team.root.path.exists()
+
+
+def test_beams_settings_in_python(team):
+    workers = {"direct": {"workers": 2}}
+    record = pipelines.run(team.load(), root=team.root.path, runner="beam", beam=workers)
+    assert record.status == "finished"
+    assert record.config["beam"]["direct"]["workers"] == 2
