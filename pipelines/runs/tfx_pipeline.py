@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,12 +225,7 @@ def _run(
 
     root, run_id = request.root, recorder.record.run_id
     checks = _checks(recorder.record.baseline_version)
-
-    def check_of(step: "FinishedStep") -> Any:
-        check = checks.get(step.class_path)
-        return check and partial(check, findings=recorder, root=root)
-
-    observer = StepRecorder(recorder, progress, check_of)
+    observer = StepRecorder(recorder, progress, lambda step: checks.get(step.class_path))
     former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
     with runner.beam_options(request.config.beam, root.beam) as beam_options:
         steps = run_steps(
