@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError
 
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
+from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
 from pipelines.config.load import assign_all, explain
 from pipelines.config.retention import RetentionConfig
@@ -43,6 +44,7 @@ class TfxPipelineConfig(Section):
     beam: BeamConfig = BeamConfig()
     retention: RetentionConfig = RetentionConfig()
     lineage: LineageConfig = LineageConfig()
+    kubeflow: KubeflowConfig = KubeflowConfig()
 
 
 def load_tfx_pipeline_config(

@@ -1,4 +1,4 @@
-"""What the step `Plan` has planned: a file in the run's folder, from which every other step reads its part."""
+"""The plan of a run: a file in its folder, which the step `Plan` writes and every other step reads."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

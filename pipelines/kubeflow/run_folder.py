@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -184,11 +184,11 @@ def run_folders(root: Root) -> list[Path]:
     return sorted(path for path in root.kubeflow.glob("*") if path.is_dir())
 
 
-def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:
+def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
     """Returns the id of this process's run on Kubeflow.
 
     Args:
-      output_uris: Uris of the step's output artifacts; on Vertex they have the id.
+      executor_input: KFP's `ExecutorInput` as JSON; on Vertex the path of its output file has the id.
       environment: Environment variables of the process.
 
     Raises:
@@ -196,13 +196,13 @@ def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.
     """
     if environment.get(RUN_ID_VARIABLE):
         return environment[RUN_ID_VARIABLE]
-    for uri in output_uris:
-        if found := _OF_VERTEX.match(uri):
-            return found["run"]
+    file = json.loads(executor_input or "{}").get("outputs", {}).get("outputFile", "")
+    if found := _OF_VERTEX.match(file):
+        return found["run"]
     raise LookupError(
         f"The id of this step's run is unknown: the environment variable {RUN_ID_VARIABLE} is not "
         "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "
-        f"outputs are not on Vertex. Received: {output_uris!r}"
+        f"output file is not on Vertex. Received: {file!r}"
     )
 
 

@@ -163,7 +163,9 @@ def run_tfx_pipeline(
         unfinished = unfinished_run(root) if request.resume else None
         if request.resume and unfinished is None:
             raise BadInputError(nothing_to_resume(root))
-        record = _new_record(request, root, pipeline.pipeline_name, unfinished)
+        record = new_record(
+            root, request.config, pipeline.pipeline_name, unfinished, request.scheduled_by
+        )
         parameters = {name: str(value) for name, value in source.parameters.items()}
         if pipeline.pipeline_info.pipeline_root != str(root.artifacts):
             progress.display.line(
@@ -187,11 +189,20 @@ def run_tfx_pipeline(
     return recorder.record
 
 
-def _new_record(
-    request: TfxPipelineRequest, root: Root, name: str, unfinished: RunRecord | None
+def new_record(
+    root: Root,
+    config: TfxPipelineConfig,
+    pipeline_name: str,
+    unfinished: RunRecord | None = None,
+    scheduled_by: str | None = None,
 ) -> RunRecord:
+    """Returns the record of a run that begins or resumes.
+
+    Raises:
+      BadInputError: The root has runs of another pipeline.
+    """
     records = root.records.read_all()
-    name = request.config.name or name
+    name = config.name or pipeline_name
     others = {record.name for record in records if record.name != name or "data" in record.config}
     if others:
         raise BadInputError(
@@ -203,12 +214,12 @@ def _new_record(
         name=name,
         status="running",
         started=unfinished.started if unfinished else utc_now(),
-        config={**request.config.model_dump(mode="json"), "name": name},
+        config={**config.model_dump(mode="json"), "name": name},
         data_fingerprint="",
         log=str(root.log(run_id)),
         baseline_version=root.versions.served_before(run_id),
         environment=describe_environment(),
-        scheduled_by=request.scheduled_by or (unfinished.scheduled_by if unfinished else None),
+        scheduled_by=scheduled_by or (unfinished.scheduled_by if unfinished else None),
         attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
@@ -224,8 +235,10 @@ def _run(
     from pipelines.steps.step_folders import StepFolders
 
     root, run_id = request.root, recorder.record.run_id
-    checks = _checks(recorder.record.baseline_version)
-    observer = StepRecorder(recorder, progress, lambda step: checks.get(step.class_path))
+    baseline_version = recorder.record.baseline_version
+    observer = StepRecorder(
+        recorder, progress, lambda step: check_of_step(step.class_path, baseline_version)
+    )
     former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
     with runner.beam_options(request.config.beam, root.beam) as beam_options:
         steps = run_steps(
@@ -236,10 +249,10 @@ def _run(
             beam_options,
             last_run=former[0] if former else None,
         )
-    return _outcome_of_pushes(steps, observer.ran, root, recorder)
+    return outcome_of_pushes(steps, observer.ran, root, recorder)
 
 
-def _outcome_of_pushes(
+def outcome_of_pushes(
     steps: Sequence["FinishedStep"], ran: set[str], root: Root, recorder: RunRecorder
 ) -> RunOutcome:
     """Returns the outcome of a run whose steps have all finished: what its Pushers did, if it has any.
@@ -272,9 +285,14 @@ def _outcome_of_pushes(
     return RunOutcome("unchanged", reason="the model that was pushed has not changed")
 
 
-def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:
-    """Returns what reads the outputs of our components for the record and the report, by executor."""
-    return {
+def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
+    """Returns what reads the outputs of a component of ours for the record and the report; None for others.
+
+    Args:
+      class_path: Import path of the component's executor.
+      baseline_version: Version that served before the run; None without one.
+    """
+    checks: dict[str, ComponentCheck] = {
         "components.example_validator.executor.Executor": AnomalyCheck(
             "ExampleValidator", "warn", has_own_schema=True
         ),
@@ -284,3 +302,4 @@ def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:
         "components.evaluator.executor.Executor": VerdictCheck((), (), baseline_version),
         "components.serving_check.executor.Executor": ServedModelCheck(),
     }
+    return checks.get(class_path)

@@ -119,7 +119,7 @@ class CompiledDefinition:
 
 
 def upstream_of(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
-    """Returns which of some components each of them comes after, directly or through others, such as Resolvers."""
+    """Returns the components that each one comes after, directly or through one without an id in `ids`."""
 
     def above(component: BaseNode) -> set[str]:
         found: set[str] = set()

@@ -80,5 +80,3 @@ def _check_same_baseline(root: Root, component: str, run_id: str) -> None:
             f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback "
             "has changed it. Run again: unchanged steps are not made again",
         )
-
-

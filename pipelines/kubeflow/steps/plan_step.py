@@ -26,7 +26,7 @@ from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
 
 if TYPE_CHECKING:
-    from pipelines.checks.component_checks import Check
+    from pipelines.checks.component_checks import ComponentCheck
     from pipelines.steps.planning import PipelinePlan
     from pipelines.steps.step_folders import FinishedStep
     from pipelines.steps.step_plan import StepPlan
@@ -108,7 +108,7 @@ class _NewRun:
         plan: "PipelinePlan",
         recorder: RunRecorder,
         explain: "Explain",
-        checks: "Mapping[str, Check]",
+        checks: "Mapping[str, ComponentCheck]",
         **fields: Any,
     ) -> PlannedRun:
         """Writes the plan for the other steps; those without a task are made at once."""
@@ -222,15 +222,14 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
 
 
 def _plan_definition(run: _NewRun, config: TfxPipelineConfig) -> PlannedRun:
-    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.kubeflow.compile.user_code import loaded
     from pipelines.runs.tfx_pipeline import check_of_step, new_record
-    from pipelines.steps.definition import load_pipeline
     from pipelines.steps.planning import PlanContext, plan_steps
     from pipelines.steps.reasons import reason_of_run
 
     source = config.pipeline
-    pipeline = load_pipeline(Path(source.file), source.function, source.arguments)
-    with locked_for_step(run.root, PLAN, run.folder.kubeflow_run):
+    run_id = run.folder.kubeflow_run
+    with loaded(source) as pipeline, locked_for_step(run.root, PLAN, run_id):
         recorder = run.begin(new_record(run.root, config, pipeline.pipeline_name))
         steps = plan_steps(
             pipeline,

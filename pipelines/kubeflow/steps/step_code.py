@@ -4,7 +4,8 @@ Each step is a pod of its own. Between two of them the tag of an image may be mo
 volume edited; the step's outputs would then be kept under the name of other code.
 """
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from google.protobuf import json_format
 from tfx.orchestration import data_types_utils
@@ -12,11 +13,12 @@ from tfx.orchestration.portable import inputs_utils
 from tfx.proto.orchestration import pipeline_pb2
 
 from components.user.code import importable_name
+from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import RunFailedError
+from pipelines.kubeflow.compile.user_code import loaded
 from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints
-from pipelines.steps.definition import load_pipeline
 from pipelines.steps.step_plan import StepPlan, with_root
 
 _WORDS = {
@@ -56,7 +58,8 @@ def check_code(step: PlannedStep, root: Root) -> None:
         )
 
 
-def make_importable(planned: PlannedRun) -> None:
+@contextmanager
+def user_code(planned: PlannedRun) -> Iterator[None]:
     """Lets this process import the user's code by the names that the plan has for it.
 
     Raises:
@@ -66,5 +69,7 @@ def make_importable(planned: PlannedRun) -> None:
     for file in planned.user_files:
         importable_name(file)
     if planned.definition is not None:
-        definition = planned.definition
-        load_pipeline(Path(definition["file"]), definition["function"], definition["arguments"])
+        with loaded(PipelineSource(**planned.definition)):
+            yield
+    else:
+        yield
