@@ -296,6 +296,10 @@ _KINDS: dict[str, Any] = {
 }
 
 
+ENDING_CHECKS = ("LabelCheck", "SplitCheck", "AnomalyCheck")
+"""Kinds of checks that may end a run."""
+
+
 def component_checks(
     plan: "RunPlan", pipeline: "CsvToServing", baseline_version: str | None
 ) -> dict["BaseNode", ComponentCheck]:
