@@ -84,5 +84,5 @@ class PlannedRun:
             PlannedStep(**{**step, "plan": StepPlan.from_json(step["plan"])})
             for step in fields["steps"]
         )
-        options = tuple(fields["beam_options"])
-        return cls(**{**fields, "steps": tuple(steps), "beam_options": options})
+        lists = {key: tuple(fields[key]) for key in ("beam_options", "user_files")}
+        return cls(**{**fields, **lists, "steps": tuple(steps)})

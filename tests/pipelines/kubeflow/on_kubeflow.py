@@ -1,6 +1,7 @@
 """Runs on Kubeflow whose steps are called in this process."""
 
-from dataclasses import asdict, replace
+import itertools
+from dataclasses import replace
 
 import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
@@ -15,6 +16,14 @@ from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 from pipelines.steps.step_folders import StepFolders, new_artifact
 from pipelines.steps.step_plan import StepPlan
 
+_numbers = itertools.count()
+
+DEFINITION = """
+from tfx.orchestration.pipeline import Pipeline
+
+def create_pipeline():
+    return Pipeline("team", "elsewhere")
+"""
 ANOMALIES = "tfx.types.standard_artifacts.ExampleAnomalies"
 
 
@@ -59,15 +68,18 @@ class TeamOnKubeflow:
 def begin(root, record, *steps, run="run-1", **fields):
     """Begins a run with steps that are planned already, and returns its folder."""
     root.records.write(record.changed(kubeflow_run=run))
+    file = root.path.parent / f"team_{next(_numbers)}.py"
+    file.write_text(DEFINITION)
     folder = RunFolder(root, run)
-    folder.write_plan(PlannedRun(tuple(steps), definition={"file": "team.py"}, **fields))
+    folder.write_plan(PlannedRun(tuple(steps), **{"definition": {"file": str(file)}, **fields}))
     folder.write_run(record.run_id, num_notes=len(record.notes))
     return folder
 
 
 def planned(component, made_by, check=None, **fields):
     """Returns a planned step, with anomalies as its output."""
-    plan = StepPlan(component, {}, {}, outputs={"anomalies": ANOMALIES})
+    executor = {"spec": {"classPath": "tfx.any.Executor"}}
+    plan = StepPlan(component, executor, {}, outputs={"anomalies": ANOMALIES})
     fields = {"reason": "it is new", **fields}
     return PlannedStep(plan, None, made_by, check=check and check_as_json(check), **fields)
 
@@ -86,11 +98,6 @@ def make(root, planned_step, *anomalies):
     for column in anomalies:
         proto.anomaly_info[column].description = "odd"
     folder = folders.place(planned_step.plan) / "anomalies" / "Split-train"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
     folders.finish(planned_step.plan, {"anomalies": [artifact]}, planned_step.made_by, 1.0)
-
-
-def fields_of(component_record):
-    """Returns a component's record without its name of the step."""
-    return {key: value for key, value in asdict(component_record).items() if key != "step"}

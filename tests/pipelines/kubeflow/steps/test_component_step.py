@@ -61,7 +61,9 @@ def test_a_key_is_that_of_the_run_that_made_the_step(team):
     assert again["Copy"] == keys["Copy"]
 
 
-@pytest.mark.parametrize("kubeflow", [{"cache": False}, {"components": {"Write": {"cache": False}}}])
+@pytest.mark.parametrize(
+    "kubeflow", [{"cache": False}, {"components": {"Write": {"cache": False}}}]
+)
 def test_a_cache_that_is_turned_off_is_not_used(team, kubeflow):
     on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
     on_kubeflow.run(kubeflow=kubeflow)
@@ -80,7 +82,7 @@ def test_a_step_that_failed_says_why_and_the_retry_goes_on(team):
 
 
 def test_a_definition_that_has_changed_since_it_was_compiled_is_refused(team):
-    with pytest.raises(BadInputError, match="Copy is in the pipeline of this run only.*Compile"):
+    with pytest.raises(BadInputError, match=r"Copy is in the pipeline of this run only.*Compile"):
         TeamOnKubeflow(team, ("Write",)).plan()
     with pytest.raises(BadInputError, match="Trainer is in the compiled pipeline only"):
         TeamOnKubeflow(team, ("Write", "Copy", "Trainer")).plan()
@@ -121,7 +123,10 @@ def test_an_importer_has_no_task_and_plan_reads_it(team, tmp_path):
     on_kubeflow = TeamOnKubeflow(team, ("Copy",))
     record = on_kubeflow.run(uri=str(tmp_path / "given"))
     assert team.text() == "abab"
-    assert [one[:2] for one in components_of(record)] == [("Given", "finished"), ("Copy", "finished")]
+    assert [one[:2] for one in components_of(record)] == [
+        ("Given", "finished"),
+        ("Copy", "finished"),
+    ]
 
 
 def test_a_model_is_pushed_once(pushing):

@@ -14,13 +14,12 @@ from pipelines.root import Root
 from pipelines.root.history import read_runs, unfinished_run
 from pipelines.runs import execution
 
-
 TASKS = tuple(name for name in COMPONENTS if name != "Tuner")
 
 
 @pytest.fixture
 def plan(data, tmp_path):
-    """Returns a function that plans a run, and gives the keys of the steps by component, without the run that makes them."""
+    """Returns a function that plans a run; it gives the steps' keys, without the run that makes them."""
 
     def make(kubeflow_run, **sections):
         config = {
@@ -155,7 +154,7 @@ def test_a_plan_that_is_tried_again_takes_the_span_that_came_meanwhile(plan, spa
     newer = tmp_path / "span-11" / "v1" / "data.csv"
     newer.parent.mkdir(parents=True)
     newer.write_text((tmp_path / "span-10" / "v1" / "data.csv").read_text())
-    names = plan("run-1", data=section)  # no other step has begun
+    plan("run-1", data=section)  # no other step has begun
     (record,) = read_runs(Root(root))
     assert [one["span"] for one in record.spans] == [11]
     assert read_property(root, "run-1", "input_base") == str(newer.parent)

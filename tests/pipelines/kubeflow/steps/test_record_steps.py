@@ -142,8 +142,8 @@ def test_a_component_whose_check_failed_has_finished_and_those_after_it_were_not
     ]
 
 
-def test_a_step_that_was_killed_says_nothing(root, begun):
-    folder, _ = begun
+@pytest.mark.usefixtures("begun")
+def test_a_step_that_was_killed_says_nothing(root):
     record = end_run(root, "run-1")
     assert record.status == "failed"
     assert "out of memory" in record.reason
@@ -185,15 +185,15 @@ def test_a_run_that_has_ended_on_kubeflow_is_closed_by_whoever_knows(root, begun
     close_known_run(root, "run-2", state)  # another root's
 
 
-def test_what_kubeflow_knows_changes_no_record_that_has_ended(root, begun):
-    folder, _ = begun
+@pytest.mark.usefixtures("begun")
+def test_what_kubeflow_knows_changes_no_record_that_has_ended(root):
     record = record_run(root, "run-1")
     close_known_run(root, "run-1", "FAILED")
     assert root.records.read(record.run_id) == record
 
 
-def test_a_run_stopped_by_a_signal_is_interrupted(root, begun):
-    folder, _ = begun
+@pytest.mark.usefixtures("begun")
+def test_a_run_stopped_by_a_signal_is_interrupted(root):
     record = end_run(root, "run-1", RunOutcome("interrupted", "stopped by a signal"))
     assert record.status == "interrupted"
 
