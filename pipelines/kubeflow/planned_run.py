@@ -53,7 +53,7 @@ class PlannedRun:
       beam_options: Beam options of this run.
       definition: Arguments of `load_pipeline` for a pipeline of the user's own; None for that from a CSV.
       user_files: The user's Python files, which steps import by their names.
-      schema_keeping: How the root gets its schema, see `SchemaKeeping`; None if it doesn't.
+      schema_keeping: Fields of `SchemaKeeping`, from which the root gets its schema; None for none.
     """
 
     steps: tuple[PlannedStep, ...]
