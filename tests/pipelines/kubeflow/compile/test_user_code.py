@@ -82,7 +82,7 @@ def test_a_path_that_no_step_sees_is_refused(source, team, arguments, start):
     beside = settings(code="/code")
     with loaded(source()) as pipeline:
         check_paths(beside, pipeline, team.file.parent)
-        with pytest.raises(BadInputError, match="CsvExampleGen: input_base = .*/mnt/pipelines"):
+        with pytest.raises(BadInputError, match=r"CsvExampleGen: input_base = .*/mnt/pipelines"):
             check_paths(settings(), pipeline, team.file.parent)
     with loaded(source(**arguments)) as pipeline, pytest.raises(BadInputError) as refused:
         check_paths(beside, pipeline, team.file.parent)
