@@ -182,16 +182,15 @@ class ModelCheck:
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the curves and the signatures; for several models, the choice among them."""
-        model_run = outputs["model_run"][0].uri
         details, notes = _details(
-            training=lambda: read_curves(model_run),
+            training=lambda: read_curves(outputs["model_run"][0].uri),  # a Trainer may have none
             signatures=lambda: describe_model(outputs["model"][0]),
         )
         if not self.compares_models:
             return Findings(notes, details=details)
         from pipelines.tabular.model_selection import read_candidates
 
-        candidates = read_candidates(model_run)
+        candidates = read_candidates(outputs["model_run"][0].uri)
         (chosen,) = (candidate for candidate in candidates if candidate.is_chosen)
         others = "; ".join(other.describe() for other in candidates if other is not chosen)
         if others:  # with a Tuner, the model was chosen before
@@ -295,6 +294,10 @@ _KINDS: dict[str, Any] = {
         ServedModelCheck,
     )
 }
+
+
+ENDING_CHECKS = ("LabelCheck", "SplitCheck", "AnomalyCheck")
+"""Kinds of checks that may end a run."""
 
 
 def component_checks(

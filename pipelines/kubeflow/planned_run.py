@@ -1,9 +1,12 @@
 """The plan of a run: a file in its folder, which the step `Plan` writes and every other step reads."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pipelines.checks.component_checks import ENDING_CHECKS
 from pipelines.steps.step_plan import StepPlan
 
 
@@ -31,9 +34,14 @@ class PlannedStep:
     def key(self) -> str:
         """Value that KFP's cache compares.
 
-        A step whose folder is gone is to be made by another run, and is not found there.
+        A step whose folder is gone is to be made by another run, and is not found there; nor is one whose
+        outputs passed another check.
         """
-        return f"{self.made_by}/{self.plan.name}"
+        check = ""
+        if self.check is not None and self.check["kind"] in ENDING_CHECKS:
+            text = json.dumps(self.check, sort_keys=True)
+            check = f"/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return f"{self.made_by}/{self.plan.name}{check}"
 
 
 @dataclass(frozen=True)
@@ -76,5 +84,5 @@ class PlannedRun:
             PlannedStep(**{**step, "plan": StepPlan.from_json(step["plan"])})
             for step in fields["steps"]
         )
-        options = tuple(fields["beam_options"])
-        return cls(**{**fields, "steps": tuple(steps), "beam_options": options})
+        lists = {key: tuple(fields[key]) for key in ("beam_options", "user_files")}
+        return cls(**{**fields, **lists, "steps": tuple(steps)})

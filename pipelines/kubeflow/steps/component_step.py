@@ -34,9 +34,8 @@ def run_component(
     step = planned.step(component)
     folders = StepFolders(root.artifacts)
     finished = folders.finished(component, step.plan.name)
-    reused = finished is not None
+    run_id = folder.require_run_id()
     if finished is None:
-        run_id = folder.require_run_id()
         is_push = is_pusher(step.plan.class_path)
         around = _push(root, planned, folders, component, run_id) if is_push else nullcontext()
         with around:
@@ -48,7 +47,7 @@ def run_component(
         findings = check_from_json(step.check)(outputs, root)
         if findings.failure:
             raise findings.failure
-    return StepEnd(component, time.monotonic() - start, reused=reused)
+    return StepEnd(component, time.monotonic() - start, reused=finished.run_id != run_id)
 
 
 @contextmanager

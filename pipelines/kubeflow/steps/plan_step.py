@@ -181,7 +181,7 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     from pipelines.checks.schema_keeping import SchemaKeeping
     from pipelines.definitions.csv_to_serving import csv_to_serving
     from pipelines.kubeflow.training.training_job import training_executor
-    from pipelines.runs.execution import note_plan, plan_fingerprints, stage_data
+    from pipelines.runs import execution
     from pipelines.runs.reasons import reason_of_run
     from pipelines.steps.planning import PlanContext, plan_steps
 
@@ -190,14 +190,14 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     record = recorder.record
     if record.spans and plan.spans:
         recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
-    note_plan(plan, recorder, run.display)
-    data = stage_data(plan, recorder)
+    execution.note_plan(plan, recorder, run.display)
+    data = execution.stage_data(plan, recorder)
     if data.reasons:
         data.folder.touch()  # keeps the copy from being removed
     plan.profile.check_unchanged()  # CsvExampleGen finds it, too, in a pod that has to start first
     pipeline = csv_to_serving(plan, data)
     context = PlanContext(
-        fingerprints=plan_fingerprints(plan, pipeline, record.run_id),
+        fingerprints=execution.plan_fingerprints(plan, pipeline, record.run_id),
         without_cache=run.without_cache(pipeline.pipeline.components),
     )
     steps = plan_steps(pipeline.pipeline, root, record.run_id, {}, context=context)

@@ -47,7 +47,7 @@ def check_code(step: PlannedStep, root: Root) -> None:
     Raises:
       RunFailedError: The code has changed.
     """
-    now = code_of_step(step.plan, root)
+    now = code_of_step(step.plan, root) if step.code else {}
     changed = [part for part, digest in step.code.items() if now.get(part) != digest]
     if changed:
         raise RunFailedError(

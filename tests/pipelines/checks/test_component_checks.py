@@ -90,6 +90,11 @@ def test_details_that_cannot_be_read_end_no_run(tmp_path):
     assert list(findings.details) == ["training"]
 
 
+def test_a_trainer_without_a_model_run_ends_no_run(tmp_path):
+    findings = ModelCheck(compares_models=False)(_artifacts(tmp_path, "model"), Root(tmp_path))
+    assert "details of training, which cannot be read: KeyError: 'model_run'" in findings.notes[0]
+
+
 def test_details_that_cannot_be_stored_end_no_run(tmp_path):
     (tmp_path / "serving_check.json").write_text('{"rows": NaN}')
     findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), Root(tmp_path))
