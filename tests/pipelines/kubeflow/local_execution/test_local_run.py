@@ -365,6 +365,7 @@ def test_a_pipeline_of_the_users_own(tmp_path, run_here):
 
     second = run("ab")  # KFP's cache has the tasks
     assert not (team.root.logs / f"kubeflow-{second.kubeflow_run}" / "copy.log").exists()
+    assert second.status == "unchanged"
     assert statuses(second)["Write"] == statuses(second)["Copy"] == "cached"
     assert reasons(second)["Copy"] == (f"same data, code and settings as run {first.run_id}")
 
