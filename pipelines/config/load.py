@@ -70,15 +70,15 @@ def is_of_tfx_pipeline(tree: Mapping[str, Any]) -> bool:
 
 
 def check_has_no_pipeline(tree: Mapping[str, Any], where: str) -> None:
-    """Checks that a configuration is not for `run --pipeline`.
+    """Checks that a configuration is not for a TFX pipeline of the user's own.
 
     Raises:
       BadInputError: It has a section `[pipeline]` that names one.
     """
     if is_of_tfx_pipeline(tree):
         raise BadInputError(
-            f"{where} has [pipeline], a TFX pipeline of your own. Only `run` supports these; this command "
-            "needs a pipeline from a CSV, with [data]."
+            f"{where} has [pipeline], a TFX pipeline of your own. Only `run`, `compile` and `submit` "
+            "support these; this command needs a pipeline from a CSV, with [data]."
         )
 
 

@@ -187,7 +187,7 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
 def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
     file = tmp_path / "team.toml"
     file.write_text("[pipeline]\nfile = 'a.py'")
-    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* Only `run` supports"):
+    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* Only `run`, `comp"):
         load_config(file)
     record = run()
     with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
@@ -217,7 +217,12 @@ def test_resume_needs_no_options_but_the_root(warm_command, team, run):
     ("options", "message"),
     [
         (("--data", "a.csv"), "--data and --label are for a pipeline from a CSV"),
-        (("--runner", "kubeflow"), "runs with --runner local or beam only"),
+        (
+            ("--runner", "kubeflow"),
+            "--runner kubeflow runs the compiled pipeline here with --local",
+        ),
+        (("--runner", "kubeflow", "--local", "--resume"), "--resume has no meaning"),
+        (("--local",), "--local is for --runner kubeflow only"),
         (("--arg", "times"), "--arg takes name=value. Received: 'times'"),
     ],
 )
