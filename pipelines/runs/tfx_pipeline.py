@@ -18,9 +18,8 @@ from pipelines.checks.component_checks import (
     ServedModelCheck,
     VerdictCheck,
 )
-from pipelines.config.load import explain, is_of_tfx_pipeline
+from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
-from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
@@ -55,8 +54,8 @@ class TfxPipelineRequest:
 
 def asks_for_tfx_pipeline(request: RunRequest) -> bool:
     """Returns True if a request without `--pipeline` is for a TFX pipeline all the same."""
-    if request.config_file is not None:
-        return is_of_tfx_pipeline(read_toml(request.config_file))
+    if request.config_file or request.settings:
+        return is_of_tfx_pipeline(read_tree(request.config_file, request.settings))
     return (
         request.resume
         and not request.gives_configuration

@@ -1,15 +1,19 @@
 """A run of a TFX pipeline of a team's own, with its record."""
 
 import json
+from datetime import datetime, timezone
 
 import pytest
 
 import pipelines
 from pipelines.config.load import load_config
-from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
+from pipelines.config.tfx_pipeline import load_tfx_pipeline_config, pipeline_settings
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
+from pipelines.scheduling.run_process import run_command
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.ticks import time_tick
 from pipelines.terminal.progress import Progress
 from tests.pipelines.runs.test_run import NoCapture
 from tests.pipelines.steps.conftest import Team
@@ -187,7 +191,7 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
 def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
     file = tmp_path / "team.toml"
     file.write_text("[pipeline]\nfile = 'a.py'")
-    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* Only `run` supports"):
+    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* needs a pipeline from a CSV"):
         load_config(file)
     record = run()
     with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
@@ -202,6 +206,26 @@ def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):
     line = json.loads(ended.stdout.splitlines()[-1])
     assert (line["status"], line["version"]) == ("finished", None)
     assert team.text() == "abab"
+
+
+def test_the_command_of_a_schedule_runs_the_pipeline_and_resumes_it(warm_command, team, tmp_path):
+    now = datetime.now(timezone.utc)
+    schedule = Schedule(
+        name="team",
+        settings=pipeline_settings(str(team.file), {"times": "-1"}, {}),
+        working_dir=str(tmp_path),
+        every_secs=60,
+        since=now,
+        created=now,
+    )
+    tick = time_tick("team", now)
+    _, _, *words = run_command(schedule, tick, team.root, resume=False)[1:]
+    failed = json.loads(warm_command(*words).stdout.splitlines()[-1])
+    assert (failed["status"], failed["scheduled_by"]) == ("failed", tick.id)
+    team.file.write_text(team.file.read_text().replace("times < 0", "times < -1"))
+    _, _, *words = run_command(schedule, tick, team.root, resume=True)[1:]
+    resumed = json.loads(warm_command(*words).stdout.splitlines()[-1])
+    assert (resumed["run_id"], resumed["status"]) == (failed["run_id"], "finished")
 
 
 def test_resume_needs_no_options_but_the_root(warm_command, team, run):
