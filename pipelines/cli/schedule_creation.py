@@ -224,7 +224,9 @@ def create_on_kubeflow(
 
 
 def _name(request: CreateRequest, config: AnyConfig) -> str:
-    if not config.name and isinstance(config, TfxPipelineConfig):  # its definition is not loaded here
+    if not config.name and isinstance(
+        config, TfxPipelineConfig
+    ):  # its definition is not loaded here
         return request.name or Path(config.pipeline.file).stem
     return request.name or config.name
 

@@ -191,7 +191,9 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
 def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
     file = tmp_path / "team.toml"
     file.write_text("[pipeline]\nfile = 'a.py'")
-    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* needs a pipeline from a CSV"):
+    with pytest.raises(
+        BadInputError, match=r"team.toml has \[pipeline\], .* needs a pipeline from a CSV"
+    ):
         load_config(file)
     record = run()
     with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
