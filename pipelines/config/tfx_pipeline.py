@@ -55,7 +55,7 @@ class TfxPipelineConfig(Section):
     beam: BeamConfig = BeamConfig()
     retention: RetentionConfig = RetentionConfig()
     lineage: LineageConfig = LineageConfig()
-    kubeflow: KubeflowConfig = KubeflowConfig()
+    kubeflow: KubeflowConfig = Field(default=KubeflowConfig(), exclude=True)
     notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
 
 

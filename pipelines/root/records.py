@@ -116,7 +116,8 @@ class RunRecord:
       data_fingerprint: Fingerprint of the CSV files.
       log: Path of its log file.
       code_fingerprint: Fingerprint of the code that Transform and Trainer call; empty if unknown.
-      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`.
+      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`; of a TFX pipeline
+        those of its file and of its components' code.
       mended: Id of the run whose training it continues under changed code; or None.
       finished: UTC, ISO 8601; None while it runs.
       version: Version that was pushed.
@@ -139,7 +140,8 @@ class RunRecord:
       spans: Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Models that were trained to choose the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run on Kubeflow Pipelines; None for a run on this machine.
-      data_files: Files that were read: `path`, `bytes` and `sha256` of each.
+      data_files: Files that were read: `path`, `bytes` and `sha256` of each; `bytes` of an import that is no
+        local file are None.
       graph: Upstream components of each component.
       environment: Versions, host and commit, by name: see `describe_environment`.
       num_rows: Number of rows in the CSV files; 0 if unknown.

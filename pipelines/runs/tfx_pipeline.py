@@ -1,7 +1,11 @@
 """A run of a TFX pipeline of the user's own, from the request to its record."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,6 +175,7 @@ def run_tfx_pipeline(
                 "metadata store is used"
             )
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
+        record = record.changed(**_origin(plan, source.file, root))
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
@@ -198,12 +203,17 @@ def _new_record(
             f"--root {root} has runs of the pipeline {others.pop()!r}: use another --root for {name!r}"
         )
     run_id = unfinished.run_id if unfinished else new_run_id(records)
+    config = request.config.model_dump(mode="json")
+    if (
+        file := request.config.pipeline.file
+    ):  # `lineage` and `--resume` may be called in another folder
+        config["pipeline"]["file"] = os.path.abspath(file)
     return RunRecord(
         run_id=run_id,
         name=name,
         status="running",
         started=unfinished.started if unfinished else utc_now(),
-        config={**request.config.model_dump(mode="json"), "name": name},
+        config={**config, "name": name},
         data_fingerprint="",
         log=str(root.log(run_id)),
         baseline_version=root.versions.served_before(run_id),
@@ -211,6 +221,75 @@ def _new_record(
         scheduled_by=request.scheduled_by or (unfinished.scheduled_by if unfinished else None),
         attempt=unfinished.attempt + 1 if unfinished else 1,
     )
+
+
+def _origin(plan: "PipelinePlan", file: str, root: Root) -> dict[str, Any]:
+    """Returns the fields of the record about the data and the code of a run."""
+    from pipelines.steps.step_plan import with_root
+
+    definitions: dict[str, str] = {}
+    if file:
+        definitions[Path(file).name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    files: list[dict[str, Any]] = []
+    for step in plan.steps:
+        for part in ("executor", "code"):
+            if digest := step.fingerprints.get(part):
+                definitions[f"{step.component}: {part}"] = digest
+        parameters = with_root(step.parameters, root.path)
+        if "artifact_uri" in parameters:  # an Importer's
+            content = {"": step.fingerprints["content"]}
+            folder = parameters["artifact_uri"]
+        else:
+            folder, content = _files_of_example_gen(parameters.get("parameters", {}))
+        for name, digest in content.items():
+            path = os.path.join(folder, name) if name else folder
+            size = os.path.getsize(path) if os.path.isfile(path) else None
+            files.append({"path": path, "bytes": size, "sha256": digest})
+    return {
+        "data_files": tuple(files),
+        "data_fingerprint": _hash_of(files) if files else "",
+        "spans": tuple(_spans(plan)),
+        "code_definitions": definitions,
+        "code_fingerprint": _hash_of(definitions),
+    }
+
+
+def _files_of_example_gen(parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """Returns the folder of an ExampleGen's files and their hashes by name; nothing for other components."""
+    folder, fingerprint = (
+        parameters.get(name, {}).get("fieldValue", {}).get("stringValue", "")
+        for name in ("input_base", "input_fingerprint")
+    )
+    try:
+        return folder, json.loads(fingerprint) if folder else {}
+    except ValueError:  # a driver of the user's has another form of it
+        return folder, {}
+
+
+def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
+    """Yields the spans that the ExampleGens read, if their patterns have any."""
+    for component in plan.pipeline.components:
+        pattern = str(component.exec_properties.get("input_config"))
+        if "{SPAN}" not in pattern and "{YYYY}" not in pattern:
+            continue
+        parameters = plan.step(component.id).parameters["parameters"]
+        span, version = (
+            int(parameters[name]["fieldValue"]["intValue"]) if name in parameters else None
+            for name in ("span", "version")
+        )
+        if span is not None:
+            # TFX counts the days since 1970.
+            day = None if "{SPAN}" in pattern else date(1970, 1, 1) + timedelta(days=span)
+            _, files = _files_of_example_gen(parameters)
+            yield {
+                "span": day.isoformat() if day else span,
+                "version": version,
+                "num_files": len(files),
+            }
+
+
+def _hash_of(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _run(

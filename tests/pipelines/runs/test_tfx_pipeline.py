@@ -1,6 +1,8 @@
 """A run of a TFX pipeline of a team's own, with its record."""
 
+import hashlib
 import json
+import re
 from datetime import datetime, timezone
 
 import pytest
@@ -10,7 +12,13 @@ from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config, pipeline_settings
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
-from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
+from pipelines.root.lineage import lineage_lines, lineage_of
+from pipelines.runs.tfx_pipeline import (
+    TfxPipelineRequest,
+    _origin,
+    recorded_config,
+    run_tfx_pipeline,
+)
 from pipelines.scheduling.run_process import run_command
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import time_tick
@@ -38,6 +46,14 @@ def run(team, display):
         )
 
     return run_it
+
+
+def describe_origin(root, record):
+    """Returns the text of the report's section about the origin, without the environment."""
+    page = (root.runs / f"{record.run_id}.html").read_text()
+    section = page.partition('id="origin"')[2].partition("<h3>Environment")[0]
+    assert "Code fingerprint" in section
+    return re.sub(r"<[^>]+>", " ", section)
 
 
 def components_of(record):
@@ -84,6 +100,60 @@ def test_a_push_into_the_root_is_a_version_of_the_root(
             "not_blessed",
             "Judge has not blessed the model",
         )
+
+
+def test_the_lineage_of_a_version_has_its_pipeline_and_code(run, team, tmp_path, monkeypatch):
+    team.define(PUSHING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(team, "file", team.file.relative_to(tmp_path))
+    record = run(arguments={"folder": str(team.root.serving)})
+    (lineage,) = lineage_of(team.root)
+    file = str(tmp_path / team.file)
+    assert (lineage["run_id"], lineage["version"]) == (record.run_id, record.version)
+    assert (lineage["data"]["path"], lineage["code"]["module"]) == (None, file)
+    assert lineage["parameters"] == {
+        "pipeline.file": file,
+        "pipeline.arguments.folder": str(team.root.serving),
+    }
+    text = "\n".join(lineage_lines(lineage))
+    digest = hashlib.sha256(team.file.read_bytes()).hexdigest()
+    assert f"  code       {team.file.name}, sha256 {digest}\n" in text
+    for component in ("Write", "Save", "Judge"):
+        assert f"  code       {component}: executor, sha256 " in text
+    assert "None" not in text
+    assert "  data" not in text
+    assert "None" not in describe_origin(team.root, record)
+
+
+def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path):
+    team.define("""
+        from components import CsvExampleGen
+        from tfx.proto.example_gen_pb2 import Input
+
+        def create_pipeline(folder, pattern):
+            splits = [Input.Split(name="all", pattern=pattern)]
+            words = Importer(source_uri=folder + "/words.txt", artifact_type=Examples).with_id("Words")
+            data = CsvExampleGen(input_base=folder, input_config=Input(splits=splits))
+            return pipeline(words, data)
+    """)
+    (tmp_path / "words.txt").write_text("word")
+    for name in ("span-3/v2", "2026-01-31"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.csv").write_text("x,y\n1,2\n")
+    of_span = _origin(
+        team.plan(folder=str(tmp_path), pattern="span-{SPAN}/v{VERSION}/*"), "", team.root
+    )
+    files = {file["path"]: file for file in of_span["data_files"]}
+    assert files.keys() == {f"{tmp_path}/words.txt", f"{tmp_path}/span-3/v2/a.csv"}
+    digest = hashlib.sha256(b"x,y\n1,2\n").hexdigest()
+    of_csv = files[f"{tmp_path}/span-3/v2/a.csv"]
+    assert (of_csv["bytes"], of_csv["sha256"]) == (8, digest)
+    assert of_span["spans"] == ({"span": 3, "version": 2, "num_files": 1},)
+    of_day = _origin(team.plan(folder=str(tmp_path), pattern="{YYYY}-{MM}-{DD}/*"), "", team.root)
+    assert of_day["spans"] == ({"span": "2026-01-31", "version": None, "num_files": 1},)
+    assert of_day["data_fingerprint"] != of_span["data_fingerprint"]
+    without = _origin(team.plan(folder=str(tmp_path), pattern="2026-01-31/*"), "", team.root)
+    assert without["spans"] == ()
 
 
 def test_a_push_elsewhere_is_a_note(run, team, tmp_path):
