@@ -1,6 +1,5 @@
 """Reads a configuration: TOML file < --data/--label < --set, validated once."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,24 +86,6 @@ def check_has_no_pipeline(tree: Mapping[str, Any], where: str) -> None:
             f"{where} has [pipeline], a TFX pipeline of your own; this command needs a pipeline from a CSV, "
             "with [data]."
         )
-
-
-def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> PipelineConfig:
-    """Returns the validated configuration of a record, with values of `--set`.
-
-    Args:
-      values: Configuration by section, as in a record.
-      settings: Values of `--set`, see `load_config`.
-
-    Raises:
-      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
-    """
-    tree = copy.deepcopy(dict(values))
-    assign_all(tree, settings)
-    try:
-        return PipelineConfig.model_validate(tree)
-    except ValidationError as error:
-        raise BadInputError(explain(error, None)) from error
 
 
 def assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
