@@ -66,7 +66,7 @@ def _check_has_schema(root: Root) -> None:
         if is_of_tfx_pipeline(record.config):
             raise BadInputError(
                 f"{root} has no schema of its own: its runs are of the TFX pipeline {record.name!r}, whose "
-                "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). They are artifacts, in "
+                "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
                 f"{root.artifacts}."
             )
 
