@@ -128,13 +128,17 @@ class SplitCheck:
 
     Attributes:
       component: Id of the component that divides the rows.
+      stops: True if an empty split ends the run.
     """
 
     component: str
+    stops: bool = True
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports the statistics; an empty split ends the run."""
+        """Reports the statistics."""
         _add_details(findings, "statistics", lambda: describe_statistics(outputs["statistics"][0]))
+        if not self.stops:
+            return
         for split, num_examples in count_examples(outputs["statistics"][0]).items():
             if not num_examples:
                 raise RunFailedError(

@@ -20,6 +20,7 @@ from pipelines.checks.component_checks import (
     ModelCheck,
     SearchCheck,
     ServedModelCheck,
+    SplitCheck,
     VerdictCheck,
 )
 from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
@@ -357,13 +358,18 @@ def _outcome_of_pushes(
 
 
 def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:
-    """Returns what reads the outputs of our components for the record and the report, by executor."""
+    """Returns what reads the outputs of components for the record and the report, by executor."""
+    statistics = SplitCheck("StatisticsGen", stops=False)
+    anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)
+    model = ModelCheck(compares_models=False)
     return {
-        "components.example_validator.executor.Executor": AnomalyCheck(
-            "ExampleValidator", "warn", has_own_schema=True
-        ),
-        "components.trainer.executor.Executor": ModelCheck(compares_models=False),
-        "components.trainer.executor.GenericExecutor": ModelCheck(compares_models=False),
+        "components.statistics_gen.executor.Executor": statistics,
+        "tfx.components.statistics_gen.executor.Executor": statistics,
+        "components.example_validator.executor.Executor": anomalies,
+        "tfx.components.example_validator.executor.Executor": anomalies,
+        "components.trainer.executor.Executor": model,
+        "components.trainer.executor.GenericExecutor": model,
+        "tfx.components.trainer.executor.GenericExecutor": model,
         "components.tuner.executor.Executor": SearchCheck(),
         "components.evaluator.executor.Executor": VerdictCheck((), (), baseline_version),
         "components.serving_check.executor.Executor": ServedModelCheck(),
