@@ -231,8 +231,9 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     lines.append(
         "  settings   " + ", ".join(f"{k} = {v}" for k, v in lineage["parameters"].items())
     )
-    shown = ((name, value) for name, value in lineage["metrics"].items() if value is not None)
-    lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))
+    shown = [(name, value) for name, value in lineage["metrics"].items() if value is not None]
+    if shown:
+        lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))
     lines += [f"  doubt      {text}" for text in lineage["doubts"]]
     if lineage["decision"]:
         lines.append(f"  decision   {Decision(**lineage['decision'])}")

@@ -133,7 +133,7 @@ class RunRecord:
       checks: All checks of the model, with their results: see `pipelines.root.check_records`.
       not_checked: Default checks that were skipped, with the reason.
       intervals: Confidence intervals of the metrics of the default checks, low and high.
-      baseline_version: Version that was served before.
+      baseline_version: Version that was served before; of a TFX pipeline the one that it was compared with.
       serving_version: Version that was served when the run ended.
       columns: Kind and use of each column: the fields of `ColumnRow`.
       label_by_split: Distribution of the label in the splits: the fields of `LabelComparison`.

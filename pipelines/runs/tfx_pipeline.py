@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
@@ -176,7 +176,10 @@ def run_tfx_pipeline(
                 "metadata store is used"
             )
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
-        record = record.changed(**_origin(plan, source.file, root))
+        record = record.changed(
+            **_origin(plan, source.file, root),
+            baseline_version=_baseline_version(plan, root, record.run_id),
+        )
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
@@ -217,7 +220,6 @@ def _new_record(
         config={**config, "name": name},
         data_fingerprint="",
         log=str(root.log(run_id)),
-        baseline_version=root.versions.served_before(run_id),
         environment=describe_environment(),
         scheduled_by=request.scheduled_by or (unfinished.scheduled_by if unfinished else None),
         attempt=unfinished.attempt + 1 if unfinished else 1,
@@ -253,6 +255,31 @@ def _origin(plan: "PipelinePlan", file: str, root: Root) -> dict[str, Any]:
         "code_definitions": definitions,
         "code_fingerprint": _hash_of(definitions),
     }
+
+
+def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | None:
+    """Returns the version of the model that a Resolver has chosen to compare with; None if there is none.
+
+    It need not be the one that serves, such as after a rollback.
+    """
+    from pipelines.steps.push_destination import pushes_of
+    from pipelines.steps.step_folders import StepFolders
+
+    baselines = [
+        [asdict(ref) for ref in step.inputs["baseline_model"]]
+        for step in plan.steps
+        if step.inputs.get("baseline_model")
+    ]
+    if not baselines:
+        return None
+    pushed = [
+        push.version
+        for step in StepFolders(root.artifacts).all_finished()
+        if step.run_id != run_id and step.plan["inputs"].get("model") in baselines
+        for push in pushes_of([step])
+        if push.destination and Path(push.destination).parent == root.serving
+    ]
+    return pushed[-1] if pushed else None
 
 
 def _files_of_example_gen(parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.data.spans import name_spans
 from pipelines.report import words
 from pipelines.report.context import Context
@@ -42,6 +43,8 @@ def verdict_sentence(record: RunRecord) -> str:
         passed = f"passed {count} and was" if record.checks else "was"
         what = f"The model {passed} pushed as version {record.version}{approved}."
         if record.baseline_version is None:
+            if is_of_tfx_pipeline(record.config):  # it may compare with nothing
+                return what
             return what + " It is the first: there was no version to compare it with."
         return what + f" It was compared with version {record.baseline_version}."
     if record.status == "finished":

@@ -13,6 +13,7 @@ from pipelines.config.tfx_pipeline import load_tfx_pipeline_config, pipeline_set
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
 from pipelines.root.lineage import lineage_lines, lineage_of
+from pipelines.root.rollback import rollback
 from pipelines.runs.tfx_pipeline import (
     TfxPipelineRequest,
     _origin,
@@ -154,6 +155,34 @@ def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path):
     assert of_day["data_fingerprint"] != of_span["data_fingerprint"]
     without = _origin(team.plan(folder=str(tmp_path), pattern="2026-01-31/*"), "", team.root)
     assert without["spans"] == ()
+
+
+COMPARING = """
+    @component
+    def Compare(model: InputArtifact[Model], baseline_model: InputArtifact[Model]):
+        pass
+
+    def create_comparing(folder, text):
+        pushing = create_pipeline(folder, text)
+        (save,) = (one for one in pushing.components if one.id == "Save")
+        resolver = Resolver(strategy_class=LatestArtifactStrategy, model=Channel(type=Model))
+        baseline = resolver.outputs["model"]
+        compare = Compare(model=save.outputs["model"], baseline_model=baseline)
+        return pipeline(*pushing.components, resolver, compare)
+"""
+
+
+def test_the_baseline_is_the_version_that_a_resolver_chose(run, team, tmp_path):
+    team.define(PUSHING + COMPARING)
+    folder = str(team.root.serving)
+    first = run(arguments={"folder": folder, "text": "a"})
+    second = run(arguments={"folder": folder, "text": "b"})
+    assert (first.baseline_version, second.baseline_version) == (None, None)
+    rollback(team.root)
+    assert team.root.versions.serving() == first.version
+    team.file = f"{team.file}:create_comparing"
+    third = run(arguments={"folder": folder, "text": "c"})
+    assert (third.status, third.baseline_version) == ("pushed", second.version)
 
 
 def test_a_push_elsewhere_is_a_note(run, team, tmp_path):
