@@ -1,13 +1,14 @@
-"""Checks after components: they report their findings, and end a run that must not continue.
+"""Checks after components: each returns its findings, which may say that the run must not continue.
 
 A check is a dataclass of plain values. It can therefore be written to a file and recreated in another
 process: on Kubeflow each step runs its own check.
 """
 
+import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
 from pipelines.artifacts.curves import read_curves
@@ -21,11 +22,11 @@ from pipelines.data.formats.number_format import NumberFormat
 from pipelines.definitions.evaluation import merge_thresholds
 from pipelines.errors import RunFailedError, counted
 from pipelines.root import Root
-from pipelines.root.changed_data import Interval, changed_data_note
-from pipelines.root.check_records import CheckRecord, check_records
+from pipelines.root.changed_data import changed_data_note
+from pipelines.root.check_records import check_records
 from pipelines.root.details import Details
 from pipelines.root.history import run_of_version
-from pipelines.root.records import Metrics
+from pipelines.root.records import Metrics, VerdictRecord
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
@@ -39,48 +40,20 @@ Outputs = Mapping[str, list[Any]]
 """Output artifacts of a component, by key."""
 
 
-class Findings(Protocol):
-    """Receiver of the checks' findings, such as a run's `RunRecorder`."""
+@dataclass(frozen=True)
+class Findings:
+    """Result of a check."""
 
-    def note(self, text: str) -> None:
-        """Receives a note."""
-
-    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
-        """Receives the distribution of the label in the splits."""
-
-    def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
-        """Receives the models that were trained, with the best one marked."""
-
-    def add_details(self, section: str, values: Details) -> None:
-        """Receives details of a component for the report."""
-
-    def add_verdict(
-        self,
-        metrics: Metrics,
-        baseline_metrics: Metrics,
-        slices: dict[str, Metrics],
-        checks: tuple[CheckRecord, ...] = (),
-        not_checked: tuple[str, ...] = (),
-        intervals: dict[str, Interval] | None = None,
-        doubts: tuple[str, ...] = (),
-    ) -> None:
-        """Receives the results of the evaluation."""
+    notes: tuple[str, ...] = ()
+    label_comparison: dict[str, Any] | None = None  # the fields of a `LabelComparison`
+    models: tuple[dict[str, Any], ...] = ()  # trained models, with the best one marked
+    details: dict[str, Details] = field(default_factory=dict)  # for the report, by section
+    verdict: VerdictRecord | None = None
+    failure: RunFailedError | None = None  # reason why the run must not continue
 
 
-class ComponentCheck(Protocol):
-    """Checks the outputs of one component."""
-
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports its findings.
-
-        Args:
-          outputs: Output artifacts of the component.
-          findings: Receiver of the findings.
-          root: Root of the runs.
-
-        Raises:
-          RunFailedError: The run must not continue.
-        """
+ComponentCheck = Callable[[Outputs, Root], Findings]
+"""Check of a component's outputs. It has no effects."""
 
 
 @dataclass(frozen=True)
@@ -101,25 +74,25 @@ class LabelCheck:
     split_by: str
     stops: bool
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports the comparison."""
-        given = None if self.number_format is None else NumberFormat(**self.number_format)
-        found = compare_labels(read_labels(outputs["examples"][0], self.label, given))
-        if found is None:
-            return
-        findings.add_label_comparison(found.as_record(self.label))
-        if not found.is_significant:
-            return
-        difference = f"the splits differ in the label: {found.describe(self.label)}"
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the comparison."""
+        number_format = None if self.number_format is None else NumberFormat(**self.number_format)
+        comparison = compare_labels(read_labels(outputs["examples"][0], self.label, number_format))
+        if comparison is None:
+            return Findings()
+        record = comparison.as_record(self.label)
+        if not comparison.is_significant:
+            return Findings(label_comparison=record)
+        difference = f"the splits differ in the label: {comparison.describe(self.label)}"
         if not self.stops:
-            findings.note(difference)
-            return
-        raise RunFailedError(
+            return Findings((difference,), record)
+        failure = RunFailedError(
             self.component,
             f"{difference}. A model would be judged on other data than it is made for. Correct the "
             f'split (split.by = "{self.split_by}"), or go on with split.on_label_difference = "warn"',
             is_bad_input=True,
         )
+        return Findings(label_comparison=record, failure=failure)
 
 
 @dataclass(frozen=True)
@@ -134,24 +107,27 @@ class SplitCheck:
     component: str
     stops: bool = True
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports the statistics."""
-        _add_details(findings, "statistics", lambda: describe_statistics(outputs["statistics"][0]))
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the statistics."""
+        (statistics,) = outputs["statistics"]
+        details, notes = _details(statistics=lambda: describe_statistics(statistics))
         if not self.stops:
-            return
-        for split, num_examples in count_examples(outputs["statistics"][0]).items():
+            return Findings(notes, details=details)
+        for split, num_examples in count_examples(statistics).items():
             if not num_examples:
-                raise RunFailedError(
+                failure = RunFailedError(
                     self.component,
                     f"no row fell into the split {split!r}: the data have too few. More rows are "
                     "needed to train and to evaluate",
                     is_bad_input=True,
                 )
+                return Findings(notes, details=details, failure=failure)
+        return Findings(notes, details=details)
 
 
 @dataclass(frozen=True)
 class AnomalyCheck:
-    """Reports the anomalies of the ExampleValidator; ends the run if so configured.
+    """Reads the anomalies of the ExampleValidator; ends the run if so configured.
 
     Attributes:
       component: Id of the ExampleValidator.
@@ -163,21 +139,20 @@ class AnomalyCheck:
     on_anomalies: str
     has_own_schema: bool
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports each anomaly."""
-        found = read_anomalies(outputs["anomalies"][0])
-        _add_details(
-            findings,
-            "anomalies",
-            lambda: {
-                "found": [asdict(anomaly) for anomaly in found],
-                "drift": read_drift(outputs["anomalies"][0]),
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns all anomalies, whether or not they end the run."""
+        (artifact,) = outputs["anomalies"]
+        anomalies = read_anomalies(artifact)
+        details, notes = _details(
+            anomalies=lambda: {
+                "found": [asdict(anomaly) for anomaly in anomalies],
+                "drift": read_drift(artifact),
             },
         )
-        for anomaly in found:
-            findings.note(f"{NOTE_PREFIX}{anomaly.text}")
-        breaking = [anomaly for anomaly in found if anomaly.is_breaking]
-        failing = {"warn": [], "fail": found, "fail_if_broken": breaking}[self.on_anomalies]
+        notes += tuple(f"{NOTE_PREFIX}{anomaly.text}" for anomaly in anomalies)
+        breaking = [anomaly for anomaly in anomalies if anomaly.is_breaking]
+        failing = {"warn": [], "fail": anomalies, "fail_if_broken": breaking}[self.on_anomalies]
+        failure = None
         if failing:
             accepting = (
                 "go on with --set example_validator.on_anomalies=warn"
@@ -188,7 +163,7 @@ class AnomalyCheck:
                 accepting += (
                     ", or name a column that is meant to change in example_validator.moving"
                 )
-            raise RunFailedError(
+            failure = RunFailedError(
                 self.component,
                 "the data are not what the model needs "
                 f"({counted(len(failing), 'anomaly', 'anomalies')}; the first: {failing[0].text}) "
@@ -196,11 +171,12 @@ class AnomalyCheck:
                 f"are right, {accepting}",
                 is_bad_input=True,
             )
+        return Findings(notes, details=details, failure=failure)
 
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Reports the training and the signatures of the model.
+    """Reads the training and the signatures of the model.
 
     Attributes:
       compares_models: True if it is the best of several.
@@ -208,38 +184,41 @@ class ModelCheck:
 
     compares_models: bool = True
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports the curves and the signatures; for several models, the choice among them."""
-        _add_details(findings, "training", lambda: read_curves(outputs["model_run"][0].uri))
-        _add_details(findings, "signatures", lambda: describe_model(outputs["model"][0]))
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the curves and the signatures; for several models, the choice among them."""
+        details, notes = _details(
+            training=lambda: read_curves(outputs["model_run"][0].uri),  # a Trainer may have none
+            signatures=lambda: describe_model(outputs["model"][0]),
+        )
         if not self.compares_models:
-            return
+            return Findings(notes, details=details)
         from pipelines.tabular.model_selection import read_candidates
 
-        found = read_candidates(outputs["model_run"][0].uri)
-        findings.add_models(tuple(candidate.as_record() for candidate in found))
-        (chosen,) = (candidate for candidate in found if candidate.is_chosen)
-        others = "; ".join(one.describe() for one in found if one is not chosen)
+        candidates = read_candidates(outputs["model_run"][0].uri)
+        (chosen,) = (candidate for candidate in candidates if candidate.is_chosen)
+        others = "; ".join(other.describe() for other in candidates if other is not chosen)
         if others:  # with a Tuner, the model was chosen before
-            findings.note(f"model: {chosen.describe()} is better than {others}")
+            notes += (f"model: {chosen.describe()} is better than {others}",)
+        models = tuple(candidate.as_record() for candidate in candidates)
+        return Findings(notes, models=models, details=details)
 
 
 @dataclass(frozen=True)
 class SearchCheck:
-    """Reports the trials of the Tuner."""
+    """Reads the trials of the Tuner."""
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports all trials, and the best one in a note."""
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns all trials, and the best one in a note."""
         import components
 
-        found = components.load_search(outputs["tuner_results"][0].uri)
-        _add_details(findings, "search", lambda: found)
-        findings.note(f"tuner: {search_in_words(found)}")
+        search = components.load_search(outputs["tuner_results"][0].uri)
+        details, notes = _details(search=lambda: search)
+        return Findings((*notes, f"tuner: {search_in_words(search)}"), details=details)
 
 
 @dataclass(frozen=True)
 class VerdictCheck:
-    """Reports the metrics as soon as they are known, so that a run that is killed later has them, too.
+    """Reads the metrics as soon as they are known, so that a run that is killed later has them, too.
 
     Attributes:
       metrics: Names of the metrics, in configured order.
@@ -251,57 +230,60 @@ class VerdictCheck:
     thresholds: tuple[dict[str, Any], ...]
     baseline_version: str | None
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports the verdict, and compares the baseline's metrics with those at its push."""
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the verdict, and compares the baseline's metrics with those at its push."""
         import components
 
-        verdict = components.load_verdict(outputs["evaluation"][0].uri)
+        uri = outputs["evaluation"][0].uri
+        verdict = components.load_verdict(uri)
         metrics = _in_order(verdict.metrics, self.metrics)
         baseline = _in_order(verdict.baseline_metrics, self.metrics)
         thresholds = merge_thresholds(tuple(ThresholdConfig(**one) for one in self.thresholds))
-        findings.add_verdict(
-            metrics,
-            baseline,
-            {name: _in_order(values, self.metrics) for name, values in verdict.slices.items()},
-            check_records(verdict.checks, thresholds, metrics, baseline, verdict.intervals),
-            verdict.not_checked,
-            dict(verdict.intervals),
-            verdict.doubts,
+        details, unread = _details(
+            evaluation=lambda: {
+                **components.load_details(uri),
+                "excesses": [asdict(excess) for excess in verdict.excesses],
+            },
         )
-        for doubt in () if verdict.held else verdict.doubts:  # a held model has them as its reason
-            findings.note(f"doubt: {doubt}")
-        uri = outputs["evaluation"][0].uri
-        excesses = [asdict(one) for one in verdict.excesses]
-        _add_details(
-            findings,
-            "evaluation",
-            lambda: {**components.load_details(uri), "excesses": excesses},
-        )
-        former = run_of_version(root, self.baseline_version)
-        if former is not None and baseline:
-            note = changed_data_note(
-                former.version,
-                former.metrics,
-                former.intervals,
+        # The doubts about a held model are the reason of its outcome.
+        doubts = () if verdict.held else tuple(f"doubt: {doubt}" for doubt in verdict.doubts)
+        pushed = run_of_version(root, self.baseline_version)
+        changed = None
+        if pushed is not None and baseline and not verdict.doubts:
+            changed = changed_data_note(
+                pushed.version,
+                pushed.metrics,
+                pushed.intervals,
                 baseline,
                 verdict.baseline_intervals,
             )
-            if note and not verdict.doubts:
-                findings.note(note)
+        return Findings(
+            (*doubts, *unread, *([changed] if changed else [])),
+            details=details,
+            verdict=VerdictRecord(
+                metrics,
+                baseline,
+                {name: _in_order(values, self.metrics) for name, values in verdict.slices.items()},
+                check_records(verdict.checks, thresholds, metrics, baseline, verdict.intervals),
+                verdict.not_checked,
+                dict(verdict.intervals),
+                verdict.doubts,
+            ),
+        )
 
 
 @dataclass(frozen=True)
 class ServedModelCheck:
-    """Reports what the ServingCheck compared and measured."""
+    """Reads what the ServingCheck compared and measured."""
 
-    def __call__(self, outputs: Outputs, findings: Findings, root: Root) -> None:
-        """Reports the result; what could not be compared is a note."""
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the result; what could not be compared is a note."""
         import components
 
-        found = components.load_serving_check(outputs["blessing"][0].uri)
-        _add_details(findings, "serving_check", lambda: asdict(found))
-        for reason in found.not_checked:
-            findings.note(f"ServingCheck: not compared: {reason}")
+        result = components.load_serving_check(outputs["blessing"][0].uri)
+        details, notes = _details(serving_check=lambda: asdict(result))
+        notes += tuple(f"ServingCheck: not compared: {reason}" for reason in result.not_checked)
+        return Findings(notes, details=details)
 
 
 _KINDS: dict[str, Any] = {
@@ -316,6 +298,10 @@ _KINDS: dict[str, Any] = {
         ServedModelCheck,
     )
 }
+
+
+ENDING_CHECKS = ("LabelCheck", "SplitCheck", "AnomalyCheck")
+"""Kinds of checks that may end a run."""
 
 
 def component_checks(
@@ -375,16 +361,22 @@ def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
     return check
 
 
-def _add_details(findings: Findings, section: str, describe: Callable[[], Details]) -> None:
-    """Reports the details of a component; an error is only a note, and does not end the run."""
-    try:
-        findings.add_details(section, describe())
-    except Exception as error:  # any library error, as the file is only for the report
-        _LOGGER.exception("no details of %s", section)
-        reason = f"{type(error).__name__}: {error}"
-        findings.note(
-            f"the report goes without details of {section}, which cannot be read: {reason}"
-        )
+def _details(**readers: Callable[[], Details]) -> tuple[dict[str, Details], tuple[str, ...]]:
+    """Returns details by section; an error is only a note, and does not end the run."""
+    details: dict[str, Details] = {}
+    notes: list[str] = []
+    for section, read in readers.items():
+        try:
+            values = read()
+            json.dumps(values, allow_nan=False)  # as it will be stored
+            details[section] = values
+        except Exception as error:  # any library error, as the file is only for the report
+            _LOGGER.exception("no details of %s", section)
+            reason = f"{type(error).__name__}: {error}"
+            notes.append(
+                f"the report goes without details of {section}, which cannot be read: {reason}"
+            )
+    return details, tuple(notes)
 
 
 def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:

@@ -92,7 +92,6 @@ def submit_command(
 
     from pipelines.config.named_values import parse_named
     from pipelines.errors import BadInputError
-    from pipelines.kubeflow.compile.admission import pipeline_name
     from pipelines.kubeflow.compile.parameters import check_given
     from pipelines.kubeflow.server.cron_fields import six_fields
     from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
@@ -110,7 +109,7 @@ def submit_command(
     server = HostOptions(host, namespace, token_file).server()
     made = server.submit(
         text,
-        experiment or pipeline_name(given),
+        experiment,
         of_run,
         recurrence,
         given.kubeflow.service_account,

@@ -39,6 +39,8 @@ from pipelines.terminal.signals import (
 )
 
 if TYPE_CHECKING:
+    from pipelines.config.pipeline_config import PipelineConfig
+    from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.plan.inputs import RunRequest
     from pipelines.root import Root
     from pipelines.root.records import RunRecord
@@ -163,7 +165,10 @@ def run_command(
         if arguments:
             raise BadInputError(f"--arg {arguments[0]} is for --pipeline FILE.py:FUNCTION only.")
         if runner == KUBEFLOW:
-            return _run_compiled(request, progress, kubeflow)
+            from pipelines.config.load import load_config
+
+            given = load_config(config, data, label, tuple(settings or ()))
+            return _run_compiled(request, given, progress, kubeflow)
         return _run_components(request, progress, capture, kubeflow)
 
     _run(execute, root, typer_context.find_root().info_name or "")
@@ -179,7 +184,11 @@ class KubeflowOptions:
 
     def given(self) -> str | None:
         """Returns the first option that was given; None without one."""
-        options = {"--local": self.local, "--image": self.image, "--param": self.parameters}
+        return self.given_but_parameters() or ("--param" if self.parameters else None)
+
+    def given_but_parameters(self) -> str | None:
+        """Returns the first option that was given, `--param` aside."""
+        options = {"--local": self.local, "--image": self.image}
         return next((option for option, value in options.items() if value), None)
 
 
@@ -242,20 +251,22 @@ def _run_tfx_pipeline(
             "--data and --label are for a pipeline from a CSV; the definition of a TFX pipeline of your own "
             "names its data. Give its function arguments with --arg name=value."
         )
-    if request.runner == KUBEFLOW or kubeflow.local or kubeflow.image:
-        raise BadInputError(
-            "--runner kubeflow: a TFX pipeline of your own runs with --runner local or beam only. On "
-            "Kubeflow, use TFX's KubeflowV2DagRunner."
-        )
     given = pipeline or arguments or kubeflow.parameters or request.gives_configuration
     config = None if given or not request.resume else recorded_config(request.root)
+    compiled = request.runner == KUBEFLOW
     config = config or load_tfx_pipeline_config(
         request.config_file,
         pipeline,
         parse_named(arguments, "--arg"),
-        parse_named(kubeflow.parameters, "--param"),
+        {} if compiled else parse_named(kubeflow.parameters, "--param"),
         request.settings,
     )
+    if compiled:
+        return _run_compiled(request, config, progress, kubeflow)
+    if option := kubeflow.given_but_parameters():
+        raise BadInputError(
+            f"{option} is for --runner kubeflow only. Received: --runner {request.runner}"
+        )
     own = TfxPipelineRequest(
         request.root,
         config,
@@ -279,22 +290,32 @@ def _run_components(
     return run_pipeline(request, progress, capture)
 
 
-def _run_compiled(request: "RunRequest", progress: Any, kubeflow: KubeflowOptions) -> "RunRecord":
+def _run_compiled(
+    request: "RunRequest",
+    config: "PipelineConfig | TfxPipelineConfig",
+    progress: Any,
+    kubeflow: KubeflowOptions,
+) -> "RunRecord":
     if not kubeflow.local:
         raise BadInputError(
             "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
             "`estimator-pipelines submit --config FILE.toml --host URL` runs it."
         )
+    if request.resume:
+        raise BadInputError(
+            "--resume has no meaning with --runner kubeflow: run again, and finished steps are reused."
+        )
     from pipelines.config.named_values import parse_named
+    from pipelines.kubeflow.local_execution.in_image import in_image
     from pipelines.kubeflow.local_execution.local_run import run_locally
 
     given = parse_named(kubeflow.parameters, "--param")
     if kubeflow.image is None:
-        return run_locally(request, progress, given)
-    from pipelines.kubeflow.local_execution.in_image import in_image
-
+        return run_locally(request.root, config, progress, given, request.enable_cache)
     with in_image(kubeflow.image) as engine:
-        return run_locally(request, progress, given, engine=engine)
+        return run_locally(
+            request.root, config, progress, given, request.enable_cache, engine=engine
+        )
 
 
 def _exit_code(record: "RunRecord") -> int:

@@ -57,8 +57,7 @@ def _mount_path(path: str) -> str:
     if "://" in path:
         raise ValueError(
             'give a folder, such as "/mnt/pipelines/NAME": this can\'t be in an object store, since steps '
-            "lock files in it and rename folders, which a bucket does not support. Put it on a volume; "
-            "artifacts go to the bucket that kubeflow.pipeline_root names"
+            "lock files in it and rename folders, which a bucket does not support. Put it on a volume"
         )
     if not path.startswith("/") or path == "/" or ":" in path or ".." in path.split("/"):
         raise ValueError(
@@ -259,9 +258,12 @@ class KubeflowConfig(Section):
       backend: `kubeflow`, the open-source Kubeflow Pipelines, or `vertex`.
       name: Name of the pipeline on Kubeflow. Default: the name in the configuration.
       image: Image in which every step runs; this package must be installed in it.
-      pipeline_root: Address below which Kubeflow keeps the artifacts: `minio://`, `s3://` or `gs://`.
-      root: Folder that every step sees, for the files that outlive a run: the versions that are served, the
-        records of runs, the schema. On a volume; on Vertex below `/gcs/`.
+      pipeline_root: Address below which Kubeflow keeps its own files: `minio://`, `s3://` or `gs://`.
+        Default: the server's; Vertex needs one.
+      root: Folder that every step sees, for everything that the runs make: artifacts, the versions that are
+        served, records, the schema. On a volume; on Vertex below `/gcs/`.
+      code: Folder where the steps see the folder of `pipeline.file` or `pipeline.extend`, in the image or on
+        a volume. Default: the same path as here, which must be on a volume.
       volumes: PersistentVolumeClaims that every step mounts.
       env: Environment variables of every step.
       secrets: Secrets that every step sees.
@@ -284,6 +286,7 @@ class KubeflowConfig(Section):
     image: _ImageName | None = None
     pipeline_root: str | None = None
     root: _MountPath | None = None
+    code: _MountPath | None = None
     volumes: tuple[VolumeConfig, ...] = ()
     env: dict[_EnvName, str] = Field(default_factory=dict)
     secrets: tuple[SecretConfig, ...] = ()

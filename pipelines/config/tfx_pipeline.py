@@ -56,7 +56,7 @@ class TfxPipelineConfig(Section):
     beam: BeamConfig = BeamConfig()
     retention: RetentionConfig = RetentionConfig()
     lineage: LineageConfig = LineageConfig()
-    kubeflow: KubeflowConfig = Field(default=KubeflowConfig(), exclude=True)
+    kubeflow: KubeflowConfig = KubeflowConfig()
     notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from pipelines import atomic_files
 from pipelines.errors import RunFailedError
+from pipelines.kubeflow.planned_run import PlannedRun
 from pipelines.root import Root
 from pipelines.root.lock import RootBusyError
 from pipelines.root.signs_of_life import folder_of_run
@@ -25,7 +26,7 @@ LOCK_WAIT_SECS = 600
 RUN_ID_VARIABLE = "KFP_RUN_ID"
 """Environment variable with the id of the run, from the label of the pod."""
 
-_RUN = "run.json"
+_RUN, _PLAN = "run.json", "plan.json"
 _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 
@@ -38,8 +39,7 @@ class StepEnd:
       elapsed_secs: Wall time.
       reason: Reason of its failure; None after success.
       is_bad_input: True if the data or the configuration are to blame.
-      findings: Findings of its check before it failed, see `KeptFindings.as_json`.
-      has_outputs: True if the component wrote its outputs, so that only its check failed.
+      reused: True if another run had made its outputs.
       is_interrupted: True if a signal stopped it.
     """
 
@@ -47,8 +47,7 @@ class StepEnd:
     elapsed_secs: float
     reason: str | None = None
     is_bad_input: bool = False
-    findings: str = "[]"
-    has_outputs: bool = False
+    reused: bool = False
     is_interrupted: bool = False
 
 
@@ -92,18 +91,29 @@ class RunFolder:
         self.path = folder_of_run(root, kubeflow_run)
         self.kubeflow_run = kubeflow_run
 
-    def write_run(
-        self, run_id: str, num_notes: int | None = None, beam_options: Sequence[str] = ()
-    ) -> None:
+    def write_run(self, run_id: str, num_notes: int | None = None) -> None:
         """Writes the id of the run's record.
 
         Args:
           run_id: Id of the record.
           num_notes: Number of notes that `Plan` left in the record; None while it is at work.
-          beam_options: Beam options of the steps, kept out of their plans and thus of the cache's key.
         """
-        fields = {"run_id": run_id, "num_notes": num_notes, "beam_options": list(beam_options)}
-        self._write(_RUN, fields)
+        self._write(_RUN, {"run_id": run_id, "num_notes": num_notes})
+
+    def write_plan(self, plan: PlannedRun) -> None:
+        """Writes what `Plan` has planned."""
+        self._write(_PLAN, plan.as_json())
+
+    def read_plan(self) -> PlannedRun:
+        """Returns what `Plan` has planned.
+
+        Raises:
+          LookupError: Nothing: the run was not begun in this root, or is over.
+        """
+        fields = self._read(_PLAN)
+        if fields is None:
+            raise self._not_here()
+        return PlannedRun.from_json(fields)
 
     def read_run_id(self) -> str | None:
         """Returns the id of the run's record; None if `Plan` has not written it."""
@@ -115,10 +125,6 @@ class RunFolder:
         fields = self._read(_RUN)
         return fields.get("num_notes") if fields else None
 
-    def read_beam_options(self) -> tuple[str, ...]:
-        """Returns the Beam options of this run's steps."""
-        return tuple((self._read(_RUN) or {}).get("beam_options", ()))
-
     def require_run_id(self) -> str:
         """Returns the id of the run's record.
 
@@ -127,13 +133,16 @@ class RunFolder:
         """
         run_id = self.read_run_id()
         if not run_id:
-            raise LookupError(
-                f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. Either the step Plan has "
-                "written to another folder: kubeflow.root must be on a volume that every step mounts. Or "
-                "the run is over, and the files that its steps left for each other were removed: "
-                "start a new run; unchanged steps are taken from the cache."
-            )
+            raise self._not_here()
         return run_id
+
+    def _not_here(self) -> LookupError:
+        return LookupError(
+            f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. Either the step Plan has "
+            "written to another folder: kubeflow.root must be on a volume that every step mounts. Or "
+            "the run is over, and the files that its steps left for each other were removed: "
+            "start a new run; unchanged steps are not made again."
+        )
 
     def write_step(self, end: StepEnd) -> None:
         """Writes the end of a step; a retry replaces it."""
@@ -150,7 +159,7 @@ class RunFolder:
 
     def steps(self) -> list[StepEnd]:
         """Returns the ends of steps, in the order in which they ended."""
-        files = (path for path in self.path.glob("*.json") if path.name != _RUN)
+        files = (path for path in self.path.glob("*.json") if path.name not in (_RUN, _PLAN))
         ends = (self.read_step(path.stem) for path in sorted(files, key=_changed))
         return [end for end in ends if end is not None]
 
@@ -175,11 +184,11 @@ def run_folders(root: Root) -> list[Path]:
     return sorted(path for path in root.kubeflow.glob("*") if path.is_dir())
 
 
-def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:
+def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
     """Returns the id of this process's run on Kubeflow.
 
     Args:
-      output_uris: Uris of the step's output artifacts; on Vertex they have the id.
+      executor_input: KFP's `ExecutorInput` as JSON; on Vertex the path of its output file has the id.
       environment: Environment variables of the process.
 
     Raises:
@@ -187,13 +196,13 @@ def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.
     """
     if environment.get(RUN_ID_VARIABLE):
         return environment[RUN_ID_VARIABLE]
-    for uri in output_uris:
-        if found := _OF_VERTEX.match(uri):
-            return found["run"]
+    file = json.loads(executor_input or "{}").get("outputs", {}).get("outputFile", "")
+    if found := _OF_VERTEX.match(file):
+        return found["run"]
     raise LookupError(
         f"The id of this step's run is unknown: the environment variable {RUN_ID_VARIABLE} is not "
         "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "
-        f"outputs are not on Vertex. Received: {output_uris!r}"
+        f"output file is not on Vertex. Received: {file!r}"
     )
 
 

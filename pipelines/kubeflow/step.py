@@ -1,20 +1,18 @@
 """Runs a step in its container: `python -m pipelines.kubeflow.step COMPONENT ...`.
 
-Kubeflow's launcher calls it with the paths of its local copies, so nothing here depends on the store of
-the artifacts. The log goes to standard error; its last line is the reason of a failure.
+The artifacts are in the root, which all steps see. The log goes to standard error; its last line is the
+reason of a failure.
 """
 
 import argparse
 import json
 import os
-import shutil
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
@@ -55,7 +53,7 @@ def main(
     """
     args = _parser().parse_args(arguments)
     start = time.monotonic()
-    attempt = _Attempt(args)
+    run = {PLAN: _plan, RECORD: _record, END: _end}.get(args.component, _component)
 
     def say(error: BaseException, delay_secs: float, number: int) -> None:
         traceback.print_exception(error)
@@ -70,7 +68,7 @@ def main(
                     folder = _folder(args)
                     alive.enter_context(giving_signs(folder.path, args.component))
                     folder.forget_step(args.component)  # a failure of an earlier try
-                tried_again(attempt.run, retries, say, sleep)
+                end = tried_again(lambda: run(args, start), retries, say, sleep)
             finally:
                 stop_raising()
         except BaseException as error:  # the user's code may raise SystemExit, too
@@ -79,74 +77,42 @@ def main(
             with suppress(OSError):  # a signal ends KFP's launcher, which reads the output, first
                 traceback.print_exc()
             reason, is_bad_input = _reason(error)
+            elapsed_secs = time.monotonic() - start
             end = StepEnd(
                 args.component,
-                time.monotonic() - start,
+                elapsed_secs,
                 reason,
                 is_bad_input,
-                attempt.findings.as_json() if attempt.findings else "[]",
-                has_outputs=_is_of_check(error),
                 is_interrupted=signal_has_come(),
             )
             _keep_failure(args, end)
             with suppress(OSError):
                 print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
             return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
-        if attempt.findings is not None:
-            _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
+        if end is not None:
+            _folder(args).write_step(end)
     return 0
 
 
-class _Attempt:
-    """A try of a step.
-
-    Args:
-      args: Arguments of the step.
-
-    Attributes:
-      findings: Findings of the component's check in the last try; None for a step that is not a component.
-    """
-
-    def __init__(self, args: argparse.Namespace):
-        self._args = args
-        self.findings: Any = None
-
-    def run(self) -> None:
-        """Runs the step."""
-        steps: dict[str, Callable[[argparse.Namespace], None]] = {
-            PLAN: _plan,
-            RECORD: _record,
-            END: _end,
-        }
-        if self._args.component in steps:
-            steps[self._args.component](self._args)
-            return
-        from pipelines.kubeflow.steps.kept_findings import KeptFindings
-
-        self.findings = KeptFindings()
-        for _, output in self._args.output:
-            shutil.rmtree(output, ignore_errors=True)  # of an earlier try
-        _component(self._args, self.findings)
-
-
-def _plan(args: argparse.Namespace) -> None:
+def _plan(args: argparse.Namespace, start: float) -> None:
     from pipelines.kubeflow.compile.parameters import configuration_of_run
     from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 
     config = configuration_of_run(args.config, args.parameter)
-    plans = plan_on_kubeflow(args.root, config, args.run)
-    for role, file in args.plan_of:
-        _write(file, plans[role])
+    keys = plan_on_kubeflow(args.root, config, args.run, [name for name, _ in args.key_of])
+    for name, file in args.key_of:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(keys[name], encoding="utf-8")
 
 
-def _record(args: argparse.Namespace) -> None:
+def _record(args: argparse.Namespace, start: float) -> None:
     from pipelines.kubeflow.steps.record_steps import record_run
 
-    record = record_run(args.root, args.run, dict(args.findings_of), args.outcome)
+    record = record_run(args.root, args.run)
     print(json.dumps(record.summary(), allow_nan=False), file=sys.stderr)
 
 
-def _end(args: argparse.Namespace) -> None:
+def _end(args: argparse.Namespace, start: float) -> None:
     from pipelines.kubeflow.steps.record_steps import end_run
 
     record = end_run(args.root, args.run)
@@ -156,43 +122,18 @@ def _end(args: argparse.Namespace) -> None:
         print(f"run {record.run_id}: {record.status}", file=sys.stderr)
 
 
-def _component(args: argparse.Namespace, findings: Any) -> None:
+def _component(args: argparse.Namespace, start: float) -> StepEnd:
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
-    from pipelines.kubeflow.component_plan import read_component_plan
     from pipelines.kubeflow.steps.component_step import run_component
     from pipelines.kubeflow.steps.record_steps import reopen_run
-    from pipelines.kubeflow.steps.served_baseline import keep_statistics
-    from pipelines.kubeflow.steps.step_call import StepCall
-    from pipelines.kubeflow.steps.step_code import check_code, make_module_importable
+    from pipelines.kubeflow.steps.step_code import check_code, user_code
 
     folder = _folder(args)
-    run_id = folder.require_run_id()
-    call = StepCall(
-        args.root,
-        json.loads(args.executor_input),
-        dict(args.input),
-        dict(args.output),
-        folder.read_beam_options(),
-    )
-    plan = read_component_plan(args.root, args.plan)
+    planned = folder.read_plan()
     reopen_run(args.root, folder, args.component)
-    if plan.code is not None:
-        check_code(plan.code, plan.component)
-        make_module_importable(plan.code)
-    if plan.push is None:
-        try:
-            metadata = run_component(call, plan, findings)
-        finally:
-            findings.write_details(args.root, run_id)
-            if findings.has_anomalies:  # `schema accept` may need them
-                keep_statistics(call, run_id)
-    else:
-        from pipelines.kubeflow.steps.push_step import run_pusher
-
-        metadata, outcome = run_pusher(call, plan, run_id)
-        _write(args.outcome_file, outcome)
-    _write(args.findings, findings.write(args.root))
-    _write(call.executor_input["outputs"]["outputFile"], json.dumps(metadata))
+    with user_code(planned):
+        check_code(planned.step(args.component), args.root)
+        return run_component(args.root, folder, planned, args.component, start)
 
 
 def keep_interruption(arguments: Sequence[str] | None = None) -> None:
@@ -221,14 +162,6 @@ def _reason(error: BaseException) -> tuple[str, bool]:
     return describe_cause(error), is_setting_error(error)
 
 
-def _is_of_check(error: BaseException) -> bool:
-    if not isinstance(error, RunFailedError):
-        return False
-    from pipelines.kubeflow.steps.component_step import CheckFailedError
-
-    return isinstance(error, CheckFailedError)
-
-
 def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
     """Writes the reason, and closes the run's record; an error here must not hide the reason."""
     try:
@@ -245,17 +178,7 @@ def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
 
 
 def _folder(args: argparse.Namespace) -> RunFolder:
-    if args.run:
-        return RunFolder(args.root, args.run)
-    given = json.loads(args.executor_input) if args.executor_input else {}
-    outputs = given.get("outputs", {}).get("artifacts", {}).values()
-    uris = [artifact["uri"] for output in outputs for artifact in output["artifacts"]]
-    return RunFolder(args.root, kubeflow_run_of(uris))
-
-
-def _write(file: str, text: str) -> None:
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
-    Path(file).write_text(text, encoding="utf-8")
+    return RunFolder(args.root, args.run or kubeflow_run_of(args.executor_input))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -264,14 +187,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root", type=lambda text: Root(Path(text)), required=True)
     parser.add_argument("--run", default="")
     parser.add_argument("--executor-input", default="")
-    parser.add_argument("--plan", default="")
+    parser.add_argument("--key", help="Makes the arguments of equal steps equal, for KFP's cache.")
     parser.add_argument("--config", default="")
-    parser.add_argument("--findings", default="")
-    parser.add_argument("--outcome", default="")
-    parser.add_argument("--outcome-file", default="")
-    for name in ("--input", "--output", "--plan-of", "--findings-of"):
+    for name in ("--key-of", "--parameter"):
         parser.add_argument(name, nargs=2, action="append", default=[])
-    parser.add_argument("--parameter", nargs=2, action="append", default=[])
     return parser
 
 

@@ -91,6 +91,8 @@ def _steps(
     root: Root, kept: KeptRuns, rules: RetentionConfig, records: Sequence[RunRecord]
 ) -> Iterator[Removal]:
     """Yields the steps, the checkpoints, and the copies of data that nothing needs."""
+    if any(record.status == "running" and record.kubeflow_run for record in records):
+        return  # its record does not say yet which steps it uses
     finished = StepFolders(root.artifacts).all_finished()
     of_runs = _used_by(kept.artifacts, finished, records)
     trained = _used_by(kept.checkpoints, finished, records)
@@ -122,8 +124,6 @@ def _steps(
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):
             yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
-    if any(record.kubeflow_run for record in records):
-        return  # another rule removes the copies that its runs read
     read = {_data_read_by(step) for step in finished if step.key in of_runs}
     for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:

@@ -2,20 +2,23 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
 from pipelines import atomic_files
 from pipelines.root import Root
+from pipelines.root.lock import FileLock
+from pipelines.root.records import RunRecord
 
 _LOGGER = logging.getLogger(__name__)
 
+_TO_ACCEPT = 3
 _SEARCH = "Tuner"  # the component that searches in a folder of its own
 
 
 def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
-    """Removes the remains of killed runs.
+    """Removes the remains of killed runs; those of runs that go on, on Kubeflow, stay.
 
     Returns a note for each training, and each search of a Tuner, that is lost by this.
 
@@ -24,6 +27,9 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
       run_ids: The run that is about to start or resume, and those whose training it continues; their
         files are kept.
     """
+    records = root.records.read_all()
+    going_on = [record.run_id for record in records if _goes_on(record)]
+    run_ids = (*run_ids, *going_on)
     lost = []
     for path in _orphaned_paths(root, run_ids):
         former = run_of(path) if path.parent.name == UNFINISHED_DIR else None
@@ -37,10 +43,34 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
         atomic_files.remove_below(path.parent, path)  # what a link points to stays
     for folder in root.artifacts.glob("*/*"):
         is_step = re.fullmatch(r"[0-9a-f]{64}", folder.name) and not (folder / "step.json").exists()
-        if is_step and not any(folder.glob(f"{UNFINISHED_DIR}/*")):
+        is_left = is_step and not any(folder.glob(f"{UNFINISHED_DIR}/*"))
+        if is_left and not (going_on and FileLock(folder / ".lock").is_held()):
             _LOGGER.info("Removing %s, a step that a killed run has left", folder)
             atomic_files.remove_below(root.artifacts, folder)
+    for folder in _unread_copies(root, records):
+        atomic_files.remove_below(root.kept, folder)
     return lost
+
+
+def _goes_on(record: RunRecord) -> bool:
+    return record.status == "running" and record.kubeflow_run is not None
+
+
+def _unread_copies(root: Root, records: Sequence[RunRecord]) -> Iterator[Path]:
+    """Yields the copies in `kept` of runs whose versions can no longer be served, nor their data accepted.
+
+    Former versions of this program made them: of each pushed run on Kubeflow, and of a root that was taken
+    over.
+    """
+    needed = {origin.pipeline_run_id for _, origin in root.versions.origins()}
+    needed |= {one.run_id for one in records if one.status == "running" or one.awaits_decision}
+    needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
+    schema = root.schema.read()
+    if schema is not None and schema.origin is not None:
+        needed.add(schema.origin.run_id)  # new data are compared with that run's
+    for folder in sorted(root.kept.glob("*")):
+        if folder.is_dir() and folder.name not in needed:
+            yield folder
 
 
 def _orphaned_paths(root: Root, run_ids: tuple[str, ...]) -> Iterator[Path]:

@@ -65,6 +65,14 @@ class FileLock:
         except FileNotFoundError:
             return
 
+    def is_held(self) -> bool:
+        """Returns True if another process holds the lock."""
+        try:
+            self.check_free()
+        except RootBusyError:
+            return True
+        return False
+
     def _busy(self, stream: TextIO) -> RootBusyError:
         stream.seek(0)
         return RootBusyError(

@@ -102,6 +102,19 @@ class RunOutcome:
     held: HeldModel | None = None
 
 
+@dataclass(frozen=True)
+class VerdictRecord:
+    """Results of the evaluation. The attributes are those of `RunRecord`."""
+
+    metrics: Metrics
+    baseline_metrics: Metrics
+    slices: dict[str, Metrics]
+    checks: tuple[dict[str, Any], ...] = ()
+    not_checked: tuple[str, ...] = ()
+    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+
+
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class RunRecord:

@@ -47,11 +47,8 @@ class Root:
     requests = _Place("requests")  # sampled rows of requests to the server
     schedules = _Place("schedules")
     beam = _Place("beam")  # what Beam's engines write
-    kept = _Place("kept")  # models and statistics of pushed runs on Kubeflow
-    plans = _Place("plans")  # plans of Kubeflow steps
-    findings = _Place("findings")  # findings of their checks
+    kept = _Place("kept")  # models and statistics of runs of former versions of this program
     kubeflow = _Place("kubeflow")  # what the steps of a run on Kubeflow leave for each other
-    training = _Place("training")  # what the pods of a training share
     local_kubeflow = _Place("kubeflow_local")  # files of `run --runner kubeflow --local`
 
     def __post_init__(self) -> None:

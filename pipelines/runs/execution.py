@@ -1,10 +1,8 @@
 """The middle part of a run: runs the steps of the pipeline from a CSV, and returns the outcome."""
 
 import gc
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipelines.beam.runners import Runner
 from pipelines.checks.component_checks import component_checks
@@ -73,8 +71,17 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
             recorder.note("Transform has nothing that could be kept: it runs with the new code")
     _go_on_with_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
-    checks = _checks(plan, pipeline, recorder)
-    observer = StepRecorder(recorder, progress, lambda step: checks.get(step.component))
+    by_component = component_checks(plan, pipeline, recorder.record.baseline_version)
+    checks = {component.id: check for component, check in by_component.items()}
+    keeping = SchemaKeeping.of_plan(plan)
+
+    def keep_schema(step: "FinishedStep") -> None:
+        if keeping and step.component == pipeline.schema_gen.id:
+            keeping.prepare(step.artifact("schema").uri, root, run_id)
+
+    observer = StepRecorder(
+        recorder, progress, lambda step: checks.get(step.component), keep_schema
+    )
     former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
     with runner.beam_options(plan.config.beam, root.beam) as beam_options:
         finished = run_steps(
@@ -202,18 +209,3 @@ def _go_on_with_training(
             other_code = former.run_id != run_id
             unfinished.hand_over(training, place, run_id, other_code=other_code)
             return
-
-
-def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> Mapping[str, Any]:
-    """Returns the checks of the outputs, by the component's id."""
-    run = recorder.record
-    checks: dict[str, Any] = {
-        component.id: partial(check, findings=recorder, root=plan.root)
-        for component, check in component_checks(plan, pipeline, run.baseline_version).items()
-    }
-    keeping = SchemaKeeping.of_plan(plan)
-    if keeping is not None:
-        checks[pipeline.schema_gen.id] = lambda outputs: keeping.prepare(
-            outputs["schema"][0].uri, plan.root, run.run_id
-        )
-    return checks

@@ -12,14 +12,10 @@ from pipelines.definitions.fingerprints import code_definitions, code_fingerprin
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
 from pipelines.root import Root
-from pipelines.root.changed_data import Interval
-from pipelines.root.check_records import CheckRecord
-from pipelines.root.details import Details
 from pipelines.root.held_models import supersede_held
 from pipelines.root.history import mark_killed
 from pipelines.root.records import (
     ComponentRecord,
-    Metrics,
     RunOutcome,
     RunRecord,
     new_run_id,
@@ -30,6 +26,7 @@ from pipelines.runs.unchanged_run import run_identity
 from pipelines.terminal.progress import Display
 
 if TYPE_CHECKING:
+    from pipelines.checks.component_checks import Findings
     from pipelines.runs.openlineage_events import OpenLineageEvents
 
 _LOGGER = logging.getLogger(__name__)
@@ -117,7 +114,7 @@ class RunRecorder:
     """
 
     def __init__(self, root: Root, record: RunRecord, display: Display):
-        self._root = root
+        self.root = root
         self._display = display
         self.record = record
         self._change()
@@ -146,45 +143,25 @@ class RunRecorder:
         if self._events:
             self._events.component_ended(component)
 
-    def add_verdict(
-        self,
-        metrics: Metrics,
-        baseline_metrics: Metrics,
-        slices: dict[str, Metrics],
-        checks: tuple[CheckRecord, ...] = (),
-        not_checked: tuple[str, ...] = (),
-        intervals: dict[str, Interval] | None = None,
-        doubts: tuple[str, ...] = (),
-    ) -> None:
-        """Records the results of the evaluation."""
-        self._change(
-            metrics=metrics,
-            baseline_metrics=baseline_metrics,
-            slices=slices,
-            checks=checks,
-            not_checked=not_checked,
-            intervals=intervals or {},
-            doubts=tuple(doubts),
-        )
-
-    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
-        """Records the distribution of the label in the splits."""
-        self._change(label_by_split=comparison)
+    def add_findings(self, findings: "Findings") -> None:
+        """Shows the notes of a check, stores its details, and records the rest."""
+        for section, values in findings.details.items():
+            self.root.details(self.record.run_id).write(section, values)
+        for note in findings.notes:
+            self._display.line(f"! {note}")
+        changes = dict(vars(findings.verdict)) if findings.verdict else {}
+        if findings.label_comparison:
+            changes["label_by_split"] = findings.label_comparison
+        if findings.models:
+            changes["models"] = findings.models
+        self._change(notes=(*self.record.notes, *findings.notes), **changes)
 
     def keep_bad_rows(self, bad_rows: BadRows) -> None:
         """Keeps the rows that were left out in a file."""
-        file = self._root.details(self.record.run_id).bad_rows
+        file = self.root.details(self.record.run_id).bad_rows
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(bad_rows.file, file)
         self.note(f"data: the rows that were left out are in {file}")
-
-    def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
-        """Records the models that were trained, with the best one marked."""
-        self._change(models=models)
-
-    def add_details(self, section: str, values: Details) -> None:
-        """Stores details of a component for the report."""
-        self._root.details(self.record.run_id).write(section, values)
 
     def add_graph(self, graph: dict[str, list[str]]) -> None:
         """Records the upstream components of each component."""
@@ -200,17 +177,17 @@ class RunRecorder:
           tidy: Function that removes expired runs and artifacts. It is called before the pages are
             written, because they link to other runs.
         """
-        self.record = ended_record(self._root, self.record, outcome)
+        self.record = ended_record(self.root, self.record, outcome)
         self._change()
         if outcome.status == "pushed":
-            for run_id in supersede_held(self._root, self.record):
+            for run_id in supersede_held(self.root, self.record):
                 self.note(f"the held model of run {run_id} is superseded by this one")
         if self._events and (lost := self._events.run_ended(self.record)):
             self.note(lost)
         tidy()
-        report = self._root.report(self.record.run_id)
+        report = self.root.report(self.record.run_id)
         try:
-            write_pages(self._root, self.record, report)
+            write_pages(self.root, self.record, report)
         except Exception as error:  # a page that cannot be drawn must not cost the run's record
             _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
             reason = f"the report could not be made: {type(error).__name__}: {error}"
@@ -221,4 +198,4 @@ class RunRecorder:
 
     def _change(self, **changes: Any) -> None:
         self.record = self.record.changed(**changes)
-        self._root.records.write(self.record)
+        self.root.records.write(self.record)

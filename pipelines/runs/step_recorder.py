@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from pipelines.checks.component_checks import ComponentCheck
 from pipelines.root.records import ComponentRecord
 from pipelines.runs.recorder import RunRecorder
 from pipelines.terminal.progress import Progress
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 
-Check = Callable[[dict[str, list[Any]]], None]
-"""Check of a step's outputs by key; raises RunFailedError if the run must not go on."""
-
 
 class StepRecorder:
     """Shows, records and checks the steps of a run.
@@ -24,18 +22,21 @@ class StepRecorder:
     Args:
       recorder: Recorder of the run.
       progress: Display of the progress.
-      check_of: Returns the check of a step; None for none. It is made for reused steps as well.
+      check_of: Returns the check of a step; None for none. Reused steps are checked as well.
+      after_step: Called with each step that has passed its check.
     """
 
     def __init__(
         self,
         recorder: RunRecorder,
         progress: Progress,
-        check_of: Callable[["FinishedStep"], Check | None],
+        check_of: Callable[["FinishedStep"], ComponentCheck | None],
+        after_step: Callable[["FinishedStep"], None] = lambda step: None,
     ):
         self._recorder = recorder
         self._progress = progress
         self._check_of = check_of
+        self._after_step = after_step
         self.ran: set[str] = set()
 
     def step_started(self, plan: "StepPlan") -> None:
@@ -47,7 +48,11 @@ class StepRecorder:
     def step_finished(
         self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
     ) -> None:
-        """Records that a step has its outputs, and checks them."""
+        """Records that a step has its outputs, and checks them.
+
+        Raises:
+          RunFailedError: The check has found that the run must not continue.
+        """
         if not reused:
             self.ran.add(step.component)
         _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
@@ -57,7 +62,12 @@ class StepRecorder:
             ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
         )
         if check := self._check_of(step):
-            check({key: [step.artifact(key)] for key in step.outputs})
+            outputs = {key: [step.artifact(key)] for key in step.outputs}
+            findings = check(outputs, self._recorder.root)
+            self._recorder.add_findings(findings)
+            if findings.failure:
+                raise findings.failure
+        self._after_step(step)
 
     def step_failed(self, plan: "StepPlan", elapsed_secs: float) -> None:
         """Records that a step has raised an error."""

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +167,9 @@ def run_tfx_pipeline(
         unfinished = unfinished_run(root) if request.resume else None
         if request.resume and unfinished is None:
             raise BadInputError(nothing_to_resume(root))
-        record = _new_record(request, root, pipeline.pipeline_name, unfinished)
+        record = new_record(
+            root, request.config, pipeline.pipeline_name, unfinished, request.scheduled_by
+        )
         parameters = {name: str(value) for name, value in source.parameters.items()}
         if pipeline.pipeline_info.pipeline_root != str(root.artifacts):
             progress.display.line(
@@ -176,10 +177,7 @@ def run_tfx_pipeline(
                 "metadata store is used"
             )
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
-        record = record.changed(
-            **_origin(plan, source.file, root),
-            baseline_version=_baseline_version(plan, root, record.run_id),
-        )
+        record = record.changed(**origin_of(plan, source.file, root, record.run_id))
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
@@ -196,38 +194,53 @@ def run_tfx_pipeline(
     return recorder.record
 
 
-def _new_record(
-    request: TfxPipelineRequest, root: Root, name: str, unfinished: RunRecord | None
+def new_record(
+    root: Root,
+    config: TfxPipelineConfig,
+    pipeline_name: str,
+    unfinished: RunRecord | None = None,
+    scheduled_by: str | None = None,
 ) -> RunRecord:
+    """Returns the record of a run that begins or resumes.
+
+    Raises:
+      BadInputError: The root has runs of another pipeline.
+    """
     records = root.records.read_all()
-    name = request.config.name or name
+    name = config.name or pipeline_name
     others = {record.name for record in records if record.name != name or "data" in record.config}
     if others:
         raise BadInputError(
             f"--root {root} has runs of the pipeline {others.pop()!r}: use another --root for {name!r}"
         )
     run_id = unfinished.run_id if unfinished else new_run_id(records)
-    config = request.config.model_dump(mode="json")
-    if (
-        file := request.config.pipeline.file
-    ):  # `lineage` and `--resume` may be called in another folder
-        config["pipeline"]["file"] = os.path.abspath(file)
+    values = config.model_dump(mode="json")
+    if config.pipeline.file:  # `lineage` and `--resume` may be called in another folder
+        values["pipeline"]["file"] = os.path.abspath(config.pipeline.file)
     return RunRecord(
         run_id=run_id,
         name=name,
         status="running",
         started=unfinished.started if unfinished else utc_now(),
-        config={**config, "name": name},
+        config={**values, "name": name},
         data_fingerprint="",
         log=str(root.log(run_id)),
+        baseline_version=root.versions.served_before(run_id),
         environment=describe_environment(),
-        scheduled_by=request.scheduled_by or (unfinished.scheduled_by if unfinished else None),
+        scheduled_by=scheduled_by or (unfinished.scheduled_by if unfinished else None),
         attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
 
-def _origin(plan: "PipelinePlan", file: str, root: Root) -> dict[str, Any]:
-    """Returns the fields of the record about the data and the code of a run."""
+def origin_of(plan: "PipelinePlan", file: str, root: Root, run_id: str) -> dict[str, Any]:
+    """Returns the fields of the record about the data, the code and the baseline of a run.
+
+    Args:
+      plan: Steps of the run.
+      file: File of the pipeline's definition; empty without one.
+      root: Root of the run.
+      run_id: Id of the run.
+    """
     from pipelines.steps.step_plan import with_root
 
     definitions: dict[str, str] = {}
@@ -254,6 +267,7 @@ def _origin(plan: "PipelinePlan", file: str, root: Root) -> dict[str, Any]:
         "spans": tuple(_spans(plan)),
         "code_definitions": definitions,
         "code_fingerprint": _hash_of(definitions),
+        "baseline_version": _baseline_version(plan, root, run_id),
     }
 
 
@@ -331,13 +345,10 @@ def _run(
     from pipelines.steps.step_folders import StepFolders
 
     root, run_id = request.root, recorder.record.run_id
-    checks = _checks(recorder.record.baseline_version)
-
-    def check_of(step: "FinishedStep") -> Any:
-        check = checks.get(step.class_path)
-        return check and partial(check, findings=recorder, root=root)
-
-    observer = StepRecorder(recorder, progress, check_of)
+    baseline_version = recorder.record.baseline_version
+    observer = StepRecorder(
+        recorder, progress, lambda step: check_of_step(step.class_path, baseline_version)
+    )
     former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
     with runner.beam_options(request.config.beam, root.beam) as beam_options:
         steps = run_steps(
@@ -348,10 +359,10 @@ def _run(
             beam_options,
             last_run=former[0] if former else None,
         )
-    return _outcome_of_pushes(steps, observer.ran, root, recorder)
+    return outcome_of_pushes(steps, observer.ran, root, recorder)
 
 
-def _outcome_of_pushes(
+def outcome_of_pushes(
     steps: Sequence["FinishedStep"], ran: set[str], root: Root, recorder: RunRecorder
 ) -> RunOutcome:
     """Returns the outcome of a run whose steps have all finished: what its Pushers did, if it has any.
@@ -384,12 +395,17 @@ def _outcome_of_pushes(
     return RunOutcome("unchanged", reason="the model that was pushed has not changed")
 
 
-def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:
-    """Returns what reads the outputs of components for the record and the report, by executor."""
+def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
+    """Returns what reads the outputs of a component for the record and the report; None for others.
+
+    Args:
+      class_path: Import path of the component's executor.
+      baseline_version: Version that the Evaluator compares with; None without one.
+    """
     statistics = SplitCheck("StatisticsGen", stops=False)
     anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)
     model = ModelCheck(compares_models=False)
-    return {
+    checks: dict[str, ComponentCheck] = {
         "components.statistics_gen.executor.Executor": statistics,
         "tfx.components.statistics_gen.executor.Executor": statistics,
         "components.example_validator.executor.Executor": anomalies,
@@ -401,3 +417,4 @@ def _checks(baseline_version: str | None) -> dict[str, ComponentCheck]:
         "components.evaluator.executor.Executor": VerdictCheck((), (), baseline_version),
         "components.serving_check.executor.Executor": ServedModelCheck(),
     }
+    return checks.get(class_path)

@@ -1,14 +1,12 @@
 """Plans the steps of a TFX pipeline: each gets its name before the first one runs."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format
 from tfx.components.example_gen import driver as example_gen_driver
-from tfx.dsl.compiler import compiler, constants
 from tfx.dsl.components.base import base_driver
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.importer import Importer
@@ -18,19 +16,18 @@ from tfx.dsl.components.common.resolver import (
     Resolver,
 )
 from tfx.orchestration import data_types_utils
-from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
-from tfx.orchestration.portable import inputs_utils, runtime_parameter_utils
+from tfx.orchestration.portable import inputs_utils
 
 import components  # noqa: F401  - before any TFX import: it makes TFDV importable
 from components.example_gen.driver import ContentDriver
 from components.example_validator.served_statistics import ServedStatisticsStrategy
-from components.nearest import nearest_first
 from components.pusher.served_model import ServedModelStrategy
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
+from pipelines.steps.compiled import CompiledDefinition, rejected, type_path, upstream_of
 from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
 from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact, properties_of
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_root
@@ -38,9 +35,6 @@ from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_ro
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
 
-_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")
-_EXECUTORS = ("PythonClassExecutableSpec", "BeamExecutableSpec")
-_ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
 _NO_CACHE = "run"  # the fingerprint of a step that was made without looking for an equal one
 _NOT_MADE_YET = 1 << 50  # ids of artifacts that this run will make: above all others
 
@@ -62,12 +56,7 @@ class PipelinePlan:
     @property
     def graph(self) -> dict[str, list[str]]:
         """The ids of the steps that each step comes after, by id."""
-        ids = {step.component for step in self.steps}
-        return {
-            component.id: sorted(ids & {upstream.id for upstream in component.upstream_nodes})
-            for component in self.pipeline.components
-            if component.id in ids
-        }
+        return upstream_of(self.pipeline, {step.component for step in self.steps})
 
 
 @dataclass(frozen=True)
@@ -80,6 +69,8 @@ class PlanContext:
     finished: Mapping[str, FinishedStep] = field(default_factory=dict)
     # Steps that are taken if nothing but fingerprints, such as the code, has changed since.
     same_but_code: Mapping[str, FinishedStep] = field(default_factory=dict)
+    # Components that use no cache, though the pipeline does.
+    without_cache: Collection[str] = ()
 
 
 def plan_steps(
@@ -116,39 +107,18 @@ class _Planner:
         use_cache: bool,
         context: PlanContext,
     ):
-        for component in pipeline.components:
-            if isinstance(component, Pipeline):
-                raise _rejected(component.id, "a pipeline inside the pipeline", _ADVICE)
-            if not _FOLDER_NAME.fullmatch(component.id):
-                raise _rejected(
-                    component.id, "a component whose id cannot be a folder name", "use with_id"
-                )
-            for key, channel in component.outputs.items():
-                if "." in channel.type.__qualname__:
-                    where = f"{channel.type.__module__}.{channel.type.__qualname__}"
-                    raise _rejected(
-                        component.id,
-                        f"the output {key!r}, whose type {where} is defined inside a class or function,",
-                        "define it at the top level of its module",
-                    )
         self._root = root
         self._folders = StepFolders(root.artifacts)
         self._run_id = run_id
         self._use_cache = use_cache
         self._context = context
-        pipeline.pipeline_info.pipeline_root = str(root.artifacts)
-        definition = compiler.Compiler().compile(pipeline)
-        _substitute(definition, run_id, root, parameters)
-        self._nodes = {
-            node.pipeline_node.node_info.id: node.pipeline_node for node in definition.nodes
-        }
-        self._deployment = runner_utils.extract_local_deployment_config(definition)
+        self._definition = CompiledDefinition(pipeline, str(root.artifacts))
+        self._definition.substitute(run_id, parameters)
+        self._nodes = self._definition.nodes
         self._plan = PipelinePlan(pipeline)
 
     def plan(self) -> PipelinePlan:
         for component in self._plan.pipeline.components:
-            if self._nodes[component.id].inputs.conditionals:
-                raise _rejected(component.id, "a component in a Cond", _ADVICE)
             if isinstance(component, Resolver):
                 self._plan.outputs[component.id] = self._look_up(component)
                 continue
@@ -174,10 +144,8 @@ class _Planner:
 
     def _component_step(self, component: BaseNode) -> StepPlan:
         node = self._nodes[component.id]
-        executor = runner_utils.extract_executor_spec(self._deployment, component.id)
+        executor = self._definition.executor(component.id)
         kind = type(executor).DESCRIPTOR.name
-        if kind not in _EXECUTORS:
-            raise _rejected(component.id, "a component that runs in a container", _ADVICE)
         class_path = _class_path(executor)
         properties: dict[str, dict[str, Any]] = {}
         fingerprints = code_fingerprints(class_path, _values(node))
@@ -190,7 +158,7 @@ class _Planner:
             executor={"type": kind, "spec": _without_beam_options(spec)},
             parameters=without_root(json_format.MessageToDict(node.parameters), self._root.path),
             inputs=self._inputs(component, node),
-            outputs={key: _type_path(channel.type) for key, channel in component.outputs.items()},
+            outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
             fingerprints=fingerprints,
             properties=properties,
         )
@@ -203,7 +171,8 @@ class _Planner:
         if "push" in fingerprints:
             return plan
         options = node.execution_options.caching_options
-        if not (self._use_cache and options.enable_cache):
+        uses_cache = self._use_cache and component.id not in self._context.without_cache
+        if not (uses_cache and options.enable_cache):
             return replace(plan, fingerprints={**fingerprints, _NO_CACHE: self._run_id})
         return self._push_step(plan) if is_pusher(class_path) else plan
 
@@ -252,7 +221,7 @@ class _Planner:
             component=component.id,
             executor={},
             parameters={"artifact_uri": uri},
-            outputs={key: _type_path(component.outputs[key].type)},
+            outputs={key: type_path(component.outputs[key].type)},
             fingerprints={"content": content_fingerprint(uri, component.id)},
             properties={
                 key: {
@@ -268,12 +237,6 @@ class _Planner:
         specs = node.inputs.inputs
         inputs = {}
         for key, spec in specs.items():
-            if spec.HasField("input_graph_ref"):
-                raise _rejected(
-                    component.id,
-                    "a component in a ForEach, or one with a resolver function",
-                    _ADVICE,
-                )
             if spec.hidden:
                 continue
             # The parts of a union of channels are inputs that no executor sees.
@@ -307,13 +270,6 @@ class _Planner:
         """Lets the driver of an ExampleGen choose its span, and look at its files."""
         if driver is base_driver.BaseDriver:
             return
-        if not issubclass(driver, example_gen_driver.Driver):
-            name = f"{driver.__module__}.{driver.__qualname__}"
-            raise _rejected(
-                component.id,
-                f"the driver {name}, which reads ML Metadata,",
-                "remove its DRIVER_CLASS",
-            )
         # TFX's own compares the sizes and times of files; ours compares their content.
         own = ContentDriver if driver is example_gen_driver.FileBasedDriver else driver
         resolved = own(None).resolve_exec_properties(_values(node), None, None)
@@ -322,18 +278,14 @@ class _Planner:
                 parameter = node.parameters.parameters[name].field_value
                 data_types_utils.set_metadata_value(parameter, value)
         (key,) = component.outputs
-        artifact = new_artifact(_type_path(component.outputs[key].type))
+        artifact = new_artifact(type_path(component.outputs[key].type))
         example_gen_driver.update_output_artifact(resolved, artifact.mlmd_artifact)
         properties[key] = properties_of(artifact)
 
     def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         """Calls a Resolver's strategy with what the root has, and with what this run will have by then."""
         properties = component.exec_properties
-        strategy = properties.get(RESOLVER_STRATEGY_CLASS)
-        if strategy is None:
-            raise _rejected(
-                component.id, "a Resolver with a resolver function", "use a strategy_class"
-            )
+        strategy = properties[RESOLVER_STRATEGY_CLASS]
         if strategy in (ServedModelStrategy, ServedStatisticsStrategy):
             return self._look_up_what_serves(component)
         known: dict[int, OutputRef] = {}
@@ -346,7 +298,7 @@ class _Planner:
         except AttributeError as error:
             if error.obj is not None:
                 raise
-            raise _rejected(
+            raise rejected(
                 component.id,
                 f"the strategy {strategy.__name__}, which reads ML Metadata ({error}),",
                 "use LatestArtifactStrategy, LatestBlessedModelStrategy, or one that goes by its "
@@ -358,7 +310,7 @@ class _Planner:
                 for key in component.outputs
             }
         except KeyError as error:
-            raise _rejected(
+            raise rejected(
                 component.id,
                 f"the strategy {strategy.__name__}, which returns an artifact that it was not given,",
                 "return artifacts of its input_dict",
@@ -378,14 +330,14 @@ class _Planner:
                 self._root, self._run_id, config.get("accepted_run", ""), serving
             )
         return {
-            key: (self._folders.ref(folder, _type_path(channel.type)),) if folder else ()
+            key: (self._folders.ref(folder, type_path(channel.type)),) if folder else ()
             for key, channel in component.outputs.items()
         }
 
     def _candidates(
         self, component: Resolver, channel: Any, known: dict[int, OutputRef]
     ) -> list["Artifact"]:
-        type_path = _type_path(channel.type)
+        wanted = type_path(channel.type)
         producer = getattr(channel, "producer_component_id", None)
         output_key = getattr(channel, "output_key", None)
         artifacts: dict[int, Artifact] = {}
@@ -393,7 +345,7 @@ class _Planner:
         for finished in self._folders.all_finished(producer or "*"):
             planned.pop((finished.component, finished.name), None)
             for key, kind in finished.plan["outputs"].items():
-                if kind == type_path and output_key in (None, key):
+                if kind == wanted and output_key in (None, key):
                     artifact = finished.artifact(key)
                     artifacts[artifact.id] = artifact
                     known[artifact.id] = OutputRef(finished.component, finished.name, key)
@@ -401,72 +353,13 @@ class _Planner:
         for step in planned.values():
             for key, kind in step.outputs.items():
                 is_upstream = step.component in upstream and producer in (None, step.component)
-                if is_upstream and kind == type_path and output_key in (None, key):
+                if is_upstream and kind == wanted and output_key in (None, key):
                     artifact = new_artifact(
                         kind, step.properties.get(key), _NOT_MADE_YET + len(known)
                     )
                     artifacts[artifact.id] = artifact
                     known[artifact.id] = OutputRef(step.component, step.name, key)
         return list(artifacts.values())
-
-
-def _substitute(definition: Any, run_id: str, root: Root, parameters: Mapping[str, str]) -> None:
-    """Puts the values of RuntimeParameters into a compiled pipeline."""
-    declared = {one.name: one for one in _runtime_parameters(definition)}
-    own = {
-        constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id,
-        constants.PIPELINE_ROOT_PARAMETER_NAME: str(root.artifacts),
-    }
-    if unknown := [name for name in parameters if name not in declared or name in own]:
-        names = nearest_first(unknown[0], sorted(declared.keys() - own.keys()))
-        raise BadInputError(
-            f"--param {unknown[0]}={parameters[unknown[0]]}: the pipeline has no such RuntimeParameter. "
-            f"Its parameters: {', '.join(names) or 'none'}"
-        )
-    missing = sorted(
-        name
-        for name, parameter in declared.items()
-        if not parameter.HasField("default_value") and name not in {*parameters, *own}
-    )
-    if missing:
-        raise BadInputError(
-            f"The RuntimeParameter {missing[0]!r} has no default value. Give --param {missing[0]}=VALUE"
-        )
-    values = {name: _typed(declared[name], text) for name, text in parameters.items()}
-    runtime_parameter_utils.substitute_runtime_parameter(definition, {**own, **values})
-
-
-def _runtime_parameters(message: Any) -> list[Any]:
-    """Returns all RuntimeParameters in a proto, at any depth."""
-    if message.DESCRIPTOR.name == "RuntimeParameter":
-        return [message]
-    found = []
-    for descriptor, value in message.ListFields():
-        if descriptor.type != descriptor.TYPE_MESSAGE:
-            continue
-        entry = descriptor.message_type
-        if entry.GetOptions().map_entry:
-            if entry.fields_by_name["value"].type == descriptor.TYPE_MESSAGE:
-                values = list(value.values())
-            else:
-                values = []
-        else:
-            values = (
-                [value] if descriptor.message_type and hasattr(value, "ListFields") else list(value)
-            )
-        for one in values:
-            found += _runtime_parameters(one)
-    return found
-
-
-def _typed(parameter: Any, text: str) -> int | float | str:
-    kind = type(parameter).Type.Name(parameter.type)
-    try:
-        return {"INT": int, "DOUBLE": float}.get(kind, str)(text)
-    except ValueError as error:
-        raise BadInputError(
-            f"--param {parameter.name}={text}: the pipeline declares it as {kind}"
-        ) from error
 
 
 def _values(node: Any) -> dict[str, Any]:
@@ -486,13 +379,5 @@ def _without_beam_options(spec: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if not key.startswith("beamPipelineArgs")}
 
 
-def _type_path(artifact_type: type) -> str:
-    return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
-
-
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value.get("fieldValue", value) for name, value in properties.items()}
-
-
-def _rejected(component: str, what: str, advice: str) -> BadInputError:
-    return BadInputError(f"{component}: {what} cannot be run as a step: {advice}")

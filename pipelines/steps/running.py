@@ -92,25 +92,17 @@ def _run_each(
         interruption.check()
         start = time.monotonic()
         observer.step_started(step)
-        former = folders.finished(step.component, step.name)
-        if former is not None:
-            reason = f"same data, code and settings as run {former.run_id}"
-            if former.run_id == run_id:
-                reason = "it was finished when the run stopped"
-            observer.step_finished(former, True, time.monotonic() - start, reason)
-            yield former
+        reused, reason = find_reusable(step, folders, run_id, last_run, explain)
+        if reused is not None:
+            observer.step_finished(reused, True, time.monotonic() - start, reason)
+            yield reused
             continue
         if following is not None:
             _load_model_early(following, plan, folders)
-        former = None
-        if last_run is not None:
-            former = folders.finished(step.component, last_run.step(step.component))
-        if former is None:
-            former = next(reversed(folders.all_finished(step.component)), None)
-        reason = explain(step, former)
         try:
-            outputs = _outputs_of(step, plan.executors, folders, run_id, beam_options)
-            made = folders.finish(step, outputs, run_id, time.monotonic() - start)
+            made = make_step(
+                step, plan.executors.get(step.component), folders, run_id, beam_options
+            )
         except BaseException as error:  # the user's code may raise SystemExit, too
             observer.step_failed(step, time.monotonic() - start)
             if signal_has_come() or isinstance(error, RunFailedError):
@@ -121,6 +113,60 @@ def _run_each(
             ) from error
         observer.step_finished(made, False, time.monotonic() - start, reason)
         yield made
+
+
+def find_reusable(
+    step: StepPlan,
+    folders: StepFolders,
+    run_id: str,
+    last_run: RunRecord | None,
+    explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
+) -> tuple[FinishedStep | None, str]:
+    """Returns the finished step that a run reuses, None if it makes it; and why.
+
+    Args:
+      step: Plan of the step.
+      folders: Folders of the root's steps.
+      run_id: Id of the run.
+      last_run: The run before, with whose steps those that run are compared.
+      explain: Returns why a step runs, given the one that it is compared with.
+    """
+    former = folders.finished(step.component, step.name)
+    if former is not None:
+        if former.run_id == run_id:
+            return former, "it was finished when the run stopped"
+        return former, f"same data, code and settings as run {former.run_id}"
+    if last_run is not None:
+        former = folders.finished(step.component, last_run.step(step.component))
+    if former is None:
+        former = next(reversed(folders.all_finished(step.component)), None)
+    return None, explain(step, former)
+
+
+def make_step(
+    step: StepPlan,
+    executor: dict[str, Any] | None,
+    folders: StepFolders,
+    run_id: str,
+    beam_options: Sequence[str] = (),
+) -> FinishedStep:
+    """Makes the outputs of a step in its folder, and returns it.
+
+    Args:
+      step: Plan of the step.
+      executor: Executor, with its Beam options; None for an Importer.
+      folders: Folders of the root's steps.
+      run_id: Id of the run.
+      beam_options: Beam options of this run; they take precedence over the executor's.
+    """
+    start = time.monotonic()
+    with folders.locked(step):
+        # On Kubeflow, another run may have made it meanwhile.
+        made = folders.finished(step.component, step.name)
+        if made is None:
+            outputs = _outputs_of(step, executor, folders, run_id, beam_options)
+            made = folders.finish(step, outputs, run_id, time.monotonic() - start)
+    return made
 
 
 def _load_model_early(following: StepPlan, plan: PipelinePlan, folders: StepFolders) -> None:
@@ -134,13 +180,13 @@ def _load_model_early(following: StepPlan, plan: PipelinePlan, folders: StepFold
 
 def _outputs_of(
     step: StepPlan,
-    executors: dict[str, dict[str, Any]],
+    executor: dict[str, Any] | None,
     folders: StepFolders,
     run_id: str,
     beam_options: Sequence[str],
 ) -> dict[str, list["Artifact"]]:
     """Runs a step in its folder, and returns its output artifacts."""
-    if not step.executor:
+    if executor is None:
         return {key: [_imported(step, key)] for key in step.outputs}
     folder = folders.place(step)
     folders.forget(step)
@@ -154,7 +200,7 @@ def _outputs_of(
     scratch.mkdir(parents=True)
     run_executor(
         step.component,
-        executors[step.component],
+        executor,
         with_root(step.parameters, folders.root),
         inputs,
         outputs,

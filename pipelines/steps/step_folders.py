@@ -7,14 +7,24 @@ some components write absolute paths into them.
 import importlib
 import json
 import logging
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
-from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, with_root, without_root
+from pipelines.root.lock import FileLock
+from pipelines.steps.step_plan import (
+    FolderRef,
+    OutputRef,
+    StepPlan,
+    class_path_of,
+    with_root,
+    without_root,
+)
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -22,6 +32,8 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 _FILE = "step.json"
+_LOCK = ".lock"
+_LOCK_SECS = 60.0
 _NAME = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("plan", "outputs", "number", "run_id", "elapsed_secs")
 _PROPERTIES = ("properties", "customProperties")
@@ -59,8 +71,7 @@ class FinishedStep:
     @property
     def class_path(self) -> str:
         """Import path of the executor's class; empty for an import."""
-        spec = self.plan["executor"].get("spec", {})
-        return str(spec.get("classPath") or spec.get("pythonExecutorSpec", {}).get("classPath", ""))
+        return class_path_of(self.plan["executor"])
 
     @property
     def is_whole(self) -> bool:
@@ -150,6 +161,14 @@ class StepFolders:
         """Returns the folder of a step. It may hold what a killed run has left there."""
         return self.folder / plan.component / plan.name
 
+    @contextmanager
+    def locked(self, plan: StepPlan) -> Iterator[None]:
+        """Waits until no other process makes a step, and keeps others from it meanwhile."""
+        file = self.place(plan) / _LOCK
+        with FileLock(file).held(math.inf, "a step is being made"):
+            yield
+            file.unlink()  # now the step has finished; those that wait find it so
+
     def forget(self, plan: StepPlan) -> None:
         """Makes a step unfinished before its outputs are made: its `step.json` may have been unreadable."""
         (self.place(plan) / _FILE).unlink(missing_ok=True)
@@ -162,6 +181,16 @@ class StepFolders:
         elapsed_secs: float,
     ) -> FinishedStep:
         """Marks a step as finished, now that its outputs are complete, and returns it."""
+        with FileLock(self.folder / _LOCK).held(_LOCK_SECS, "a step is being numbered"):
+            return self._finish(plan, outputs, run_id, elapsed_secs)
+
+    def _finish(
+        self,
+        plan: StepPlan,
+        outputs: Mapping[str, Sequence["Artifact"]],
+        run_id: str,
+        elapsed_secs: float,
+    ) -> FinishedStep:
         if self._newest_number is None:
             self._newest_number = max((step.number for step in self.all_finished()), default=0)
         self._newest_number += 1

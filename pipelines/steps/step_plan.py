@@ -33,6 +33,12 @@ def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     return value
 
 
+def class_path_of(executor: dict[str, Any]) -> str:
+    """Returns the import path of the class of an executor of a plan; empty for that of an import."""
+    spec = executor.get("spec", {})
+    return str(spec.get("classPath") or spec.get("pythonExecutorSpec", {}).get("classPath", ""))
+
+
 @dataclass(frozen=True)
 class OutputRef:
     """An output of a step; it holds in a moved root, too."""
@@ -76,6 +82,11 @@ class StepPlan:
             for key, sources in fields["inputs"].items()
         }
         return cls(**{**fields, "inputs": inputs})
+
+    @property
+    def class_path(self) -> str:
+        """Import path of the executor's class; empty for an import."""
+        return class_path_of(self.executor)
 
     @cached_property
     def name(self) -> str:

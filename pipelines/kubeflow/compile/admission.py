@@ -2,13 +2,14 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.compile.parameters import flat
@@ -26,7 +27,6 @@ COMPONENTS = (
     "ServingCheck",
     "Pusher",
 )
-STEPS = (PLAN, *COMPONENTS, RECORD, END)
 SCHEMES = {"kubeflow": ("minio://", "s3://", "gs://"), "vertex": ("gs://",)}
 
 MAX_NAME = 57
@@ -37,19 +37,13 @@ _TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SEEN = ("data.path", "module.file", "schema.path")
 
 
-def pipeline_name(config: PipelineConfig) -> str:
-    """Returns the name of the pipeline on Kubeflow."""
-    return config.kubeflow.name or config.name
-
-
-def check_config(config: PipelineConfig) -> None:
-    """Checks a configuration, without reading the data.
+def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
+    """Checks a configuration, without reading the data or the definition.
 
     Raises:
       BadInputError: A setting is wrong; the message has the key, the value received and the fix.
     """
     settings = config.kubeflow
-    _check_name(config)
     if settings.image is None:
         raise BadInputError(
             "kubeflow.image is missing: give the image in which the steps run, which `make image` builds, "
@@ -57,23 +51,17 @@ def check_config(config: PipelineConfig) -> None:
         )
     _check_pipeline_root(settings)
     _check_root(settings)
-    for name in settings.components:
-        if name not in STEPS:
-            nearest = nearest_first(name, STEPS)
-            raise BadInputError(
-                f"kubeflow.components.{name}: there is no such step. Did you mean {nearest[0]}? Steps: "
-                f"{', '.join(nearest)}."
-            )
-    for name in NEVER_CACHED:
-        if name in settings.components and settings.components[name].cache:
-            raise BadInputError(
-                f"kubeflow.components.{name}.cache = true: this step is never cached, since it reads or "
-                "writes the root. Leave it out."
-            )
     if settings.backend == "vertex":
         _check_vertex(settings)
-    _check_training_job(config)
-    _check_paths(config)
+    if isinstance(config, PipelineConfig):
+        _check_training_job(config)
+        _check_paths(config)
+    elif settings.training_job is not None or settings.parameters:
+        key = "parameters" if settings.parameters else "training_job"
+        raise BadInputError(
+            f"kubeflow.{key} is for pipelines from a CSV. Leave it out: the parameters of a pipeline of your "
+            "own are its RuntimeParameters, and its Trainer trains in its own pod."
+        )
     _check_mounts(settings)
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
@@ -81,6 +69,45 @@ def check_config(config: PipelineConfig) -> None:
                 f"{key} = {text!r}: Kubeflow would read {{{{ as a placeholder. Write it "
                 "without two opening braces in a row."
             )
+
+
+def check_names(settings: KubeflowConfig, name: str, components: Collection[str]) -> str:
+    """Returns the name of the pipeline on Kubeflow.
+
+    Args:
+      settings: Settings of `[kubeflow]`.
+      name: Name of the pipeline.
+      components: Ids of the components that have or may have a task.
+
+    Raises:
+      BadInputError: The name, that of a component or one in the settings is wrong.
+    """
+    key, name = ("kubeflow.name", settings.name) if settings.name else ("name", name)
+    if not _LABEL.fullmatch(name) or len(name) > MAX_NAME:
+        proposal = re.sub(r"[^a-z0-9]+", "-", name.lower())[:MAX_NAME].strip("-") or "pipeline"
+        raise BadInputError(
+            f"{key} = {name!r}: Kubernetes takes lower-case letters, digits and '-' (RFC 1123), at most "
+            f'{MAX_NAME} characters since Argo adds six. Set kubeflow.name = "{proposal}".'
+        )
+    if taken := [component for component in components if component in (PLAN, RECORD, END)]:
+        raise BadInputError(
+            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline. Give the component another "
+            "id by with_id."
+        )
+    steps = (PLAN, *components, RECORD, END)
+    for name in settings.components:
+        if name not in steps:
+            nearest = nearest_first(name, steps)
+            raise BadInputError(
+                f"kubeflow.components.{name}: there is no such step. Did you mean {nearest[0]}? Steps: "
+                f"{', '.join(nearest)}."
+            )
+    for name in NEVER_CACHED:
+        if name in settings.components and settings.components[name].cache:
+            raise BadInputError(
+                f"kubeflow.components.{name}.cache = true: this step belongs to every run. Leave it out."
+            )
+    return name
 
 
 def check_specification(text: str) -> None:
@@ -110,31 +137,29 @@ def check_specification(text: str) -> None:
                     f"The task {name!r} is not a valid name for Kubernetes (RFC 1123): lower-case letters, "
                     "digits and '-', at most 63 characters."
                 )
-    for name, parameter in specification["root"]["inputDefinitions"]["parameters"].items():
+    for name, parameter in _parameters(specification).items():
         if "defaultValue" not in parameter and not parameter.get("isOptional"):
             raise BadInputError(
                 f"The parameter {name!r} has no default: the server refuses a run that does not set it."
             )
 
 
-def _check_name(config: PipelineConfig) -> None:
-    name = pipeline_name(config)
-    if not _LABEL.fullmatch(name) or len(name) > MAX_NAME:
-        key = "kubeflow.name" if config.kubeflow.name else "name"
-        proposal = re.sub(r"[^a-z0-9]+", "-", name.lower())[:MAX_NAME].strip("-") or "pipeline"
-        raise BadInputError(
-            f"{key} = {name!r}: Kubernetes takes lower-case letters, digits and '-' (RFC 1123), at most "
-            f'{MAX_NAME} characters since Argo adds six. Set kubeflow.name = "{proposal}".'
-        )
+def _parameters(specification: dict[str, Any]) -> dict[str, Any]:
+    parameters: dict[str, Any] = (
+        specification["root"].get("inputDefinitions", {}).get("parameters", {})
+    )
+    return parameters
 
 
 def _check_pipeline_root(settings: KubeflowConfig) -> None:
     schemes = SCHEMES[settings.backend]
     root = settings.pipeline_root
+    if root is None and settings.backend == "kubeflow":
+        return
     if root is None:
         raise BadInputError(
-            "kubeflow.pipeline_root is missing: give the place where Kubeflow keeps artifacts, such as "
-            f'"{schemes[0]}BUCKET/FOLDER".'
+            "kubeflow.pipeline_root is missing: give the place where Vertex keeps the files of its runs, "
+            f'such as "{schemes[0]}BUCKET/FOLDER".'
         )
     scheme = next((item for item in schemes if root.startswith(item)), None)
     if scheme is None:

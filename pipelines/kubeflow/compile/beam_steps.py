@@ -3,20 +3,16 @@
 from pipelines.beam.options import direct_options, engine_name, given_options
 from pipelines.config.beam import BeamConfig
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 
 
-def check_for_steps(given: PipelineConfig) -> None:
-    """Checks that the steps can follow the settings of `[beam]` and `[pipeline]`.
+def check_for_steps(given: PipelineConfig | TfxPipelineConfig) -> None:
+    """Checks that the steps can follow the settings of `[beam]`.
 
     Raises:
-      BadInputError: The settings name an engine outside of the steps, or components of the user's own.
+      BadInputError: The settings name an engine outside of the steps.
     """
-    if given.pipeline is not None:
-        raise BadInputError(
-            f"pipeline.extend = {given.pipeline.extend!r}: on Kubeflow, a pipeline from a CSV cannot have "
-            "components of your own yet. Leave [pipeline] out there."
-        )
     config = given.beam
     if config.runner != "direct":
         raise BadInputError(

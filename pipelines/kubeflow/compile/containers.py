@@ -1,114 +1,94 @@
 """The container components of the compiled pipeline, through kfp's `container_component`.
 
-Each has the inputs and outputs of its step, and calls `pipelines.kubeflow.step` with their local paths from
-Kubeflow's launcher. A step that may be cached gets the name of its plan, and nothing that differs between
-equal runs.
+Each calls `pipelines.kubeflow.step`. The artifacts are in the root, which every step sees: a task gets
+nothing but the key of its step, which KFP's cache compares.
 """
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kfp import dsl
 
-from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Step
+from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.compile.parameters import RuntimeParameter
 
 COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.step")
 """Command of a step. `-P`: a folder `pipelines` in the image's working directory is not ours."""
 
-PLAN_PARAMETER, RUN_PARAMETER = "plan", "run"
-FINDINGS, OUTCOME = "findings", "outcome"
-
-_KFP_TYPES = {
-    "Examples": dsl.Dataset,
-    "Model": dsl.Model,
-    "PushedModel": dsl.Model,
-}
-"""KFP's types by the name of TFX's; all other types are plain artifacts."""
+RUN, KEY = "run", "key"
 
 
-def component_step(step: Step, types: Mapping[str, str], image: str, root: str) -> Any:
+def output_names(components: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Returns the name of the output of `Plan` with the key of each component."""
+    names: dict[str, str] = {}
+    for component in components:
+        name = _function_name(component)
+        while name in {RUN, *taken, *names.values()}:
+            name += "_"
+        names[component] = name
+    return names
+
+
+def component_step(component: str, image: str, root: str, backend: str) -> Any:
     """Returns Kubeflow's component for a TFX component.
 
     Args:
-      step: Step of the pipeline.
-      types: Import path of the type of each input of the step, by key.
+      component: Id of the TFX component.
       image: Image of the container.
       root: Folder of the pipeline, as the container sees it.
+      backend: `kubeflow`, or `vertex`, whose containers find the id of their run in the `ExecutorInput`.
     """
-    is_pusher = step.role == "pusher"
-    parameters = {
-        **{key: dsl.Input[_kfp_type(types[key])] for key in step.inputs},
-        **{key: dsl.Output[_kfp_type(path)] for key, path in step.outputs.items()},
-        PLAN_PARAMETER: str,
-        **({RUN_PARAMETER: str} if is_pusher else {}),
-        FINDINGS: dsl.OutputPath(str),
-        **({OUTCOME: dsl.OutputPath(str)} if is_pusher else {}),
-    }
-
-    def arguments(given: Mapping[str, Any]) -> list[Any]:
-        listed: list[Any] = ["--plan", given[PLAN_PARAMETER]]
-        if is_pusher:
-            listed += ["--run", given[RUN_PARAMETER], "--outcome-file", given[OUTCOME]]
-        for key in step.inputs:
-            listed += ["--input", key, given[key].path]
-        for key in step.outputs:
-            listed += ["--output", key, given[key].path]
-        return [*listed, "--findings", given[FINDINGS], "--executor-input", "{{$}}"]
-
-    return _container(step.component, parameters, image, root, arguments)
+    of_run = ["--executor-input", "{{$}}"] if backend == "vertex" else []
+    return _container(
+        component, {KEY: str}, image, root, lambda given: ["--key", given[KEY], *of_run]
+    )
 
 
 def plan_step(
-    config: PipelineConfig,
-    steps: Sequence[Step],
+    config: str,
+    components: Iterable[str],
     given: Sequence[RuntimeParameter],
     image: str,
     root: str,
 ) -> Any:
-    """Returns the component that plans the run; its outputs are named after the roles."""
+    """Returns the component that plans the run; its outputs are the keys of all steps.
+
+    Args:
+      config: Configuration as JSON.
+      components: Ids of the components with a task.
+      given: Parameters of a run.
+      image: Image of the container.
+      root: Folder of the pipeline, as the container sees it.
+    """
+    names = {parameter.key: parameter.name for parameter in given}
+    outputs = output_names(components, names.values())
     parameters: dict[str, Any] = {
-        RUN_PARAMETER: str,
+        RUN: str,
         **{parameter.name: type(parameter.default) for parameter in given},
-        **{step.role: dsl.OutputPath(str) for step in steps},
+        **{name: dsl.OutputPath(str) for name in outputs.values()},
     }
 
     def arguments(values: Mapping[str, Any]) -> list[Any]:
-        listed = ["--run", values[RUN_PARAMETER], "--config", config.model_dump_json()]
-        for parameter in given:
-            listed += ["--parameter", parameter.key, values[parameter.name]]
-        for step in steps:
-            listed += ["--plan-of", step.role, values[step.role]]
+        listed = ["--run", values[RUN], "--config", config]
+        for key, name in names.items():
+            listed += ["--parameter", key, values[name]]
+        for component, name in outputs.items():
+            listed += ["--key-of", component, values[name]]
         return listed
 
     return _container(PLAN, parameters, image, root, arguments)
 
 
-def record_step(steps: Sequence[Step], image: str, root: str) -> Any:
+def record_step(image: str, root: str) -> Any:
     """Returns the component that records the run."""
-    parameters = {RUN_PARAMETER: str, OUTCOME: str, **{step.role: str for step in steps}}
-
-    def arguments(values: Mapping[str, Any]) -> list[Any]:
-        listed = ["--run", values[RUN_PARAMETER], "--outcome", values[OUTCOME]]
-        for step in steps:
-            listed += ["--findings-of", step.component, values[step.role]]
-        return listed
-
-    return _container(RECORD, parameters, image, root, arguments)
+    return _container(RECORD, {RUN: str}, image, root, lambda values: ["--run", values[RUN]])
 
 
 def end_step(image: str, root: str) -> Any:
     """Returns the exit handler, which records why a run ended early."""
-    return _container(
-        END,
-        {RUN_PARAMETER: str},
-        image,
-        root,
-        lambda values: ["--run", values[RUN_PARAMETER]],
-    )
+    return _container(END, {RUN: str}, image, root, lambda values: ["--run", values[RUN]])
 
 
 def _container(
@@ -124,7 +104,7 @@ def _container(
             args=[component, "--root", root, *arguments(given)],
         )
 
-    build.__name__ = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", component).lower()
+    build.__name__ = _function_name(component)
     build.__doc__ = None
     build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -136,5 +116,8 @@ def _container(
     return dsl.container_component(build)
 
 
-def _kfp_type(path: str) -> Any:
-    return _KFP_TYPES.get(path.rpartition(".")[2], dsl.Artifact)
+def _function_name(component: str) -> str:
+    """Returns an identifier for a component, such as `csv_example_gen`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", component).lower()
+    name = re.sub(r"[^a-z0-9]+", "_", words).strip("_")
+    return name if name[:1].isalpha() else f"step_{name}".rstrip("_")

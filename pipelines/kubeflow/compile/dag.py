@@ -1,13 +1,14 @@
-"""The steps of the compiled pipeline, taken from the definition that all runners share."""
+"""The tasks of the compiled pipeline, taken from the definition that all runners share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
-from pipelines.config.data import DataConfig
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.data.staging import StagedData
 from pipelines.definitions.model_code import ModelCode
@@ -16,18 +17,14 @@ from pipelines.root import Root
 from pipelines.root.schema.curated import CuratedSchema
 
 if TYPE_CHECKING:
-    from pipelines.definitions.csv_to_serving import CsvToServing
+    from tfx.orchestration.pipeline import Pipeline
+
+    from pipelines.steps.step_plan import StepPlan
 
 PLAN, RECORD, END = "Plan", "Record", "End"
 """Ids of the steps that are not components."""
 
-_PUSHER_READS = {
-    "evaluation": ("evaluator", "evaluation"),
-    "schema": ("schema_gen", "schema"),
-    "statistics": ("statistics_gen", "statistics"),
-}
-"""Further inputs of the Pusher's step: artifacts to keep for the next run, and the reason not to push."""
-
+_ROOT_SCHEMA = "RootSchema"  # which a pipeline from a CSV has if its root has a schema
 _PLACE = Path("/")
 _ANY_CODE = ModelCode(
     preprocessing_fn="a.b",
@@ -48,78 +45,75 @@ _ANY_TUNING = TunerSettings(SearchSpace((Range("any", 0, 1),)))
 
 
 @dataclass(frozen=True)
-class Step:
-    """A component's step.
+class Dag:
+    """The tasks of a pipeline.
 
     Attributes:
-      role: Name of the component in `CsvToServing`, such as `example_gen`.
-      component: Id of the component, such as `CsvExampleGen`.
-      inputs: Source of each input artifact, as role and output, by key.
-      outputs: Import path of the type of each output artifact, by key.
+      name: Name of the pipeline.
+      upstream: Ids of the components with a task, each after those that it depends on; and these.
+      parameters: Default value of each of the pipeline's RuntimeParameters.
     """
 
-    role: str
-    component: str
-    inputs: dict[str, tuple[str, str]] = field(default_factory=dict)
-    outputs: dict[str, str] = field(default_factory=dict)
+    name: str
+    upstream: Mapping[str, list[str]]
+    parameters: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
-def pipeline_steps(curated_schema: bool, tunes: bool = False) -> tuple[Step, ...]:
-    """Returns the steps of the components, each after those that it depends on.
-
-    The version that serves and the schema of the root are not steps: `Plan` looks them up.
-
-    Args:
-      curated_schema: True if the user gives the schema.
-      tunes: True if there is a search before the training.
-    """
+def dag_of_csv(config: PipelineConfig) -> Dag:
+    """Returns the tasks of the pipeline from a CSV, without reading the data."""
     from pipelines.definitions.csv_to_serving import csv_to_serving
 
     plan = RunPlan(
         root=Root(_PLACE),
-        config=PipelineConfig(name="shape", data=DataConfig(path="data.csv", label="label")),
+        config=config,
         profile=CsvProfile([], {}, 0, "", has_byte_order_mark=False),
-        code=replace(_ANY_CODE, tuning=_ANY_TUNING) if tunes else _ANY_CODE,
+        code=replace(_ANY_CODE, tuning=_ANY_TUNING) if config.tuner else _ANY_CODE,
         enable_cache=True,
         unfinished=None,
-        schema=CuratedSchema(_PLACE / "schema.pbtxt", "") if curated_schema else None,
+        schema=CuratedSchema(_PLACE / "schema.pbtxt", "") if config.schema_.path else None,
     )
-    return steps_of(csv_to_serving(plan, StagedData(_PLACE, "*.csv", ())))
+    pipeline = csv_to_serving(plan, StagedData(_PLACE, "*.csv", ())).pipeline
+    return Dag(config.name, _upstream(pipeline))
 
 
-def steps_of(pipeline: "CsvToServing") -> tuple[Step, ...]:
-    """Returns the steps of a pipeline's components, each after those that it depends on."""
-    roles = component_roles(pipeline)
-    steps = []
-    for component in pipeline.pipeline.components:
-        if component.id not in roles:
-            continue
-        role = roles[component.id]
-        inputs = {
-            key: (roles[channel.producer_component_id], channel.output_key)
-            for key, channel in component.inputs.items()
-            if channel.producer_component_id in roles
-        }
-        if role == "pusher":
-            inputs |= _PUSHER_READS
-        outputs = {key: type_path(channel.type) for key, channel in component.outputs.items()}
-        steps.append(Step(role, component.id, inputs, outputs))
-    return tuple(steps)
+def dag_of_definition(config: TfxPipelineConfig, pipeline: "Pipeline") -> Dag:
+    """Returns the tasks of a TFX pipeline of the user's own.
+
+    Raises:
+      BadInputError: Something in it cannot be run as steps, or a RuntimeParameter has no value.
+    """
+    from pipelines.errors import BadInputError
+    from pipelines.steps.compiled import CompiledDefinition
+
+    definition = CompiledDefinition(pipeline, str(_PLACE))
+    given = config.pipeline.parameters
+    parameters: dict[str, Any] = {}
+    for name, parameter in definition.runtime_parameters.items():
+        kind = parameter.default_value.WhichOneof("value")
+        if name not in given and kind is None:
+            raise BadInputError(
+                f"The RuntimeParameter {name!r} has no default value. Give --param {name}=VALUE"
+            )
+        default = getattr(parameter.default_value, kind) if kind else None
+        parameters[name] = given.get(name, default)
+    definition.substitute("", {name: str(value) for name, value in given.items()})
+    return Dag(config.name or pipeline.pipeline_name, _upstream(pipeline), parameters)
 
 
-def component_roles(pipeline: "CsvToServing") -> dict[str, str]:
-    """Returns the role of each component that has a step, by its id."""
-    import components
+def has_task(step: "StepPlan") -> bool:
+    """Returns True if a step has a task; `Plan` itself makes the others, which only copy or name files."""
+    return bool(step.executor) and step.component != _ROOT_SCHEMA
 
-    return {
-        component.id: role
-        for role, component in vars(pipeline).items()
-        if role not in ("pipeline", "root_schema")
-        and component is not None
-        and not isinstance(component, components.Resolver)
+
+def _upstream(pipeline: "Pipeline") -> dict[str, list[str]]:
+    from tfx.dsl.components.common.importer import Importer
+    from tfx.dsl.components.common.resolver import Resolver
+
+    from pipelines.steps.compiled import upstream_of
+
+    ids = {
+        component.id
+        for component in pipeline.components
+        if not isinstance(component, Importer | Resolver) and component.id != _ROOT_SCHEMA
     }
-
-
-def type_path(artifact_type: type) -> str:
-    """Returns the import path of an artifact's type."""
-    return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
+    return upstream_of(pipeline, ids)

@@ -10,13 +10,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from components.nearest import nearest_first
-from pipelines.config.load import explain
+from pipelines.config.load import explain, is_of_tfx_pipeline
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
 _UNSET = {"trainer.train_steps": 0, "trainer.eval_steps": 0}
 """Keys that are always parameters, and the placeholder for their default."""
+
+_OF_DEFINITION = "pipeline.parameters."
+"""Keys of the RuntimeParameters of a TFX pipeline of the user's own."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
@@ -43,6 +47,8 @@ class RuntimeParameter:
     @property
     def name(self) -> str:
         """Name on Kubeflow, such as `train_steps`."""
+        if self.key.startswith(_OF_DEFINITION):
+            return re.sub(r"\W", "_", self.key.removeprefix(_OF_DEFINITION), flags=re.ASCII)
         section, _, name = self.key.rpartition(".")
         return name if section == "trainer" and self.key in _UNSET else self.key.replace(".", "_")
 
@@ -85,6 +91,18 @@ def runtime_parameters(
     return tuple(found)
 
 
+def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, ...]:
+    """Returns the parameters of a compiled TFX pipeline: its RuntimeParameters, all of which have values.
+
+    Raises:
+      BadInputError: Kubeflow does not take a name.
+    """
+    values = config.pipeline.parameters.items()
+    parameters = [RuntimeParameter(_OF_DEFINITION + name, value) for name, value in values]
+    _check_names(parameters)
+    return tuple(parameters)
+
+
 def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
     """Checks the parameters of a run, before the pipeline is compiled.
 
@@ -119,7 +137,9 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
         keys[name] = key
 
 
-def configuration_of_run(text: str, given: Sequence[Sequence[str]]) -> PipelineConfig:
+def configuration_of_run(
+    text: str, given: Sequence[Sequence[str]]
+) -> PipelineConfig | TfxPipelineConfig:
     """Returns a configuration with the parameters of a run applied.
 
     Args:
@@ -139,8 +159,9 @@ def configuration_of_run(text: str, given: Sequence[Sequence[str]]) -> PipelineC
             )
         place, name = _place(tree, key)
         place[name] = _value(key, value, defaults[key])
+    kind = TfxPipelineConfig if is_of_tfx_pipeline(tree) else PipelineConfig
     try:
-        return PipelineConfig.model_validate(tree)
+        return kind.model_validate(tree)
     except ValidationError as error:
         raise BadInputError(explain(error, None)) from error
 

@@ -7,50 +7,104 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.kubeflow.compile.admission import check_config, check_specification, pipeline_name
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.kubeflow.compile.admission import (
+    COMPONENTS,
+    check_config,
+    check_names,
+    check_specification,
+)
 from pipelines.kubeflow.compile.beam_steps import check_for_steps
-from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Step, pipeline_steps
-from pipelines.kubeflow.compile.parameters import RuntimeParameter, runtime_parameters
+from pipelines.kubeflow.compile.dag import (
+    END,
+    PLAN,
+    RECORD,
+    Dag,
+    dag_of_csv,
+    dag_of_definition,
+)
+from pipelines.kubeflow.compile.parameters import (
+    RuntimeParameter,
+    definition_parameters,
+    runtime_parameters,
+)
+from pipelines.kubeflow.compile.user_code import check_paths, loaded, seen_path
 
 
-def compile_pipeline(config: PipelineConfig, parameters: Iterable[str] = ()) -> str:
+def compile_pipeline(
+    config: PipelineConfig | TfxPipelineConfig, parameters: Iterable[str] = ()
+) -> str:
     """Returns the YAML of a pipeline. The same configuration gives the same bytes.
 
     It does not read the data: `Plan` does so in each run.
 
     Args:
       config: The configuration.
-      parameters: Keys that become parameters, in addition to `kubeflow.parameters`.
+      parameters: Keys that become parameters, in addition to `kubeflow.parameters`; for a pipeline from a
+        CSV.
 
     Raises:
       BadInputError: Kubeflow would refuse the pipeline, or its steps could not work.
     """
-    from pipelines.definitions.evaluation import check_problem_is_known  # imports TensorFlow
-
     check_config(config)
-    check_problem_is_known(config)
     check_for_steps(config)
-    given = runtime_parameters(config, parameters)
-    steps = pipeline_steps(
-        curated_schema=config.schema_.path is not None, tunes=config.tuner is not None
-    )
+    settings = config.kubeflow
+    if isinstance(config, TfxPipelineConfig):
+        config, dag = _of_definition(config)
+        given = definition_parameters(config)
+        name = check_names(settings, dag.name, dag.upstream)
+    else:
+        given = runtime_parameters(config, parameters)
+        config, dag = _of_csv(config)
+        name = check_names(settings, dag.name, {*COMPONENTS, *dag.upstream})
+    planned = config.model_copy(update={"kubeflow": settings.without_env()}).model_dump_json()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # kfp warns of its own versions
-        text = _compile(config, steps, given)
+        text = _compile(name, settings, planned, dag, given)
     check_specification(text)
     return text
 
 
+def _of_csv(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
+    """Returns the configuration as the steps see it, and the tasks."""
+    from pipelines.definitions.evaluation import check_problem_is_known  # imports TensorFlow
+
+    check_problem_is_known(config)
+    dag = dag_of_csv(config)
+    if config.pipeline is None:
+        return config, dag
+    file, _, function = config.pipeline.extend.rpartition(":")
+    extend = f"{seen_path(config.kubeflow, 'pipeline.extend', file)}:{function}"
+    extension = config.pipeline.model_copy(update={"extend": extend})
+    return config.model_copy(update={"pipeline": extension}), dag
+
+
+def _of_definition(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
+    """Returns the configuration as the steps see it, with a value for each parameter; and the tasks."""
+    source = config.pipeline
+    file = Path(source.file).resolve()
+    seen = seen_path(config.kubeflow, "pipeline.file", str(file))
+    with loaded(source) as pipeline:
+        dag = dag_of_definition(config, pipeline)
+        check_paths(config.kubeflow, pipeline, file.parent)
+    changes = {"file": seen, "parameters": dict(dag.parameters)}
+    return config.model_copy(update={"pipeline": source.model_copy(update=changes)}), dag
+
+
 def _compile(
-    config: PipelineConfig, steps: Sequence[Step], given: Sequence[RuntimeParameter]
+    name: str,
+    settings: KubeflowConfig,
+    config: str,
+    dag: Dag,
+    given: Sequence[RuntimeParameter],
 ) -> str:
     from kfp import compiler, dsl
 
-    settings = config.kubeflow
     pipeline = dsl.pipeline(
-        _pipeline_function(config, steps, given),
-        name=pipeline_name(config),
+        _pipeline_function(settings, config, dag, given),
+        name=name,
         pipeline_root=settings.pipeline_root,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -60,13 +114,13 @@ def _compile(
 
 
 def _pipeline_function(
-    config: PipelineConfig, steps: Sequence[Step], given: Sequence[RuntimeParameter]
+    settings: KubeflowConfig, config: str, dag: Dag, given: Sequence[RuntimeParameter]
 ) -> Any:
     """Returns the function that kfp calls to make the tasks; its signature has the run's parameters."""
 
     def build(*channels: Any) -> None:
         parameters = dict(zip((item.name for item in given), channels, strict=True))
-        _add_tasks(config, steps, given, parameters)
+        _add_tasks(settings, config, dag, given, parameters)
 
     build.__name__ = "pipeline"
     build.__doc__ = None
@@ -85,8 +139,9 @@ def _pipeline_function(
 
 
 def _add_tasks(
-    config: PipelineConfig,
-    steps: Sequence[Step],
+    settings: KubeflowConfig,
+    config: str,
+    dag: Dag,
     given: Sequence[RuntimeParameter],
     parameters: dict[str, Any],
 ) -> None:
@@ -95,48 +150,26 @@ def _add_tasks(
     from pipelines.kubeflow.compile import containers
     from pipelines.kubeflow.compile.task_settings import apply_settings
 
-    settings = config.kubeflow
     image, root = str(settings.image), str(settings.root)
     run = _run_placeholder(settings.backend)
     end = containers.end_step(image, root)(run=run)
     apply_settings(end, settings, END)
     with dsl.ExitHandler(end, name="run"):
-        planned = config.model_copy(update={"kubeflow": settings.without_env()})
-        plan = containers.plan_step(planned, steps, given, image, root)(run=run, **parameters)
+        plan = containers.plan_step(config, dag.upstream, given, image, root)(run=run, **parameters)
         apply_settings(plan, settings, PLAN)
-        types = {(step.role, key): path for step in steps for key, path in step.outputs.items()}
+        keys = containers.output_names(dag.upstream, parameters)
         tasks: dict[str, Any] = {}
-        for step in steps:
-            component = containers.component_step(
-                step, {key: types[source] for key, source in step.inputs.items()}, image, root
-            )
-            inputs = {
-                key: tasks[role].outputs[output] for key, (role, output) in step.inputs.items()
-            }
-            if step.role == "pusher":
-                inputs[containers.RUN_PARAMETER] = run
-            tasks[step.role] = component(
-                **inputs, **{containers.PLAN_PARAMETER: plan.outputs[step.role]}
-            )
-            apply_settings(
-                tasks[step.role], settings, step.component, may_cache=step.role != "pusher"
-            )
-        _run_after_checks(tasks)
-        record = containers.record_step(steps, image, root)(
-            run=run,
-            outcome=tasks["pusher"].outputs[containers.OUTCOME],
-            **{role: task.outputs[containers.FINDINGS] for role, task in tasks.items()},
-        )
+        for component, upstream in dag.upstream.items():
+            step = containers.component_step(component, image, root, settings.backend)
+            task = step(key=plan.outputs[keys[component]])
+            tasks[component] = task.after(*(tasks[other] for other in upstream))
+            apply_settings(task, settings, component)
+        record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
         apply_settings(record, settings, RECORD)
 
 
-def _run_after_checks(tasks: dict[str, Any]) -> None:
-    """Makes Transform wait for the checks of the data: later steps do not run if one fails."""
-    tasks["transform"].after(tasks["example_validator"])
-
-
 def _run_placeholder(backend: str) -> str:
-    """Returns KFP's placeholder for the id of a run; on Vertex for its name, which is in the uris, too."""
+    """Returns KFP's placeholder for the id of a run; on Vertex for its name, which is in the paths, too."""
     from kfp import dsl
 
     placeholders: dict[str, str] = {

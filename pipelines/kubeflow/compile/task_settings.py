@@ -8,8 +8,7 @@ from pipelines.kubeflow.run_folder import RUN_ID_VARIABLE
 from pipelines.kubeflow.step_environment import RETRIES_VARIABLE, UMASK_VARIABLE
 from pipelines.kubeflow.training.training_job import VARIABLE, training_job
 
-NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
-"""Steps that read or write the root."""
+NEVER_CACHED = (PLAN, RECORD, END)
 
 _END_RETRIES = 2
 """Number of retries of the step that ends the record of a failed run, since nothing else does."""
@@ -17,20 +16,17 @@ _END_RETRIES = 2
 _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
 
-def apply_settings(
-    task: Any, settings: KubeflowConfig, component: str, *, may_cache: bool = True
-) -> None:
+def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
     """Applies the settings of a component to its task.
 
     Args:
       task: Task of kfp.
       settings: Settings of `[kubeflow]`.
       component: Id of the component, or of a step that is not one.
-      may_cache: False turns caching off.
     """
     step = settings.components.get(component, StepConfig())
     is_cached = settings.cache if step.cache is None else step.cache
-    task.set_caching_options(may_cache and component not in NEVER_CACHED and is_cached)
+    task.set_caching_options(component not in NEVER_CACHED and is_cached)
     task.set_display_name(component)
     for name, value in {**settings.env, **step.env}.items():
         task.set_env_variable(name, value)

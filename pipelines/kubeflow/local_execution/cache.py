@@ -1,13 +1,11 @@
 """Cache of tasks, with the key of KFP's driver.
 
-The key covers the values of the input parameters, the identities of the input artifacts, the types of the
-outputs, the container and its volumes, but not the content of artifacts.
+The key covers the values of the inputs, the types of the outputs, the container and its volumes.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,12 @@ class TaskCache:
         file = self._folder / f"{key}.json"
         if not file.is_file():
             return None
-        return Values(**json.loads(file.read_text(encoding="utf-8")))
+        values: Values = json.loads(file.read_text(encoding="utf-8"))
+        return values
 
     def add(self, key: str, outputs: Values) -> None:
         """Stores the outputs of a task."""
-        atomic_files.write(self._folder / f"{key}.json", json.dumps(asdict(outputs)))
+        atomic_files.write(self._folder / f"{key}.json", json.dumps(outputs))
 
 
 def cache_key(
@@ -51,14 +50,9 @@ def cache_key(
       container: Container specification of the task.
       pod: Kubernetes settings of the task.
     """
-    outputs = component.get("outputDefinitions", {})
     key = {
-        "inputParameterValues": inputs.parameters,
-        "inputArtifactNames": {
-            name: artifact["name"] for name, artifact in inputs.artifacts.items()
-        },
-        "outputArtifactsSpec": outputs.get("artifacts", {}),
-        "outputParametersSpec": outputs.get("parameters", {}),
+        "inputParameterValues": inputs,
+        "outputParametersSpec": component.get("outputDefinitions", {}).get("parameters", {}),
         "containerSpec": {
             "image": container["image"],
             "cmdArgs": [*container.get("command", []), *container.get("args", [])],

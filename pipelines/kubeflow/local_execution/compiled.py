@@ -35,11 +35,6 @@ class CompiledPipeline:
         """Name of the pipeline."""
         return str(self.specification["pipelineInfo"]["name"])
 
-    @property
-    def pipeline_root(self) -> str:
-        """Uri below which the artifacts are stored."""
-        return str(self.specification["defaultPipelineRoot"]).rstrip("/")
-
     def component(self, task: dict[str, Any]) -> dict[str, Any]:
         """Returns the component of a task."""
         component: dict[str, Any] = self.specification["components"][task["componentRef"]["name"]]

@@ -1,4 +1,4 @@
-"""Work of KFP's launcher around a container: copies inputs, runs it, and collects its outputs."""
+"""Work of KFP's launcher around a container: runs it, and reads its outputs."""
 
 import json
 import os
@@ -10,17 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.kubeflow.local_execution.bucket import Bucket, mounted_path
 from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Container, Engine, Processes
-from pipelines.kubeflow.local_execution.inputs import (
-    Artifact,
-    Values,
-    executor_input,
-    new_outputs,
-    substitute,
-    with_identity,
-)
+from pipelines.kubeflow.local_execution.inputs import Values, substitute
 
 _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
@@ -46,7 +38,6 @@ class Launcher:
     Attributes:
       pipeline: Pipeline of the run.
       run_id: Id of the run.
-      bucket: Store of the artifacts.
       folder: Folder for the containers' files.
       logs: Folder for the containers' output.
       engine: Engine that makes a process of a container.
@@ -56,7 +47,6 @@ class Launcher:
 
     pipeline: CompiledPipeline
     run_id: str
-    bucket: Bucket
     folder: Path
     logs: Path
     engine: Engine
@@ -69,43 +59,31 @@ class Launcher:
         Raises:
           ContainerFailedError: The container failed; the message is the last line of its output.
         """
-        attempt = str(uuid.uuid4())
-        folder = self.folder / f"{name}-{attempt[:8]}"
-        outputs = new_outputs(
-            component,
-            f"{self.pipeline.pipeline_root}/{self.pipeline.name}/{self.run_id}/{name}/{attempt}",
-        )
+        folder = self.folder / f"{name}-{uuid.uuid4().hex[:8]}"
+        declared = component.get("outputDefinitions", {}).get("parameters", {})
+        files = {key: folder / "kfp" / "outputs" / key for key in declared}
         try:
-            for artifact in inputs.artifacts.values():
-                self.bucket.download(artifact["uri"], folder / mounted_path(artifact["uri"]))
-            parameters = component.get("outputDefinitions", {}).get("parameters", {})
-            files = {key: str(folder / "kfp" / "outputs" / key) for key in parameters}
-            metadata = folder / "kfp" / "output_metadata.json"
-            call = executor_input(inputs, outputs, files, str(metadata))
-            self._run(name, dict(component), call, folder)
-            return Values(
-                {
-                    key: _parameter(Path(file), key, name, parameters[key])
-                    for key, file in files.items()
-                },
-                self._collect(outputs, metadata, folder),
-            )
+            (folder / "kfp" / "outputs").mkdir(parents=True)
+            self._run(name, dict(component), inputs, files, folder)
+            return {key: _parameter(files[key], key, name, declared[key]) for key in declared}
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _run(
-        self, name: str, component: dict[str, Any], call: dict[str, Any], folder: Path
+        self,
+        name: str,
+        component: dict[str, Any],
+        inputs: Values,
+        files: Mapping[str, Path],
+        folder: Path,
     ) -> None:
         container = self.pipeline.container(component)
         arguments = [*container.get("command", []), *container.get("args", [])]
-        for listed in call["outputs"]["artifacts"].values():
-            local = folder / mounted_path(listed["artifacts"][0]["uri"])
-            local.parent.mkdir(parents=True, exist_ok=True)
-        (folder / "kfp" / "outputs").mkdir(parents=True)
+        outputs = {key: str(file) for key, file in files.items()}
         process = self.engine(
             Container(
                 container["image"],
-                tuple(substitute(arguments, call, str(folder))),
+                tuple(substitute(arguments, inputs, outputs)),
                 self._environment(container, self.pipeline.pod(component)),
                 folder,
                 self.mounts,
@@ -138,18 +116,6 @@ class Launcher:
                     )
                 environment[variable] = os.environ[variable]
         return environment
-
-    def _collect(
-        self, outputs: Mapping[str, Artifact], metadata: Path, folder: Path
-    ) -> dict[str, Artifact]:
-        written = json.loads(metadata.read_text(encoding="utf-8")) if metadata.is_file() else {}
-        found = {}
-        for key, artifact in outputs.items():
-            listed = written.get("artifacts", {}).get(key, {}).get("artifacts", [])
-            merged = {**artifact, "metadata": listed[0].get("metadata", {}) if listed else {}}
-            self.bucket.upload(folder / mounted_path(artifact["uri"]), artifact["uri"])
-            found[key] = with_identity(merged)
-        return found
 
 
 def _parameter(file: Path, key: str, task: str, definition: Mapping[str, Any]) -> Any:

@@ -2,20 +2,20 @@
 
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipelines.config.kubeflow import VolumeConfig
-from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import PipelineSource, TfxPipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.staging import PATTERN_MARKS
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import PLAN
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
-from pipelines.kubeflow.local_execution.bucket import Bucket
+from pipelines.kubeflow.compile.user_code import loaded, paths_of
 from pipelines.kubeflow.local_execution.cache import TaskCache
 from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Engine, Processes, as_subprocess
@@ -23,20 +23,22 @@ from pipelines.kubeflow.local_execution.launcher import ContainerFailedError, La
 from pipelines.kubeflow.local_execution.workflow import Workflow
 from pipelines.kubeflow.step import EXIT_BAD_INPUT
 from pipelines.kubeflow.steps.record_steps import end_run
-from pipelines.plan.inputs import RunRequest, check_root
+from pipelines.plan.inputs import check_root
 from pipelines.root import Root
 from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import signal_has_come, stop_raising
 
 _IMAGE = "local/pipelines"
-_PIPELINE_ROOT = "minio://mlpipeline/v2/artifacts"
+_FILES = (("data", "path"), ("module", "file"), ("schema_", "path"), ("pipeline", "extend"))
 
 
 def run_locally(
-    request: RunRequest,
+    root: Root,
+    given_config: PipelineConfig | TfxPipelineConfig,
     progress: Progress,
     parameters: Mapping[str, str],
+    enable_cache: bool = True,
     parallelism: int = 2,
     engine: Engine = as_subprocess,
     processes: Processes | None = None,
@@ -44,9 +46,11 @@ def run_locally(
     """Executes the compiled pipeline in a root, and returns the record of the run.
 
     Args:
-      request: Configuration and root of the run.
+      root: Root of the run.
+      given_config: Configuration of the run.
       progress: Display of the run.
       parameters: Parameters of the run, as the user wrote them.
+      enable_cache: Reuses results of former runs.
       parallelism: Number of containers at a time.
       engine: Engine that makes a process of a container.
       processes: Runner of those processes. Default: a new one.
@@ -55,18 +59,12 @@ def run_locally(
       BadInputError: The configuration or the data cannot be used; no run was begun.
       RunFailedError: The run could not begin.
     """
-    with readable(request.root, "--root"):
-        root = Root(request.root.path.resolve())
+    with readable(root, "--root"):
+        root = Root(root.path.resolve())
         check_root(root)
     root.lock.check_free()  # at once: compiling takes a while
-    if request.resume:
-        raise BadInputError(
-            "--resume has no meaning with --runner kubeflow: run again, and finished steps are taken from "
-            "the cache."
-        )
-    given_config = load_config(request.config_file, request.data, request.label, request.settings)
-    config = as_seen_here(given_config, root, request.enable_cache)
-    if "data_path" not in parameters:
+    config = as_seen_here(given_config, root, enable_cache)
+    if isinstance(config, PipelineConfig) and "data_path" not in parameters:
         _check_data_are_here(config.data.path)
     if given_config.kubeflow.training_job is not None and config.kubeflow.training_job is None:
         progress.display.line(
@@ -87,7 +85,6 @@ def run_locally(
         launcher = Launcher(
             pipeline,
             run_id,
-            Bucket(folder / "bucket"),
             folder / "containers" / run_id,
             root.logs / f"kubeflow-{run_id}",
             engine,
@@ -108,7 +105,9 @@ def run_locally(
             shutil.rmtree(launcher.folder, ignore_errors=True)
 
 
-def as_seen_here(config: PipelineConfig, root: Root, enable_cache: bool = True) -> PipelineConfig:
+def as_seen_here(
+    config: PipelineConfig | TfxPipelineConfig, root: Root, enable_cache: bool = True
+) -> PipelineConfig | TfxPipelineConfig:
     """Returns a configuration with the root and the files of this machine.
 
     Args:
@@ -119,13 +118,16 @@ def as_seen_here(config: PipelineConfig, root: Root, enable_cache: bool = True) 
     settings = config.kubeflow
     folders = {root.path.parent: None}
     changes: dict[str, Any] = {}
-    for section, key in (("data", "path"), ("module", "file"), ("schema_", "path")):
-        values = getattr(config, section)
-        path = getattr(values, key) if values is not None else None
-        if path is not None:
-            absolute = Path(path).absolute()
-            changes[section] = values.model_copy(update={key: str(absolute)})
-            folders[_folder_of(absolute)] = None
+    if isinstance(config, TfxPipelineConfig):
+        folders |= dict.fromkeys(_folders_of_definition(config.pipeline))
+    else:
+        for section, key in _FILES:
+            values = getattr(config, section)
+            path = getattr(values, key) if values is not None else None
+            if path is not None:
+                absolute = Path(path).absolute()
+                changes[section] = values.model_copy(update={key: str(absolute)})
+                folders[_folder_of(absolute)] = None
     job = settings.training_job
     components = settings.components
     if not enable_cache:
@@ -136,7 +138,7 @@ def as_seen_here(config: PipelineConfig, root: Root, enable_cache: bool = True) 
         update={
             "backend": "kubeflow",
             "image": settings.image or _IMAGE,
-            "pipeline_root": settings.pipeline_root or _PIPELINE_ROOT,
+            "code": None,
             "root": str(root),
             "volumes": tuple(
                 VolumeConfig.model_construct(
@@ -151,6 +153,14 @@ def as_seen_here(config: PipelineConfig, root: Root, enable_cache: bool = True) 
         }
     )
     return config.model_copy(update={**changes, "kubeflow": kubeflow})
+
+
+def _folders_of_definition(source: PipelineSource) -> Iterator[Path]:
+    """Yields the folders of the files that a definition names."""
+    yield Path(source.file).resolve().parent
+    with loaded(source) as pipeline:
+        for _, _, path in paths_of(pipeline):
+            yield Path(path) if Path(path).is_dir() else Path(path).parent
 
 
 def _check_data_are_here(path: str) -> None:

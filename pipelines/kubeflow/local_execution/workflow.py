@@ -64,9 +64,7 @@ class Workflow:
         """
         with ThreadPoolExecutor(self.parallelism) as pool:
             try:
-                self._run_dag(
-                    self.pipeline.specification["root"]["dag"], Values(dict(parameters)), pool
-                )
+                self._run_dag(self.pipeline.specification["root"]["dag"], dict(parameters), pool)
             except BaseException:
                 self.launcher.processes.close()
                 raise
@@ -94,7 +92,7 @@ class Workflow:
                     inputs = resolve_inputs(task, component, given, done, self.launcher.run_id)
                     if "dag" in component:  # in this thread, so that it does not occupy a worker
                         if self._run_dag(component["dag"], inputs, pool):
-                            done[name] = Values()
+                            done[name] = {}
                         else:
                             failed.add(name)
                     else:

@@ -84,7 +84,7 @@ class Server:
     def submit(
         self,
         text: str,
-        experiment: str,
+        experiment: str | None,
         parameters: Mapping[str, str],
         recurrence: Recurrence | None = None,
         service_account: str | None = None,
@@ -97,7 +97,7 @@ class Server:
 
         Args:
           text: The compiled pipeline.
-          experiment: Name of the experiment of the run; it is created if missing.
+          experiment: Name of the experiment of the run, which is created if missing. Default: the pipeline's.
           parameters: Parameters of the run, as the user wrote them.
           recurrence: Schedule of runs. Default: one run, now.
           service_account: Service account of the run's pods. Default: the server's.
@@ -114,6 +114,7 @@ class Server:
         if recurrence is not None and recurrence.cron is not None:
             six_fields(recurrence.cron)
         pipeline = specification["pipelineInfo"]["name"]
+        experiment = experiment or pipeline
         pipeline_id, version_id = self._upload(pipeline, text)
         with self._server_errors(f"making the experiment {experiment!r}"):
             found = self._client.create_experiment(experiment, namespace=self._namespace)
@@ -123,7 +124,7 @@ class Server:
             "params": typed,
             "pipeline_id": pipeline_id,
             "version_id": version_id,
-            "pipeline_root": specification["defaultPipelineRoot"],
+            "pipeline_root": specification.get("defaultPipelineRoot"),
             "service_account": service_account,
         }
         if recurrence is None:

@@ -1,145 +1,81 @@
-"""Runs one component on Kubeflow's artifacts, without a metadata service."""
+"""Makes the step of a component in its pod, unless it has been made before, and checks its outputs."""
 
-import tempfile
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
-from components.file_systems import copy_tree
-from pipelines import atomic_files
+from pipelines.checks.component_checks import check_from_json
 from pipelines.errors import RunFailedError
-from pipelines.kubeflow.component_plan import ComponentPlan
-from pipelines.kubeflow.run_folder import kubeflow_run_of
-from pipelines.kubeflow.steps.artifacts import (
-    input_metadata,
-    metadata_of,
-    new_artifact,
-    output_metadata,
-)
-from pipelines.kubeflow.steps.old_runs import mark_training
-from pipelines.kubeflow.steps.served_baseline import kept_metadata
-from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
-from pipelines.kubeflow.training.training_job import JOB_KEY, shared_folder
-from pipelines.steps.execution import run_executor
-
-if TYPE_CHECKING:
-    from tfx.types.artifact import Artifact
-
-    from pipelines.checks.component_checks import Findings
+from pipelines.kubeflow.planned_run import PlannedRun
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
+from pipelines.root import Root
+from pipelines.root.held_models import held_ids
+from pipelines.steps.push_destination import is_pusher
+from pipelines.steps.running import make_step
+from pipelines.steps.step_folders import StepFolders
 
 
-class CheckFailedError(RunFailedError):
-    """A component has written its outputs, but its check found that the run must not go on."""
-
-
-def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> dict[str, Any]:
-    """Runs a component and its check, and returns the metadata of its outputs for Kubeflow to store.
+def run_component(
+    root: Root, folder: RunFolder, planned: PlannedRun, component: str, start: float
+) -> StepEnd:
+    """Makes the outputs of a step, or finds them made, and checks them.
 
     Args:
-      call: Arguments of the container.
-      plan: Plan of the component.
-      findings: Receiver of the check's findings.
+      root: Root of the runs.
+      folder: Folder of the run.
+      planned: Plan of the run.
+      component: Id of the component.
+      start: Time at which the step began, by `time.monotonic`.
 
     Raises:
-      CheckFailedError: The outputs are written, but the run must not go on.
+      RunFailedError: The outputs must not be used.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        inputs = read_inputs(call, plan, Path(scratch))
-        if JOB_KEY in plan.parameters.get("parameters", {}):
-            outputs = _execute_shared(call, plan, inputs, Path(scratch))
-        else:
-            outputs = execute_component(call, plan, inputs, Path(scratch))
-    if plan.check is not None:
-        from pipelines.checks.component_checks import check_from_json
-
-        try:
-            check_from_json(plan.check)(outputs, findings, call.root)
-        except RunFailedError as error:
-            raise CheckFailedError(error.component, str(error), error.is_bad_input) from error
-    return output_metadata(call.executor_input, outputs)
-
-
-def _execute_shared(
-    call: StepCall, plan: ComponentPlan, inputs: Artifacts, scratch: Path
-) -> Artifacts:
-    """Runs a component together with other pods: its files are in the root meanwhile.
-
-    The folder is named after the run, so that a retry of the step carries on from it.
-    """
-    with shared_folder(call.root, plan, call.executor_input) as folder:
-        mark_training(folder, _run_of(call))
-        for key, (artifact,) in inputs.items():
-            place = folder / "inputs" / key
-            atomic_files.copy_folder(Path(artifact.uri), place)
-            artifact.uri = str(place)
-        outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
-        made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)
-        for key, (artifact,) in made.items():
-            copy_tree(artifact.uri, call.outputs[key])
-            artifact.uri = call.outputs[key]
-    return made
+    step = planned.step(component)
+    folders = StepFolders(root.artifacts)
+    finished = folders.finished(component, step.plan.name)
+    run_id = folder.require_run_id()
+    if finished is None:
+        is_push = is_pusher(step.plan.class_path)
+        around = _push(root, planned, folders, component, run_id) if is_push else nullcontext()
+        with around:
+            finished = make_step(step.plan, step.executor, folders, run_id, planned.beam_options)
+    else:
+        print(f"{component}: {step.reason}", file=sys.stderr)
+    if step.check is not None:
+        outputs = {key: [finished.artifact(key)] for key in finished.outputs}
+        findings = check_from_json(step.check)(outputs, root)
+        if findings.failure:
+            raise findings.failure
+    return StepEnd(component, time.monotonic() - start, reused=finished.run_id != run_id)
 
 
-def _run_of(call: StepCall) -> str:
-    outputs = call.executor_input["outputs"]["artifacts"].values()
-    return kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
+@contextmanager
+def _push(
+    root: Root, planned: PlannedRun, folders: StepFolders, component: str, run_id: str
+) -> Iterator[None]:
+    """Keeps other runs from the versions, and lets the root adopt the schema of a run that pushes."""
+    with locked_for_step(root, component, run_id):
+        _check_same_baseline(root, component, run_id)
+        if planned.schema_keeping is not None:
+            from pipelines.checks.schema_keeping import SchemaKeeping
+
+            schema = folders.finished("SchemaGen", planned.step("SchemaGen").plan.name)
+            if schema is not None:
+                keeping = SchemaKeeping.from_json(planned.schema_keeping)
+                keeping.prepare(schema.artifact("schema").uri, root, run_id)
+        yield
+        root.schema.adopt(*held_ids(root), run_id)
 
 
-def read_inputs(call: StepCall, plan: ComponentPlan, scratch: Path) -> Artifacts:
-    """Returns the input artifacts of a component.
-
-    Args:
-      call: Arguments of the container.
-      plan: Plan of the component.
-      scratch: Folder that outlives the component.
-    """
-    inputs = {
-        key: [new_artifact(kind, call.inputs[key], input_metadata(call.executor_input, key))]
-        for key, kind in plan.inputs.items()
-        if key in call.inputs
-    }
-    for key, place in plan.baselines.items():
-        folder = call.root.path / place
-        inputs[key] = [new_artifact(plan.inputs[key], str(folder), kept_metadata(folder))]
-    if plan.schema is not None:
-        folder = scratch / "root_schema"
-        folder.mkdir()
-        (folder / "schema.pbtxt").write_text(plan.schema, encoding="utf-8")
-        inputs["schema"] = [new_artifact(plan.inputs["schema"], str(folder))]
-    return inputs
-
-
-def execute_component(
-    call: StepCall,
-    plan: ComponentPlan,
-    inputs: Artifacts,
-    scratch: Path,
-    run_id: str | None = None,
-) -> Artifacts:
-    """Runs the executor of a component, and returns its outputs.
-
-    Args:
-      call: Arguments of the container.
-      plan: Plan of the component.
-      inputs: Input artifacts.
-      scratch: Folder that outlives the component.
-      run_id: Id of the run, for a component that depends on it.
-    """
-    outputs = {key: [new_artifact(kind, call.outputs[key])] for key, kind in plan.outputs.items()}
-    for path in call.outputs.values():
-        Path(path).mkdir(parents=True, exist_ok=True)
-    return run_executor(
-        plan.component,
-        plan.executor,
-        plan.parameters,
-        inputs,
-        outputs,
-        scratch,
-        call.beam_options,
-        run_id,
-    )
-
-
-def kept_of(artifact: "Artifact") -> dict[str, str]:
-    """Returns the metadata of an artifact that are stored beside its folder."""
-    return metadata_of(artifact)
+def _check_same_baseline(root: Root, component: str, run_id: str) -> None:
+    record = root.records.read(run_id)
+    planned = record.baseline_version if record else None
+    serving = root.versions.serving()
+    if root.versions.pushed_by(run_id) is None and serving != planned:
+        raise RunFailedError(
+            component,
+            f"{f'version {serving}' if serving else 'no version'} serves now, and the model was "
+            f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback "
+            "has changed it. Run again: unchanged steps are not made again",
+        )

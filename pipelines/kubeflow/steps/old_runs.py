@@ -16,15 +16,15 @@ from pipelines.root.signs_of_life import SILENT_SECS, lost_outcome, newest_chang
 KEPT_SECS = 2 * SILENT_SECS
 """Time that the files of a run's steps are kept, counted from the newest of them."""
 
-_RUN = "kubeflow_run"
+_FORMER = ("plans", "findings", "training")
+"""Folders in which steps kept their plans and findings before these were kept with the run."""
 
 
 def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     """Closes the records of runs without a sign of life, and removes the files that their steps left.
 
     Args:
-      root: Root of the runs; its lock is held. Plans and copies of data that no recent run
-        needed are removed, too; findings stay, since Kubeflow's cache may ask for them at any time.
+      root: Root of the runs; its lock is held. Copies of data that no recent run needed are removed, too.
       now: Current time in seconds since 1970. Default: the clock's.
 
     Returns:
@@ -44,27 +44,11 @@ def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     for folder in run_folders(root):
         if newest_change(folder) < now - KEPT_SECS:
             shutil.rmtree(folder, ignore_errors=True)
-    for path in (*root.plans.glob("*.json"), *root.data.glob("[!.]*")):
-        if path.stat().st_mtime < now - KEPT_SECS:  # each Plan touches those that it needs
+    former = (root.path / name for name in _FORMER if (root.path / name).is_dir())
+    for path in (*former, *root.data.glob("[!.]*")):
+        if path.stat().st_mtime < now - KEPT_SECS:  # each Plan touches the data that it needs
             _remove(path)
     return closed
-
-
-def mark_training(folder: Path, kubeflow_run: str) -> None:
-    """Writes the id of the run into the folder of its training."""
-    (folder / _RUN).write_text(kubeflow_run, encoding="utf-8")
-
-
-def remove_training(root: Root, kubeflow_run: str) -> None:
-    """Removes the files that the pods of a run's training shared; its Trainer is over.
-
-    Args:
-      root: Root of the runs.
-      kubeflow_run: Id of the run on Kubeflow.
-    """
-    for file in sorted(root.training.glob(f"*/{_RUN}")):
-        if file.read_text(encoding="utf-8") == kubeflow_run:
-            shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def _remove(path: Path) -> None:

@@ -1,30 +1,48 @@
-"""The step `Plan`, the first one: reads the data, begins the run and plans all other steps."""
+"""The step `Plan`, the first one: begins the run, and plans all other steps."""
 
 import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.data.spans import name_spans
 from pipelines.definitions.run_plan import RunPlan
-from pipelines.errors import RunFailedError
+from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.beam_steps import check_for_steps, step_options
-from pipelines.kubeflow.compile.dag import PLAN, component_roles
-from pipelines.kubeflow.component_plan import write_component_plan
+from pipelines.kubeflow.compile.dag import PLAN, has_task
+from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
-from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
-from pipelines.runs.execution import note_plan, stage_data
+from pipelines.root.migration import take_over
+from pipelines.root.records import RunRecord
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
+
+if TYPE_CHECKING:
+    from pipelines.checks.component_checks import ComponentCheck
+    from pipelines.steps.planning import PipelinePlan
+    from pipelines.steps.step_folders import FinishedStep
+    from pipelines.steps.step_plan import StepPlan
+
+    Explain = Callable[[StepPlan, FinishedStep | None], str]
 
 _MAX_TRIES = 3
 
 
-def plan_on_kubeflow(root: Root, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
-    """Begins a run, and returns the names of its components' plans by role.
+def plan_on_kubeflow(
+    root: Root,
+    config: PipelineConfig | TfxPipelineConfig,
+    kubeflow_run: str,
+    tasks: Collection[str],
+) -> dict[str, str]:
+    """Begins a run, and returns the values that KFP's cache compares, by component id.
 
     A retry of the step goes on with the same run.
 
@@ -32,70 +50,207 @@ def plan_on_kubeflow(root: Root, config: PipelineConfig, kubeflow_run: str) -> d
       root: Root of the runs.
       config: Configuration with the parameters of the run applied.
       kubeflow_run: Id of the run on Kubeflow.
+      tasks: Ids of the components that have a task in the compiled pipeline.
 
     Raises:
-      BadInputError: The data or the configuration cannot be used.
+      BadInputError: The data, the configuration or the definition cannot be used.
       RunFailedError: The root's schema changed while the data were read, or another step held the
         root's lock for too long.
     """
     check_for_steps(config)
-    display = PlainDisplay(sys.stderr)
-    folder = RunFolder(root, kubeflow_run)
+    run = _NewRun(root, RunFolder(root, kubeflow_run), config.kubeflow, tasks)
+    if isinstance(config, TfxPipelineConfig):
+        planned = _plan_definition(run, config)
+    else:
+        planned = _plan_csv(run, config)
+    return {step.plan.component: step.key for step in planned.steps}
+
+
+class _NewRun:
+    """A run that begins, or begins again after the step Plan was stopped."""
+
+    def __init__(
+        self, root: Root, folder: RunFolder, settings: KubeflowConfig, tasks: Collection[str]
+    ):
+        self.root = root
+        self.folder = folder
+        self.display = PlainDisplay(sys.stderr)
+        self._settings = settings
+        self._tasks = tasks
+
+    def begin(self, record: RunRecord) -> RunRecorder:
+        """Begins the record, and tidies the root, whose lock is held."""
+        root = self.root
+        record = record.changed(kubeflow_run=self.folder.kubeflow_run)
+        former = self.folder.read_run_id()
+        if former is not None:
+            record = record.changed(run_id=former, log=str(root.log(former)))
+        recorder = RunRecorder(root, record, self.display)
+        self.folder.write_run(record.run_id)
+        self.display.line(f"run {record.run_id} of {record.name!r} in {root}")
+        _write_log(Path(record.log), self.folder.kubeflow_run)
+        for silent in tidy_runs(root):
+            self.display.line(f"! run {silent} has not ended: its record says so now")
+        if line := take_over(root):
+            recorder.note(line)
+        recorder.begin()
+        return recorder
+
+    def without_cache(self, components: Collection[Any]) -> set[str]:
+        """Returns the ids of the components whose cache is turned off in `[kubeflow]`."""
+        own = {name: step.cache for name, step in self._settings.components.items()}
+        default = self._settings.cache
+        ids = (component.id for component in components)
+        return {name for name in ids if not (default if own.get(name) is None else own[name])}
+
+    def write(
+        self,
+        plan: "PipelinePlan",
+        recorder: RunRecorder,
+        explain: "Explain",
+        checks: "Mapping[str, ComponentCheck]",
+        **fields: Any,
+    ) -> PlannedRun:
+        """Writes the plan for the other steps; those without a task are made at once."""
+        import pipelines.checks.component_checks as checking
+        from pipelines.kubeflow.steps.step_code import code_of_step
+        from pipelines.root.leftovers import remove_leftovers
+        from pipelines.steps.running import find_reusable, make_step
+        from pipelines.steps.step_folders import StepFolders
+
+        root, run_id = self.root, recorder.record.run_id
+        folders = StepFolders(root.artifacts)
+        for lost in remove_leftovers(root, run_id):
+            recorder.note(lost)
+        recorder.add_graph(plan.graph)
+        self._check_tasks({step.component for step in plan.steps if has_task(step)})
+        former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
+        last_run = former[0] if former else None
+        steps = []
+        for step in plan.steps:
+            executor = plan.executors.get(step.component)
+            finished, reason = find_reusable(step, folders, run_id, last_run, explain)
+            if finished is None and not has_task(step):
+                finished = make_step(step, executor, folders, run_id)
+            check = checks.get(step.component)
+            steps.append(
+                PlannedStep(
+                    step,
+                    executor,
+                    finished.run_id if finished else run_id,
+                    reason,
+                    checking.check_as_json(check) if check else None,
+                    code_of_step(step, root) if step.executor else {},
+                )
+            )
+        planned = PlannedRun(tuple(steps), **fields)
+        self.folder.write_plan(planned)
+        self.folder.write_run(run_id, len(recorder.record.notes))
+        return planned
+
+    def _check_tasks(self, planned: Collection[str]) -> None:
+        if set(planned) != set(self._tasks):
+            (name, *_) = sorted(set(planned) ^ set(self._tasks))
+            where = "the compiled pipeline" if name in self._tasks else "the pipeline of this run"
+            raise BadInputError(
+                f"{name} is in {where} only: the pipeline has changed since it was compiled. Compile it "
+                "again, with the code that the image has."
+            )
+
+
+def _plan_csv(run: _NewRun, config: PipelineConfig) -> PlannedRun:
+    root = run.root
     runner = "beam" if config.beam.has_engine else "local"
     for _ in range(_MAX_TRIES):
-        plan = plan_run(RunRequest(root=root, config=config, runner=runner), display)
-        with locked_for_step(root, PLAN, kubeflow_run):
+        plan = plan_run(RunRequest(root=root, config=config, runner=runner), run.display)
+        with locked_for_step(root, PLAN, run.folder.kubeflow_run):
             root.schema.adopt(*held_ids(root))
             if plan.schema is not None or root.schema.read() == plan.root_schema:
-                return _begin(plan, folder, display)
-        display.line(f"! the schema of {root} was changed while the data were read: once more")
+                return _plan_data(run, plan)
+        run.display.line(f"! the schema of {root} was changed while the data were read: once more")
     raise RunFailedError(
         PLAN,
         f"the schema of {root} was changed {_MAX_TRIES} times while the data were read. Run again",
     )
 
 
-def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str, str]:
+def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     """Begins the run in the root, whose lock is held."""
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.checks.component_checks import component_checks
+    from pipelines.checks.schema_keeping import SchemaKeeping
     from pipelines.definitions.csv_to_serving import csv_to_serving
-    from pipelines.root.leftovers import remove_leftovers
+    from pipelines.kubeflow.training.training_job import training_executor
+    from pipelines.runs import execution
+    from pipelines.runs.reasons import reason_of_run
+    from pipelines.steps.planning import PlanContext, plan_steps
 
-    root = plan.root
-    record = start_record(plan).changed(kubeflow_run=folder.kubeflow_run)
-    former = folder.read_run_id()
-    if former is not None:
-        log = str(root.log(former))
-        record = record.changed(run_id=former, log=log)
-    run_id = record.run_id
-    recorder = RunRecorder(root, record, display)
-    folder.write_run(run_id)
-    display.line(f"run {run_id} of {record.name!r} in {root}")
-    _write_log(Path(record.log), folder.kubeflow_run)
+    root = run.root
+    recorder = run.begin(start_record(plan))
+    record = recorder.record
     if record.spans and plan.spans:
         recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
-    note_plan(plan, recorder, display)
-    for silent in tidy_runs(root):
-        display.line(f"! run {silent} has not ended: its record says so now")
-    data = stage_data(plan, recorder)
+    execution.note_plan(plan, recorder, run.display)
+    data = execution.stage_data(plan, recorder)
     if data.reasons:
         data.folder.touch()  # keeps the copy from being removed
     plan.profile.check_unchanged()  # CsvExampleGen finds it, too, in a pod that has to start first
     pipeline = csv_to_serving(plan, data)
-    roles = component_roles(pipeline)
-    recorder.add_graph(
-        {
-            component.id: sorted(roles.keys() & {one.id for one in component.upstream_nodes})
-            for component in pipeline.pipeline.components
-            if component.id in roles
-        }
+    context = PlanContext(
+        fingerprints=execution.plan_fingerprints(plan, pipeline, record.run_id),
+        without_cache=run.without_cache(pipeline.pipeline.components),
     )
-    recorder.begin()
-    plans = component_plans(plan, pipeline, run_id, record.baseline_version)
-    for lost in remove_leftovers(root, run_id):
-        recorder.note(lost)
-    folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
-    return {role: write_component_plan(root, item) for role, item in plans.items()}
+    steps = plan_steps(pipeline.pipeline, root, record.run_id, {}, context=context)
+    if executor := training_executor(plan):
+        steps.executors[pipeline.trainer.id] = executor
+    keeping = SchemaKeeping.of_plan(plan)
+    extension = plan.config.pipeline.extend.rpartition(":")[0] if plan.config.pipeline else None
+    return run.write(
+        steps,
+        recorder,
+        lambda step, compared: reason_of_run(step, compared, record, root.records),
+        {
+            component.id: check
+            for component, check in component_checks(
+                plan, pipeline, record.baseline_version
+            ).items()
+        },
+        beam_options=step_options(plan.config.beam),
+        user_files=tuple(filter(None, (plan.code.module_file, extension))),
+        schema_keeping=asdict(keeping) if keeping else None,
+    )
+
+
+def _plan_definition(run: _NewRun, config: TfxPipelineConfig) -> PlannedRun:
+    from pipelines.kubeflow.compile.user_code import loaded
+    from pipelines.runs.tfx_pipeline import check_of_step, new_record
+    from pipelines.steps.planning import PlanContext, plan_steps
+    from pipelines.steps.reasons import reason_of_run
+
+    source = config.pipeline
+    run_id = run.folder.kubeflow_run
+    with loaded(source) as pipeline, locked_for_step(run.root, PLAN, run_id):
+        recorder = run.begin(new_record(run.root, config, pipeline.pipeline_name))
+        steps = plan_steps(
+            pipeline,
+            run.root,
+            recorder.record.run_id,
+            {name: str(value) for name, value in source.parameters.items()},
+            context=PlanContext(without_cache=run.without_cache(pipeline.components)),
+        )
+        checks = {
+            step.component: check
+            for step in steps.steps
+            if (check := check_of_step(step.class_path, recorder.record.baseline_version))
+        }
+        return run.write(
+            steps,
+            recorder,
+            reason_of_run,
+            checks,
+            beam_options=step_options(config.beam),
+            definition=source.model_dump(mode="json", exclude={"parameters"}),
+        )
 
 
 def _write_log(log: Path, kubeflow_run: str) -> None:

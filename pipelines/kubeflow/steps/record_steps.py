@@ -1,39 +1,37 @@
 """The record of a run: opened by each step, and closed by a step that fails, by `Record` or by `End`."""
 
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
 
-from pydantic import TypeAdapter
-
+from pipelines.checks.component_checks import check_from_json
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
+from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
-from pipelines.kubeflow.steps.kept_findings import read_findings, report_json
-from pipelines.kubeflow.steps.old_runs import remove_training
 from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
+from pipelines.runs.outcome import push_outcome
 from pipelines.runs.recorder import RunRecorder
+from pipelines.runs.tfx_pipeline import outcome_of_pushes
+from pipelines.steps.step_folders import FinishedStep, StepFolders
 from pipelines.terminal.progress import PlainDisplay
 
 
-def record_run(
-    root: Root, kubeflow_run: str, findings: Mapping[str, str], outcome: str
-) -> RunRecord:
-    """Writes the findings of all steps into the record of the run, and the report.
+def record_run(root: Root, kubeflow_run: str) -> RunRecord:
+    """Writes the steps and what their checks find into the record of the run, and the report.
 
     It starts from the record as `Plan` wrote it, so that a retry of the step writes the same record.
 
     Args:
       root: Root of the runs.
       kubeflow_run: Id of the run on Kubeflow.
-      findings: Names of each component's findings, see `read_findings`, by component in running order.
-      outcome: JSON of a `RunOutcome`.
 
     Raises:
-      LookupError: The run was not begun in this root, or the findings of its steps are gone.
+      LookupError: The run was not begun in this root, or its record is gone.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, RECORD, kubeflow_run):
@@ -44,13 +42,24 @@ def record_run(
                 f"There is no record of run {folder.require_run_id()} in {root.runs}: it was removed "
                 "while the run went on."
             )
-        found = [read_findings(root, name) for name in findings.values()]
-        _record_steps(recorder, folder, findings)
-        for calls in found:
-            report_json(calls, recorder)
-        ended = TypeAdapter(RunOutcome).validate_json(outcome)
-        recorder.end(ended, tidy=_retention_of(root, recorder.record))
+        planned = folder.read_plan()
+        outcome = _outcome(recorder, planned, _record_steps(recorder, folder, planned.steps))
+        recorder.end(outcome, tidy=_retention_of(root, recorder.record))
     return recorder.record
+
+
+def _outcome(
+    recorder: RunRecorder, planned: PlannedRun, finished: Mapping[str, FinishedStep]
+) -> RunOutcome:
+    if planned.definition is None:
+        return push_outcome(
+            finished["Pusher"].artifact("pushed_model"),
+            finished["Evaluator"].artifact("evaluation").uri,
+            recorder.root,
+        )
+    record = recorder.record
+    ran = {one.name for one in record.components if one.status == "finished"}
+    return outcome_of_pushes(list(finished.values()), ran, recorder.root, recorder)
 
 
 def reopen_run(root: Root, folder: RunFolder, component: str) -> None:
@@ -133,7 +142,6 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
             _close(root, folder, recorder, outcome)
         elif recorder is None or not (has_failed or recorder.record.status in UNFINISHED):
             folder.remove()
-        remove_training(root, kubeflow_run)
     return recorder.record if recorder else None
 
 
@@ -159,9 +167,12 @@ def _close(
     root: Root, folder: RunFolder, recorder: RunRecorder, outcome: RunOutcome | None = None
 ) -> None:
     failures = folder.failures()
-    _record_steps(recorder, folder, [])
-    for failure in failures:
-        report_json(json.loads(failure.findings), recorder)
+    with suppress(LookupError):  # a run whose Plan has failed
+        ended = {end.component for end in folder.steps()}
+        steps = list(folder.read_plan().steps)
+        while steps and steps[-1].plan.component not in ended:
+            steps.pop()  # not reached
+        _record_steps(recorder, folder, steps)
     if outcome is None:
         outcome = _outcome_of(failures, folder.kubeflow_run)
     recorder.end(
@@ -171,10 +182,7 @@ def _close(
 
 
 def _retention_of(root: Root, record: RunRecord) -> Callable[[], None]:
-    """Returns a function that applies a run's `[retention]` to the root, called while its lock is held.
-
-    It removes only records, reports and logs: artifacts are in the store of Kubeflow Pipelines.
-    """
+    """Returns a function that applies a run's `[retention]` to the root, called while its lock is held."""
     rules = RetentionConfig.model_validate(record.section("retention"))
     return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
 
@@ -206,16 +214,32 @@ def _recorder(root: Root, folder: RunFolder) -> RunRecorder | None:
 
 
 def _record_steps(
-    recorder: RunRecorder, folder: RunFolder, components: Mapping[str, str] | list[str]
-) -> None:
-    """Records the steps; a component that did not run was taken from Kubeflow's cache."""
-    names = list(components) or [end.component for end in folder.steps()]
-    for name in names:
-        end = folder.read_step(name)
+    recorder: RunRecorder, folder: RunFolder, steps: Sequence[PlannedStep]
+) -> dict[str, FinishedStep]:
+    """Records steps and what their checks find, and returns those that have outputs, by component."""
+    folders = StepFolders(recorder.root.artifacts)
+    finished: dict[str, FinishedStep] = {}
+    for step in steps:
+        component = step.plan.component
+        made = folders.finished(component, step.plan.name)
+        end = folder.read_step(component)
         if end is None:
-            recorder.add_component(ComponentRecord(name, "cached", 0.0))
-        else:
-            has_failed = end.reason is not None and not end.has_outputs
-            recorder.add_component(
-                ComponentRecord(name, "failed" if has_failed else "finished", end.elapsed_secs)
+            if made is None:  # it was to run beside a step that failed
+                continue
+            end = StepEnd(component, 0.0, reused=step.made_by != recorder.record.run_id)
+        status: Literal["cached", "failed", "finished"] = "cached" if end.reused else "finished"
+        recorder.add_component(
+            ComponentRecord(
+                component,
+                "failed" if made is None else status,
+                end.elapsed_secs,
+                step.reason,
+                step.plan.name,
             )
+        )
+        if made is not None:
+            finished[component] = made
+            if step.check is not None:
+                outputs = {key: [made.artifact(key)] for key in made.outputs}
+                recorder.add_findings(check_from_json(step.check)(outputs, recorder.root))
+    return finished

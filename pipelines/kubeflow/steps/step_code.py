@@ -1,84 +1,75 @@
-"""Check that a step runs the code that `Plan` has fingerprinted.
+"""The code of a step: it must be what `Plan` saw, and importable.
 
 Each step is a pod of its own. Between two of them the tag of an image may be moved, or a module on the
-volume edited; the step's outputs would then be cached under the fingerprint of other code.
+volume edited; the step's outputs would then be kept under the name of other code.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from components.user import code as user_code
-from components.user import source as user_source
-from pipelines.definitions.fingerprints import library_versions, package_fingerprint, source_of
-from pipelines.definitions.model_code import ModelCode
+from google.protobuf import json_format
+from tfx.orchestration import data_types_utils
+from tfx.orchestration.portable import inputs_utils
+from tfx.proto.orchestration import pipeline_pb2
+
+from components.user.code import importable_name
+from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import RunFailedError
+from pipelines.kubeflow.compile.user_code import loaded
+from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
+from pipelines.root import Root
+from pipelines.steps.code_fingerprints import code_fingerprints
+from pipelines.steps.step_plan import StepPlan, with_root
 
-_PACKAGES = {
-    "example_gen": ("components",),
-    "example_validator": ("components",),
-    "tuner": ("components", "estimator_core"),
-    "trainer": ("components", "estimator_core"),
-    "evaluator": ("components",),
-    "serving_check": ("components",),
+_WORDS = {
+    "libraries": "the libraries",
+    "components": "the package components",
+    "core": "the package estimator_core",
+    "code": "the model's code",
+    "executor": "its own code",
 }
-"""Packages of this project that a step runs, by role, as in `component_fingerprints`."""
-
-_CALLS_USERS_CODE = ("transform", "tuner", "trainer")
 
 
-def code_of_step(role: str, code: ModelCode) -> dict[str, Any]:
-    """Returns the location and the hashes of the code that a component runs, as plain values.
-
-    They cover only code that the component's fingerprint depends on.
-
-    Args:
-      role: Role of the component, such as `trainer`.
-      code: Code that Transform and Trainer call.
-    """
-    source = source_of(code) if role in _CALLS_USERS_CODE else {}
-    return {
-        "source": source,
-        "packages": list(_PACKAGES.get(role, ())),
-        "digests": _digests(source, _PACKAGES.get(role, ())),
-    }
+def code_of_step(plan: StepPlan, root: Root) -> dict[str, str]:
+    """Returns the fingerprints of the code that a step runs, as this process sees it."""
+    parameters = json_format.ParseDict(
+        with_root(plan.parameters, root.path), pipeline_pb2.NodeParameters()
+    )
+    values = data_types_utils.build_parsed_value_dict(
+        inputs_utils.resolve_parameters_with_schema(parameters)
+    )
+    return code_fingerprints(plan.class_path, values)
 
 
-def check_code(planned: dict[str, Any], component: str) -> None:
-    """Checks that the code of this process is the code that `Plan` fingerprinted.
-
-    Args:
-      planned: Result of `code_of_step`.
-      component: Id of the step, for the error.
+def check_code(step: PlannedStep, root: Root) -> None:
+    """Checks that the code of this process is the code that `Plan` saw.
 
     Raises:
       RunFailedError: The code has changed.
     """
-    now = _digests(planned["source"], planned.get("packages", ()))
-    changed = [part for part, digest in planned["digests"].items() if now.get(part) != digest]
+    now = code_of_step(step.plan, root) if step.code else {}
+    changed = [part for part, digest in step.code.items() if now.get(part) != digest]
     if changed:
         raise RunFailedError(
-            component,
-            f"{' and '.join(changed)} changed after the step Plan read them: the tag of the image was "
-            "moved, or a module on a volume was edited. Start a new run; give each image a tag of its own",
+            step.plan.component,
+            f"{' and '.join(_WORDS.get(part, part) for part in changed)} changed after the step Plan read "
+            "them: the tag of the image was moved, or a module on a volume was edited. Start a new run; "
+            "give each image a tag of its own",
         )
 
 
-def make_module_importable(planned: dict[str, Any]) -> None:
-    """Lets this process import the user's module file by its name, as Transform does.
-
-    Args:
-      planned: Result of `code_of_step`.
+@contextmanager
+def user_code(planned: PlannedRun) -> Iterator[None]:
+    """Lets this process import the user's code by the names that the plan has for it.
 
     Raises:
-      ImportError: The name would import another module.
+      ImportError: A name would import another module.
+      BadInputError: The definition of the user's pipeline cannot be loaded.
     """
-    if module_file := planned["source"].get("module_file"):
-        user_code.importable_name(module_file)
-
-
-def _digests(source: dict[str, Any], packages: Any) -> dict[str, str]:
-    digests = {"the libraries": library_versions()}
-    for package in packages:
-        digests[f"the package {package}"] = package_fingerprint(package)
-    if source:
-        digests["the model's code"] = user_source.fingerprint(**source)
-    return digests
+    for file in planned.user_files:
+        importable_name(file)
+    if planned.definition is not None:
+        with loaded(PipelineSource(**planned.definition)):
+            yield
+    else:
+        yield

@@ -3,25 +3,16 @@
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.config.kubeflow import KubeflowConfig, StepConfig
 from pipelines.config.pod_security import restricted
-from pipelines.kubeflow.run_folder import kubeflow_run_of
 from pipelines.kubeflow.step_environment import UMASK_VARIABLE
-from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.definitions.run_plan import RunPlan
-    from pipelines.kubeflow.component_plan import ComponentPlan
-
-JOB_KEY = "training_job"
-"""Execution property of a Trainer whose cluster is a Kubernetes Job."""
 
 VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
 """Environment variable of the Trainer's step with the settings of its job."""
@@ -58,16 +49,8 @@ class TrainingJob:
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
 
-    def to_json(self) -> str:
-        """Returns the text for the Trainer's plan.
-
-        It says only that there is a job: the plan is part of the cache's key, and the place where the
-        tasks run does not change the model.
-        """
-        return json.dumps({"environment": VARIABLE})
-
     def as_variable(self) -> str:
-        """Returns all fields as JSON, for the Trainer's step's variable, which is not in the cache's key."""
+        """Returns all fields as JSON, for a variable of the Trainer's step."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
@@ -86,9 +69,14 @@ class TrainingJob:
         return cls(**json.loads(text))
 
 
-def training_job_of(plan: "RunPlan") -> TrainingJob | None:
-    """Returns the job of a run; None without one."""
-    return training_job(plan.config.kubeflow) if plan.config.trainer.workers else None
+def training_executor(plan: "RunPlan") -> dict[str, Any] | None:
+    """Returns the executor of a run whose cluster is a Job; None without one.
+
+    The place where the tasks run does not change the model, so the name of the step stays the same.
+    """
+    if not plan.config.trainer.workers or plan.config.kubeflow.training_job is None:
+        return None
+    return {"type": "PythonClassExecutableSpec", "spec": {"classPath": EXECUTOR}}
 
 
 def training_job(settings: KubeflowConfig) -> TrainingJob | None:
@@ -106,26 +94,6 @@ def training_job(settings: KubeflowConfig) -> TrainingJob | None:
         {**settings.node_selector, **step.node_selector},
         tuple(toleration.model_dump(mode="json") for toleration in settings.tolerations),
     )
-
-
-@contextmanager
-def shared_folder(
-    root: Root, plan: "ComponentPlan", executor_input: dict[str, Any]
-) -> Iterator[Path]:
-    """Yields a folder in the root for a training, and removes it after success.
-
-    Args:
-      root: Root of the runs, which all tasks see.
-      plan: Plan of the Trainer.
-      executor_input: KFP's `ExecutorInput` of its step.
-    """
-    outputs = executor_input["outputs"]["artifacts"].values()
-    run = kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
-    digest = hashlib.sha256(f"{run} {plan.fingerprint} {plan.parameters}".encode()).hexdigest()
-    folder = root.training / digest[:12]
-    folder.mkdir(parents=True, exist_ok=True)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def job_name(folder: str) -> str:

@@ -1,8 +1,11 @@
 """The checks can be made again elsewhere; their findings are tested through `execute`."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
+from tensorflow_metadata.proto.v0 import anomalies_pb2
+from tfx.types.standard_artifacts import ExampleAnomalies
 
 from pipelines.checks.component_checks import (
     AnomalyCheck,
@@ -17,7 +20,6 @@ from pipelines.checks.component_checks import (
 )
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
-from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 
@@ -66,35 +68,51 @@ def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
     assert found == {"Trainer": ModelCheck(compares), "ServingCheck": ServedModelCheck()}
 
 
-def test_what_the_serving_check_could_not_compare_is_noted(tmp_path):
-    from types import SimpleNamespace
+def _artifacts(folder, *keys):
+    return {key: [SimpleNamespace(uri=str(folder))] for key in keys}
 
+
+def test_what_the_serving_check_could_not_compare_is_noted(tmp_path):
     result = {"rows": 9, "not_checked": ["the signature 'a': its input 'b' is no column"]}
     (tmp_path / "serving_check.json").write_text(json.dumps(result))
-    findings = KeptFindings()
-    outputs = {"blessing": [SimpleNamespace(uri=str(tmp_path))]}
-    ServedModelCheck()(outputs, findings, Root(tmp_path))
-    found = json.loads(findings.as_json())
-    assert [call["values"]["text"] for call in found if call["method"] == "note"] == [
-        "ServingCheck: not compared: the signature 'a': its input 'b' is no column"
-    ]
+    findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), Root(tmp_path))
+    assert findings.notes == (
+        "ServingCheck: not compared: the signature 'a': its input 'b' is no column",
+    )
+    assert findings.details["serving_check"]["rows"] == 9
 
 
 def test_details_that_cannot_be_read_end_no_run(tmp_path):
-    from types import SimpleNamespace
+    check = ModelCheck(compares_models=False)
+    findings = check(_artifacts(tmp_path, "model", "model_run"), Root(tmp_path))
+    (note,) = findings.notes
+    assert note.startswith("the report goes without details of signatures, which cannot be read: ")
+    assert list(findings.details) == ["training"]
 
-    findings = KeptFindings()
-    outputs = {
-        "model": [SimpleNamespace(uri=str(tmp_path))],
-        "model_run": [SimpleNamespace(uri=str(tmp_path))],
-    }
-    ModelCheck(compares_models=False)(outputs, findings, Root(tmp_path))
-    notes = [
-        call["values"]["text"]
-        for call in json.loads(findings.as_json())
-        if call["method"] == "note"
-    ]
-    assert len(notes) == 1
-    assert notes[0].startswith(
-        "the report goes without details of signatures, which cannot be read: "
-    )
+
+def test_a_trainer_without_a_model_run_ends_no_run(tmp_path):
+    findings = ModelCheck(compares_models=False)(_artifacts(tmp_path, "model"), Root(tmp_path))
+    assert "details of training, which cannot be read: KeyError: 'model_run'" in findings.notes[0]
+
+
+def test_details_that_cannot_be_stored_end_no_run(tmp_path):
+    (tmp_path / "serving_check.json").write_text('{"rows": NaN}')
+    findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), Root(tmp_path))
+    (note,) = findings.notes
+    assert note.startswith("the report goes without details of serving_check, which cannot be read")
+    assert findings.details == {}
+
+
+def test_all_anomalies_are_found_even_if_they_end_the_run(tmp_path):
+    anomalies = ExampleAnomalies()
+    anomalies.uri, anomalies.splits = str(tmp_path), ["train"]
+    proto = anomalies_pb2.Anomalies()
+    for column in ("x", "z"):
+        proto.anomaly_info[column].description = "Odd."
+    (tmp_path / "Split-train").mkdir()
+    (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
+    check = AnomalyCheck("ExampleValidator", "fail", has_own_schema=True)
+    findings = check({"anomalies": [anomalies]}, Root(tmp_path))
+    assert len(findings.notes) == len(findings.details["anomalies"]["found"]) == 2
+    assert findings.failure.is_bad_input
+    assert "2 anomalies" in str(findings.failure)

@@ -1,9 +1,12 @@
+import json
 import os
 
 import pytest
 
+from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
 from pipelines.root import Root
+from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan
 
 
 def test_steps_leave_how_they_ended(tmp_path):
@@ -11,7 +14,7 @@ def test_steps_leave_how_they_ended(tmp_path):
     assert folder.read_run_id() is None
     folder.write_run("20260102-030405")
     folder.write_step(StepEnd("Transform", 2.5))
-    failed = StepEnd("Trainer", 1.5, "it broke", True, '[{"method": "note"}]')
+    failed = StepEnd("Trainer", 1.5, "it broke", True, is_interrupted=True)
     folder.write_step(failed)
     later = StepEnd("Evaluator", 0.5, "broke as well")
     folder.write_step(later)
@@ -35,10 +38,32 @@ def test_a_step_that_is_tried_again_replaces_its_end(tmp_path):
     assert folder.failures() == []
 
 
-def test_the_run_is_known_from_the_pod_or_on_vertex_from_the_outputs():
-    uri = "gs://bucket/root/123456/taxi-20260102030405/trainer_-42/model"
-    assert kubeflow_run_of([], {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
-    assert kubeflow_run_of([uri], {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
-    assert kubeflow_run_of([uri], {}) == "taxi-20260102030405"
-    with pytest.raises(LookupError, match="KFP_RUN_ID is not set"):
-        kubeflow_run_of(["minio://bucket/a/b/c"], {})
+def test_the_run_is_known_from_the_pod_or_on_vertex_from_the_output_file():
+    file = "/gcs/bucket/root/123456/taxi-20260102030405/trainer_-42/executor_output.json"
+    given = json.dumps({"outputs": {"outputFile": file}})
+    assert kubeflow_run_of("", {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
+    assert kubeflow_run_of(given, {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
+    assert kubeflow_run_of(given, {}) == "taxi-20260102030405"
+    elsewhere = given.replace("/gcs/bucket", "/tmp")
+    for executor_input in ("", elsewhere):
+        with pytest.raises(LookupError, match="KFP_RUN_ID is not set"):
+            kubeflow_run_of(executor_input, {})
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path):
+    inputs = {"data": (OutputRef("Gen", "ab", "examples"), FolderRef("kept/a/model", "x.Model"))}
+    step = StepPlan(
+        "Trainer", {"type": "t"}, {"p": [1]}, inputs, {"model": "x.Model"}, {"code": "c"}
+    )
+    planned = PlannedRun(
+        (PlannedStep(step, {"type": "t"}, "run-a", "it is new", {"kind": "SearchCheck"}),),
+        ("--a=1",),
+        user_files=("a.py",),
+    )
+    folder = RunFolder(Root(tmp_path), "run")
+    with pytest.raises(LookupError, match="every step mounts"):
+        folder.read_plan()
+    folder.write_plan(planned)
+    assert folder.read_plan() == planned
+    assert folder.read_plan().step("Trainer").key == planned.steps[0].key == f"run-a/{step.name}"
+    assert folder.steps() == []

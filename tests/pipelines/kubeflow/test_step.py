@@ -1,11 +1,9 @@
 import errno
 import importlib
-import json
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,11 +11,10 @@ import pytest
 from components.pusher.provenance import Provenance
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow import step
-from pipelines.kubeflow.component_plan import ComponentPlan, write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps import component_step, plan_step, record_steps
 from pipelines.root import Root
-from pipelines.root.records import RunOutcome
+from tests.pipelines.kubeflow.on_kubeflow import begin, make, planned
 from tests.pushed_versions import write_version
 
 
@@ -30,20 +27,20 @@ def plan_arguments(tmp_path, config_of):
     return [
         "Plan", "--root", str(tmp_path), "--run", "run-1", "--config",
         config_of().model_dump_json(), "--parameter", "trainer.train_steps", "70",
-        "--plan-of", "trainer", str(tmp_path / "out" / "trainer"),
+        "--key-of", "Trainer", str(tmp_path / "out" / "trainer"),
     ]  # fmt: skip
 
 
-def test_plan_hands_the_names_of_the_plans_on(tmp_path, config_of, monkeypatch):
+def test_plan_hands_the_keys_of_the_steps_on(tmp_path, config_of, monkeypatch):
     asked = []
 
-    def plan(root, config, kubeflow_run):
-        asked.append((root, config.trainer.train_steps, kubeflow_run))
-        return {"trainer": "abc", "pusher": "def"}
+    def plan(root, config, kubeflow_run, tasks):
+        asked.append((root, config.trainer.train_steps, kubeflow_run, tasks))
+        return {"Trainer": "abc", "RootSchema": "def"}
 
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
     assert step.main(plan_arguments(tmp_path, config_of)) == 0
-    assert asked == [(Root(tmp_path), 70, "run-1")]
+    assert asked == [(Root(tmp_path), 70, "run-1", ["Trainer"])]
     assert (tmp_path / "out" / "trainer").read_text() == "abc"
 
 
@@ -89,57 +86,42 @@ def test_a_root_that_cannot_be_written_to_hides_no_reason(tmp_path, monkeypatch,
     assert said.strip().splitlines()[-1].startswith("End: ValueError: odd")
 
 
-def test_a_component_without_its_plan_says_what_is_wrong(tmp_path, capsys):
-    RunFolder(Root(tmp_path), "run-1").write_run("20260102-030405")
-    assert step.main(component_arguments("Trainer", tmp_path, tmp_path)) == 1
-    assert "every step mounts" in capsys.readouterr().err
-    assert RunFolder(Root(tmp_path), "run-1").failures()[0].component == "Trainer"
-    assert not (tmp_path / "out.json").exists()
+def component_arguments(component, root):
+    return [component, "--root", str(root), "--key", "any"]
 
 
-def component_arguments(component, root, tmp_path):
-    given = {"inputs": {}, "outputs": {"outputFile": str(tmp_path / "out.json")}}
-    arguments = [component, "--root", str(root), "--plan", "0" * 64, "--run", "run-1"]
-    return [*arguments, "--executor-input", json.dumps(given), "--findings", str(tmp_path / "f")]
-
-
-@pytest.mark.parametrize("component", ["Trainer", "Pusher"])
-def test_a_step_of_a_run_that_is_over_does_nothing(tmp_path, capsys, component):
-    push = {"baseline_version": None} if component == "Pusher" else None
-    root = tmp_path / "root"
-    plan = ComponentPlan(component, {}, {}, "", push=push)
-    name = write_component_plan(Root(root), plan)
-    arguments = component_arguments(component, root, tmp_path)
-    arguments[arguments.index("0" * 64)] = name
-    assert step.main(arguments) == 1
-    assert "the run is over" in capsys.readouterr().err.strip().splitlines()[-1]
-    assert not (root / "kept").exists()
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_step_without_a_plan_does_nothing(tmp_path, capsys, has_begun):
+    """Its run is over, or it sees another folder than Plan."""
+    root = Root(tmp_path / "root")
+    if has_begun:
+        RunFolder(root, "run-1").write_run("20260102-030405")
+    assert step.main(component_arguments("Trainer", root)) == 1
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "every step mounts" in last
+    assert "the run is over" in last
+    assert RunFolder(root, "run-1").failures()[0].component == "Trainer"
+    assert not root.artifacts.exists()
 
 
 class Component:
     """A component whose tries go as listed: an error, or None for success."""
 
-    def __init__(self, name, root, folder, *tries):
+    def __init__(self, name, root, *tries):
         self.root, self.name, self.tries = root, name, list(tries)
         self.seen = []  # record at the start of each try: its status and reason
-        write = write_component_plan(root, ComponentPlan(name, {"type": "none"}, {}, ""))
-        self.arguments = component_arguments(name, root, folder)
-        self.arguments[self.arguments.index("0" * 64)] = write
-        self.arguments += ["--output", "model", str(folder / "model")]
+        self.arguments = component_arguments(name, root)
 
-    def run(self, call, plan, findings):
+    def run(self, root, folder, planned, component, start):
         (record,) = self.root.records.read_all()
         self.seen.append((record.status, record.reason))
-        findings.note(f"note {len(self.seen)} of {self.name}")
-        model = Path(call.outputs["model"])
-        assert not model.exists()  # nothing of an earlier try
-        model.mkdir(parents=True)
         outcome = self.tries.pop(0)
         if isinstance(outcome, signal.Signals):
             signal.raise_signal(outcome)
         if outcome is not None:
             raise outcome
-        return {}
+        make(root, planned.step(component))
+        return StepEnd(component, 1.0)
 
     def main(self, **options):
         with pytest.MonkeyPatch.context() as patch:
@@ -155,8 +137,9 @@ class Component:
 def begun(killed, tmp_path):
     """The root of a run that the step Plan has begun."""
     root = Root(tmp_path / "root")
-    root.records.write(killed.changed(kubeflow_run="run-1"))
-    RunFolder(root, "run-1").write_run(killed.run_id, num_notes=0)
+    begin(
+        root, killed, *(planned(name, killed.run_id) for name in ("Trainer", "Evaluator", "Check"))
+    )
     return root
 
 
@@ -165,7 +148,7 @@ def end(root):
 
 
 def test_the_record_is_true_after_a_retry_in_which_the_exit_handler_does_not_run(begun, tmp_path):
-    trainer = Component("Trainer", begun, tmp_path, ValueError("one"), ValueError("two"), None)
+    trainer = Component("Trainer", begun, ValueError("one"), ValueError("two"), None)
     assert trainer.main() == 1
     end(begun)  # Argo keeps it: a Retry does not run it again
     assert trainer.record().reason.startswith("Trainer: ValueError: one")
@@ -178,18 +161,14 @@ def test_the_record_is_true_after_a_retry_in_which_the_exit_handler_does_not_run
     assert trainer.main() == 0
     assert (trainer.record().status, trainer.record().reason) == ("running", None)
     assert trainer.seen == [("running", None)] * 3
-    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
-    findings = (tmp_path / "f").read_text()
-    arguments = ["--outcome", outcome, "--findings-of", "Trainer", findings]
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1", *arguments]) == 0
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 0
     record = trainer.record()
-    assert (record.status, record.version, record.reason) == ("pushed", "5", None)
-    assert record.notes == ("note 3 of Trainer",)
+    assert (record.status, record.reason) == ("finished", None)
 
 
 def test_a_failure_counts_until_its_step_is_tried_again(begun, tmp_path):
-    evaluator = Component("Evaluator", begun, tmp_path / "a", ValueError("odd"), None)
-    check = Component("ServingCheck", begun, tmp_path / "b", ValueError("even"), None, None)
+    evaluator = Component("Evaluator", begun, ValueError("odd"), None)
+    check = Component("Check", begun, ValueError("even"), None, None)
     assert evaluator.main() == 1
     assert check.main() == 1
     assert check.seen == [("failed", evaluator.record().reason)]
@@ -214,7 +193,7 @@ def test_a_run_whose_step_got_a_signal_is_interrupted(
         close(*given)
 
     monkeypatch.setattr(record_steps, "close_failed_run", close_at_second_signal)
-    trainer = Component("Trainer", begun, tmp_path, signal.SIGTERM)
+    trainer = Component("Trainer", begun, signal.SIGTERM)
     assert trainer.main() == 1
     assert trainer.record().status == "interrupted"
     assert "Trainer: stopped by a signal" in trainer.record().reason
@@ -226,7 +205,7 @@ def test_a_record_that_another_run_keeps_busy_is_closed_by_the_exit_handler(
     begun, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(step, "_LOCK_SECS", 0.2)
-    trainer = Component("Trainer", begun, tmp_path, ValueError("odd"))
+    trainer = Component("Trainer", begun, ValueError("odd"))
     with begun.lock.writing.held(holder="the step Pusher"):
         assert trainer.main() == 1
     said = capsys.readouterr().err
@@ -243,17 +222,19 @@ def test_the_files_of_a_run_whose_record_failed_after_the_push_stay(begun, kille
     version.mkdir(parents=True)
     write_version(Provenance(killed.run_id, str(begun)), str(version), str(begun.serving))
     folder = RunFolder(begun, "run-1")
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1", "--outcome", "none"]) == 1
+    plan = folder.path / "plan.json"
+    plan.rename(plan.with_suffix(".hidden"))
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 1
     assert begun.records.read(killed.run_id).status == "pushed"
     end(begun)
     assert folder.read_run_id() == killed.run_id  # Record can be tried again
-    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1", "--outcome", outcome]) == 0
-    assert begun.records.read(killed.run_id).reason is None
+    plan.with_suffix(".hidden").rename(plan)
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 0
+    assert begun.records.read(killed.run_id).status == "unchanged"  # no step has run
 
 
 def test_a_step_at_work_gives_signs_of_life(begun, tmp_path):
-    trainer = Component("Trainer", begun, tmp_path, ValueError("odd"), None)
+    trainer = Component("Trainer", begun, ValueError("odd"), None)
     folder, seen = RunFolder(begun, "run-1").path, []
     run = trainer.run
 
@@ -283,7 +264,7 @@ def test_a_step_is_tried_again_after_an_error_that_may_pass(
 ):
     monkeypatch.setenv("ESTIMATOR_PIPELINES_RETRIES", retries)
     slept = []
-    trainer = Component("Trainer", begun, tmp_path, *tries)
+    trainer = Component("Trainer", begun, *tries)
     assert trainer.main(sleep=slept.append) == code
     assert slept == naps
     said = capsys.readouterr().err
@@ -292,7 +273,6 @@ def test_a_step_is_tried_again_after_an_error_that_may_pass(
     if code:
         last = tries[-1]
         assert record.reason.startswith(f"Trainer: {type(last).__name__}: {last}")
-        assert record.notes == (f"note {len(tries)} of Trainer",)  # of the last try alone
     else:
         assert record.status == "running"
         assert RunFolder(begun, "run-1").failures() == []
@@ -300,41 +280,39 @@ def test_a_step_is_tried_again_after_an_error_that_may_pass(
 
 def test_a_signal_ends_the_wait_for_a_retry(begun, tmp_path, monkeypatch, handles_signals):
     monkeypatch.setenv("ESTIMATOR_PIPELINES_RETRIES", "3")
-    trainer = Component("Trainer", begun, tmp_path, TimeoutError("lost"))
+    trainer = Component("Trainer", begun, TimeoutError("lost"))
     assert trainer.main(sleep=lambda secs: signal.raise_signal(signal.SIGTERM)) == 1
     assert trainer.record().status == "interrupted"
 
 
 def test_a_step_whose_code_is_not_what_was_planned_does_nothing(tmp_path, killed, capsys):
-    root = tmp_path / "root"
-    RunFolder(Root(root), "run-1").write_run(killed.run_id)
-    code = {"source": {}, "digests": {"the libraries": "of another image"}}
-    name = write_component_plan(
-        Root(root), ComponentPlan("Trainer", {"type": "none"}, {}, "", code=code)
-    )
-    arguments = component_arguments("Trainer", root, tmp_path)
-    arguments[arguments.index("0" * 64)] = name
-    assert step.main(arguments) == 1
+    root = Root(tmp_path / "root")
+    begin(root, killed, planned("Trainer", killed.run_id, code={"libraries": "of another image"}))
+    assert step.main(component_arguments("Trainer", root)) == 1
     assert "the libraries changed after the step Plan" in capsys.readouterr().err
 
 
-def test_a_component_can_import_the_module_file_by_its_name(begun, tmp_path, monkeypatch):
+def test_a_component_can_import_the_module_file_by_its_name(tmp_path, killed, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
     module = tmp_path / "code" / "module_of_a_file.py"
     module.parent.mkdir()
     module.write_text("WORD = 'here'\n")
-    code = {"source": {"module_file": str(module)}, "digests": {}}
-    plan = ComponentPlan("Transform", {"type": "none"}, {}, "", code=code)
-    arguments = component_arguments("Transform", begun, tmp_path)
-    arguments[arguments.index("0" * 64)] = write_component_plan(begun, plan)
+    root = Root(tmp_path / "root")
+    begin(
+        root,
+        killed,
+        planned("Transform", killed.run_id),
+        definition=None,
+        user_files=(str(module),),
+    )
     words = []
 
     def run_component(*_):
         words.append(importlib.import_module("module_of_a_file").WORD)
-        return {}
+        return StepEnd("Transform", 1.0)
 
     monkeypatch.setattr(component_step, "run_component", run_component)
-    assert step.main(arguments) == 0
+    assert step.main(component_arguments("Transform", root)) == 0
     assert words == ["here"]
 
 
@@ -342,7 +320,7 @@ def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(
     tmp_path, config_of, monkeypatch
 ):
     RunFolder(Root(tmp_path), "run-1").write_step(StepEnd("Plan", 1.0, "no such file"))
-    monkeypatch.setattr(plan_step, "plan_on_kubeflow", lambda *_: {"trainer": "abc"})
+    monkeypatch.setattr(plan_step, "plan_on_kubeflow", lambda *_: {"Trainer": "abc"})
     assert step.main(plan_arguments(tmp_path, config_of)) == 0
     assert RunFolder(Root(tmp_path), "run-1").failures() == []
 
@@ -363,12 +341,12 @@ from components.interruption import interruption
 from pipelines.kubeflow import step
 from pipelines.terminal.signals import raise_at_signals
 
-def work(self):
+def work(args, start):
     interruption.is_held = sys.argv[1] == "holds"
     print("at work", flush=True)
     time.sleep(60)
 
-step._Attempt.run = work
+step._component = work
 arguments = ["Trainer", "--root", sys.argv[2], "--run", "some-run"]
 raise_at_signals(lambda: step.keep_interruption(arguments))
 sys.exit(step.main(arguments))

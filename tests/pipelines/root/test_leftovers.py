@@ -1,5 +1,11 @@
+import pytest
+
+from components.pusher.provenance import Provenance
 from pipelines.root import Root
 from pipelines.root.leftovers import remove_leftovers
+from pipelines.root.lock import FileLock
+from pipelines.root.records import RunRecord
+from tests.pushed_versions import write_version
 
 STEP = "0123456789abcdef" * 4
 LEFT = (
@@ -55,3 +61,49 @@ def test_what_links_lead_to_outside_of_the_root_stays(tmp_path):
     assert remove_leftovers(root, "20260103-000000") == []
     assert training.is_dir()
     assert list(root.data.iterdir()) == []  # the link itself is gone
+
+
+@pytest.fixture
+def on_kubeflow(tmp_path):
+    """A root with a run on Kubeflow that goes on; returns the root and the id of the run."""
+    root = Root(tmp_path / "root")
+    record = record_of("20260102-030405", "running").changed(kubeflow_run="run-1")
+    root.records.write(record)
+    return root, record.run_id
+
+
+def record_of(run_id, status):
+    return RunRecord(run_id, "taxi", status, "2026-01-02T03:04:05+00:00", {}, "", "")
+
+
+def test_what_a_run_on_kubeflow_makes_meanwhile_stays(on_kubeflow):
+    root, run_id = on_kubeflow
+    training = root.artifacts / "Trainer" / STEP / "unfinished" / f"{run_id}-0123"
+    made, left = (root.artifacts / "Transform" / name for name in (STEP, STEP[::-1]))
+    for folder in (training, made, left):
+        folder.mkdir(parents=True)
+    with FileLock(made / ".lock").held():
+        remove_leftovers(root, "20260103-000000")
+    assert [folder.exists() for folder in (training, made, left)] == [True, True, False]
+    root.records.write(root.records.read(run_id).changed(status="failed"))
+    remove_leftovers(root, "20260103-000000")
+    assert not training.exists()
+
+
+def test_copies_of_versions_that_cannot_be_served_any_more_go(tmp_path):
+    root = Root(tmp_path / "root")
+    names = [f"2026010{day}-000000" for day in range(1, 7)]
+    for name in names:
+        root.records.write(record_of(name, "running" if name == names[0] else "failed"))
+    for name in (*names, "serving", "withdrawn"):
+        root.kept_artifact(name, "model").mkdir(parents=True)
+    for number, (name, folder) in enumerate(
+        (("serving", root.serving), ("withdrawn", root.withdrawn)), 5
+    ):
+        (folder / str(number)).mkdir(parents=True)
+        model = str(root.kept_artifact(name, "model"))
+        write_version(Provenance(name, model), str(folder / str(number)), str(folder))
+    remove_leftovers(root, "20260110-000000")
+    # The first goes on; the data of the last three may be accepted.
+    kept = sorted(folder.name for folder in root.kept.iterdir())
+    assert kept == [names[0], *names[3:], "serving", "withdrawn"]

@@ -30,11 +30,8 @@ def test_the_folders_of_a_root_have_their_paths():
         "beam": ROOT.beam,
         "kept": ROOT.kept,
         "kept/r1/model": ROOT.kept_artifact("r1", "model"),
-        "plans": ROOT.plans,
-        "findings": ROOT.findings,
         "requests": ROOT.requests,
         "kubeflow": ROOT.kubeflow,
-        "training": ROOT.training,
         "kubeflow_local": ROOT.local_kubeflow,
     }
     assert {name: str(path) for name, path in found.items()} == {

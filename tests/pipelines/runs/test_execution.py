@@ -3,6 +3,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
@@ -186,7 +187,8 @@ PASSED = Verdict(
 )
 
 
-def test_a_pushed_model(leave, run, shown):
+def test_a_pushed_model(leave, run, shown, monkeypatch):
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: 7.0))
     leave(PASSED, version="1234")
     start, recorder = run('evaluator.metrics=["auc", "recall"]')
     outcome = start()

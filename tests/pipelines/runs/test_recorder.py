@@ -1,11 +1,12 @@
 import pytest
 
 from components.pusher.provenance import Provenance
+from pipelines.checks.component_checks import Findings
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.check_records import check_records
-from pipelines.root.records import ComponentRecord, RunOutcome
+from pipelines.root.records import ComponentRecord, RunOutcome, VerdictRecord
 from pipelines.runs.recorder import RunRecorder, start_record
 from tests.pushed_versions import write_version
 
@@ -87,9 +88,10 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
     (check,) = check_records([], [ThresholdConfig(metric="auc", lower=0.6)], {"auc": 0.9}, {}, {})
-    recorder.add_verdict(
+    verdict = VerdictRecord(
         {"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",)
     )
+    recorder.add_findings(Findings(verdict=verdict))
     (record,) = root.records.read_all()
     assert (record.status, record.metrics) == ("running", {"auc": 0.9})
     assert (record.checks, record.not_checked) == ((check,), ("the loss",))
@@ -104,6 +106,29 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert recorder.record == record
 
 
+def test_the_findings_of_a_check_are_recorded_at_once(plan, display, shown, tmp_path, monkeypatch):
+    root = Root(tmp_path / "root")
+    recorder = RunRecorder(root, start_record(plan), display)
+    recorder.note("read")
+    written = []
+    monkeypatch.setattr(type(root.records), "write", lambda self, record: written.append(record))
+    recorder.add_findings(
+        Findings(
+            ("odd", "odder"),
+            label_comparison={"label": "y"},
+            models=({"name": "linear"},),
+            details={"search": {"trials": []}},
+            verdict=VerdictRecord({"auc": 0.9}, {}, {}, doubts=("the labels",)),
+        )
+    )
+    (record,) = written
+    assert record.notes == ("read", "odd", "odder")
+    assert (record.label_by_split, record.models) == ({"label": "y"}, ({"name": "linear"},))
+    assert (record.metrics, record.doubts) == ({"auc": 0.9}, ("the labels",))
+    assert root.details(record.run_id).read_all() == {"search": {"trials": []}}
+    assert "! odd\n! odder\n" in shown.getvalue()
+
+
 def test_what_a_run_is_made_of_is_recorded(plan, data):
     record = start_record(plan)
     (file,) = record.data_files
@@ -116,7 +141,7 @@ def test_details_and_the_graph_reach_the_report(plan, display, tmp_path):
     recorder = RunRecorder(root, start_record(plan), display)
     recorder.add_graph({"StatisticsGen": ["CsvExampleGen"], "CsvExampleGen": []})
     drift = [{"split": "train", "column": "x", "measure": "l_infty", "value": 0.25, "limit": 0.1}]
-    recorder.add_details("anomalies", {"found": [], "drift": drift})
+    recorder.add_findings(Findings(details={"anomalies": {"found": [], "drift": drift}}))
     recorder.end(RunOutcome("failed", reason="no space"))
     (record,) = root.records.read_all()
     assert record.graph["StatisticsGen"] == ["CsvExampleGen"]
@@ -142,7 +167,7 @@ def test_the_root_is_tidied_behind_the_record_and_before_the_pages(plan, display
 def test_a_report_that_cannot_be_made_does_not_cost_the_record(plan, display, shown, tmp_path):
     root = Root(tmp_path / "root")
     recorder = RunRecorder(root, start_record(plan), display)
-    recorder.add_details("anomalies", {"found": "not what it should be"})
+    recorder.add_findings(Findings(details={"anomalies": {"found": "not what it should be"}}))
     recorder.end(RunOutcome("pushed", version="7"))
     (record,) = root.records.read_all()
     assert (record.status, record.version, record.report) == ("pushed", "7", None)

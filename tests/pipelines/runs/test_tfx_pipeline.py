@@ -16,7 +16,7 @@ from pipelines.root.lineage import lineage_lines, lineage_of
 from pipelines.root.rollback import rollback
 from pipelines.runs.tfx_pipeline import (
     TfxPipelineRequest,
-    _origin,
+    origin_of,
     recorded_config,
     run_tfx_pipeline,
 )
@@ -141,19 +141,22 @@ def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path):
     for name in ("span-3/v2", "2026-01-31"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.csv").write_text("x,y\n1,2\n")
-    of_span = _origin(
-        team.plan(folder=str(tmp_path), pattern="span-{SPAN}/v{VERSION}/*"), "", team.root
-    )
+
+    def origin(pattern):
+        plan = team.plan(folder=str(tmp_path), pattern=pattern)
+        return origin_of(plan, "", team.root, "run-1")
+
+    of_span = origin("span-{SPAN}/v{VERSION}/*")
     files = {file["path"]: file for file in of_span["data_files"]}
     assert files.keys() == {f"{tmp_path}/words.txt", f"{tmp_path}/span-3/v2/a.csv"}
     digest = hashlib.sha256(b"x,y\n1,2\n").hexdigest()
     of_csv = files[f"{tmp_path}/span-3/v2/a.csv"]
     assert (of_csv["bytes"], of_csv["sha256"]) == (8, digest)
     assert of_span["spans"] == ({"span": 3, "version": 2, "num_files": 1},)
-    of_day = _origin(team.plan(folder=str(tmp_path), pattern="{YYYY}-{MM}-{DD}/*"), "", team.root)
+    of_day = origin("{YYYY}-{MM}-{DD}/*")
     assert of_day["spans"] == ({"span": "2026-01-31", "version": None, "num_files": 1},)
     assert of_day["data_fingerprint"] != of_span["data_fingerprint"]
-    without = _origin(team.plan(folder=str(tmp_path), pattern="2026-01-31/*"), "", team.root)
+    without = origin("2026-01-31/*")
     assert without["spans"] == ()
 
 

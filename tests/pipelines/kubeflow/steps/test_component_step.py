@@ -1,210 +1,176 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
-import hashlib
-import json
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
+"""Steps of a team's pipeline, as the containers of a run on Kubeflow make them."""
 
 import pytest
-from tensorflow_metadata.proto.v0 import statistics_pb2
-from tfx.orchestration.portable.beam_executor_operator import BeamExecutorOperator
-from tfx.types.standard_artifacts import ExampleStatistics
 
-from components.errors import SettingError
-from pipelines.errors import RunFailedError
-from pipelines.kubeflow.component_plan import ComponentPlan
-from pipelines.kubeflow.steps import component_step
-from pipelines.kubeflow.steps.artifacts import metadata_of
-from pipelines.kubeflow.steps.component_step import read_inputs, run_component
-from pipelines.kubeflow.steps.kept_findings import KeptFindings
-from pipelines.kubeflow.steps.record_steps import end_run
-from pipelines.kubeflow.steps.step_call import StepCall
-from pipelines.kubeflow.training.training_job import JOB_KEY
-from pipelines.root import Root
-from pipelines.steps.causes import is_setting_error
-
-SCHEMA = 'feature { name: "x" type: FLOAT }\n'
-TYPES = "tfx.types.standard_artifacts"
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.run_folder import RunFolder
+from pipelines.root.history import read_runs
+from pipelines.steps.step_folders import StepFolders
+from tests.pipelines.kubeflow.on_kubeflow import TeamOnKubeflow
+from tests.pipelines.steps.conftest import Team
+from tests.pipelines.steps.test_push_destination import DEFINITION as PUSHING
 
 
 @pytest.fixture
-def importing(tmp_path):
-    """The plan of an ImportSchemaGen, which copies a file, and the arguments of its step."""
-    (tmp_path / "schema.pbtxt").write_text(SCHEMA)
-    executor = "tfx.components.schema_gen.import_schema_gen.executor.Executor"
-    plan = ComponentPlan(
-        component="SchemaGen",
-        executor={"type": "PythonClassExecutableSpec", "spec": {"classPath": executor}},
-        parameters={
-            "parameters": {
-                "schema_file": {"fieldValue": {"stringValue": str(tmp_path / "schema.pbtxt")}}
-            }
-        },
-        fingerprint="",
-        outputs={"schema": f"{TYPES}.Schema"},
-    )
-    declared = {"artifacts": [{"name": "schema", "uri": "minio://b/schema"}]}
-    call = StepCall(
-        Root(tmp_path / "root"),
-        {"outputs": {"artifacts": {"schema": declared}, "outputFile": "/out"}},
-        {},
-        {"schema": str(tmp_path / "minio" / "b" / "schema")},
-    )
-    return call, plan
+def team(tmp_path):
+    return Team(tmp_path)
 
 
-def test_a_component_writes_where_the_launcher_looks(importing):
-    call, plan = importing
-    metadata = run_component(call, plan, KeptFindings())
-    assert (Path(call.outputs["schema"]) / "schema.pbtxt").read_text() == SCHEMA
-    (artifact,) = metadata["artifacts"]["schema"]["artifacts"]
-    assert artifact["uri"] == "minio://b/schema"
-    json.dumps(metadata)
+@pytest.fixture
+def pushing(team):
+    team.define(PUSHING)
+    return TeamOnKubeflow(team, ("Write", "Save", "Judge", "Pusher"))
 
 
-def test_a_check_ends_the_run_when_the_outputs_are_there(importing, tmp_path):
-    statistics = ExampleStatistics()
-    statistics.split_names = '["train", "eval"]'
-    sizes = statistics_pb2.DatasetFeatureStatisticsList()
-    sizes.datasets.add(num_examples=5)
-    for split, content in (
-        ("train", sizes),
-        ("eval", statistics_pb2.DatasetFeatureStatisticsList()),
-    ):
-        folder = tmp_path / "statistics" / f"Split-{split}"
+def components_of(record):
+    return [(one.name, one.status, one.reason) for one in record.components]
+
+
+def test_a_run_is_recorded_as_one_on_this_machine(team):
+    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+    first = on_kubeflow.run()
+    assert (first.status, first.name) == ("finished", "team")
+    assert components_of(first) == [
+        ("Write", "finished", "no earlier run has finished it"),
+        ("Copy", "finished", "no earlier run has finished it"),
+    ]
+    assert first.graph == {"Write": [], "Copy": ["Write"]}
+    assert team.text() == "ababab"
+    again = on_kubeflow.run("run-2")
+    reason = f"same data, code and settings as run {first.run_id}"
+    assert components_of(again) == [("Write", "cached", reason), ("Copy", "cached", reason)]
+    assert (again.status, again.reason) == ("unchanged", "no step has changed")
+    changed = on_kubeflow.run("run-3", times=2)
+    assert components_of(changed)[1] == ("Copy", "finished", "times 3 -> 2")
+    # What Kubeflow has made, a run on this machine reuses.
+    assert list(team.run("run-4", times=2).reused) == ["Write", "Copy"]
+    assert not list(team.root.artifacts.glob("*/*/.lock"))
+
+
+def test_a_key_is_that_of_the_run_that_made_the_step(team):
+    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+    first = on_kubeflow.plan()
+    assert on_kubeflow.plan("run-2")["Write"] != first["Write"]  # nobody has made it yet
+    on_kubeflow.run("run-3")
+    keys = on_kubeflow.plan("run-4")
+    assert keys["Write"].startswith(on_kubeflow.record("run-3").run_id)
+    (folder,) = team.root.artifacts.glob("Write/*")
+    folder.rename(folder.with_name("elsewhere"))
+    again = on_kubeflow.plan("run-5")  # KFP's cache must not find what is gone
+    assert again["Write"].startswith(on_kubeflow.record("run-5").run_id)
+    assert again["Copy"] == keys["Copy"]
+
+
+@pytest.mark.parametrize(
+    "kubeflow", [{"cache": False}, {"components": {"Write": {"cache": False}}}]
+)
+def test_a_cache_that_is_turned_off_is_not_used(team, kubeflow):
+    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+    on_kubeflow.run(kubeflow=kubeflow)
+    record = on_kubeflow.run("run-2", kubeflow=kubeflow)
+    assert record.components[0].status == "finished"
+
+
+def test_a_step_that_failed_says_why_and_the_retry_goes_on(team):
+    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+    failed = on_kubeflow.run(times=-1)
+    assert failed.status == "failed"
+    assert failed.reason.startswith("Copy: ValueError: times is negative")
+    assert [one[:2] for one in components_of(failed)] == [("Write", "finished"), ("Copy", "failed")]
+    assert on_kubeflow.step("Copy") == 1
+    assert [record.status for record in read_runs(team.root)] == ["failed"]
+
+
+def test_a_definition_that_has_changed_since_it_was_compiled_is_refused(team):
+    with pytest.raises(BadInputError, match=r"Copy is in the pipeline of this run only.*Compile"):
+        TeamOnKubeflow(team, ("Write",)).plan()
+    with pytest.raises(BadInputError, match="Trainer is in the compiled pipeline only"):
+        TeamOnKubeflow(team, ("Write", "Copy", "Trainer")).plan()
+
+
+def test_a_step_whose_code_has_changed_since_the_plan_does_nothing(team, capsys):
+    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+    on_kubeflow.plan()
+    team.file.write_text(team.file.read_text().replace("write_text(text)", "write_text('x')"))
+    assert on_kubeflow.step("Write") == 1
+    assert "its own code changed after the step Plan read" in capsys.readouterr().err
+    assert not list(team.root.artifacts.glob("Write/*"))
+
+
+def test_files_are_those_beside_the_definition_whatever_the_working_directory(team, monkeypatch):
+    team.define("""
+        @component
+        def Read(file: Parameter[str], model: OutputArtifact[Model]):
+            pathlib.Path(model.uri, "text").write_text(pathlib.Path(file).read_text())
+
+        def create_pipeline():
+            return pipeline(Read(file="beside.txt"))
+    """)
+    team.file.with_name("beside.txt").write_text("here")
+    monkeypatch.chdir("/")
+    TeamOnKubeflow(team, ("Read",)).run()
+    assert team.text("Read") == "here"
+
+
+def test_an_importer_has_no_task_and_plan_reads_it(team, tmp_path):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "text").write_text("ab")
+    team.define("""
+        def create_pipeline(uri, times=2):
+            importer = Importer(source_uri=uri, artifact_type=Examples).with_id("Given")
+            return pipeline(importer, Copy(examples=importer.outputs["result"], times=times))
+    """)
+    on_kubeflow = TeamOnKubeflow(team, ("Copy",))
+    record = on_kubeflow.run(uri=str(tmp_path / "given"))
+    assert team.text() == "abab"
+    assert [one[:2] for one in components_of(record)] == [
+        ("Given", "finished"),
+        ("Copy", "finished"),
+    ]
+
+
+def test_a_model_is_pushed_once(pushing):
+    folder = str(pushing.root.serving)
+    pushing.plan(folder=folder)
+    for component in ("Write", "Save", "Judge", "Pusher", "Pusher", "Record"):  # one is tried again
+        assert pushing.step(component) == 0
+    record = pushing.record()
+    assert (record.status, record.serving_version) == ("pushed", record.version)
+    again = pushing.run("run-2", folder=folder)
+    assert (again.status, again.version) == ("unchanged", None)
+    assert pushing.root.versions.served() == [int(record.version)]
+
+
+def test_a_version_that_came_between_ends_the_run(pushing, capsys):
+    folder = str(pushing.root.serving)
+    pushing.plan("late", folder=folder, text="x")
+    assert [pushing.step(component, "late") for component in ("Write", "Save", "Judge")] == [0] * 3
+    version = pushing.run("run-1", folder=folder).version
+    assert pushing.step("Pusher", "late") == 1
+    said = f"version {version} serves now, and the model was compared with none"
+    assert said in capsys.readouterr().err
+    assert pushing.root.versions.served() == [int(version)]
+
+
+def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
+    folder = str(pushing.root.serving)
+    for run in ("run-1", "run-2"):
+        pushing.plan(run, folder=folder)
+    for component in ("Write", "Save", "Judge"):
+        assert [pushing.step(component, run) for run in ("run-1", "run-2")] == [0, 0]
+    ends = [RunFolder(pushing.root, run).read_step("Save").reused for run in ("run-1", "run-2")]
+    assert ends == [False, True]
+    assert len(StepFolders(pushing.root.artifacts).all_finished("Save")) == 1
+
+
+def test_what_a_run_that_goes_on_has_made_stays_when_another_one_begins(team):
+    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+    on_kubeflow.plan("run-1")
+    name = RunFolder(team.root, "run-1").read_plan().step("Copy").plan.name
+    training = team.root.artifacts / "Copy" / name / "unfinished"
+    own = training / f"{on_kubeflow.record('run-1').run_id}-0a1b"
+    lost = training / "20200101-000000-0a1b"
+    for folder in (own, lost):
         folder.mkdir(parents=True)
-        (folder / "FeatureStats.pb").write_bytes(content.SerializeToString())
-    statistics.uri = str(tmp_path / "statistics")
-    from pipelines.checks.component_checks import check_from_json
-
-    check = check_from_json({"kind": "SplitCheck", "component": "CsvExampleGen"})
-    with pytest.raises(RunFailedError, match="no row fell into the split 'eval'"):
-        check({"statistics": [statistics]}, KeptFindings(), tmp_path)
-    call, plan = importing
-    asks_for_models = replace(plan, check={"kind": "ModelCheck"})
-    with pytest.raises(KeyError):  # there are none: the check runs on these outputs
-        run_component(call, asks_for_models, KeptFindings())
-
-
-def test_options_of_beam_go_before_those_of_the_plan(importing, monkeypatch):
-    call, plan = importing
-    given = []
-
-    def run_executor(operator, execution_info):
-        given.extend(part.value.string_value for part in operator.beam_pipeline_args)
-        return SimpleNamespace(output_artifacts={})
-
-    monkeypatch.setattr(BeamExecutorOperator, "run_executor", run_executor)
-    planned = [{"value": {"stringValue": "--runner=DirectRunner"}}]
-    spec = {"pythonExecutorSpec": plan.executor["spec"], "beamPipelineArgsPlaceholders": planned}
-    beam = replace(plan, executor={"type": "BeamExecutableSpec", "spec": spec})
-    run_component(replace(call, beam_options=("--a=1", "--b=2")), beam, KeptFindings())
-    assert given == ["--runner=DirectRunner", "--a=1", "--b=2"]  # of equal ones the last counts
-
-
-def test_the_files_of_a_training_are_known_by_their_run(importing, monkeypatch):
-    call, plan = importing
-    monkeypatch.setenv("KFP_RUN_ID", "run-1")
-    plan.parameters["parameters"][JOB_KEY] = {"fieldValue": {"stringValue": "{}"}}
-
-    def execute(*arguments):
-        raise RunFailedError("Trainer", "it broke")
-
-    monkeypatch.setattr(component_step, "execute_component", execute)
-    with pytest.raises(RunFailedError, match="it broke"):
-        run_component(call, plan, KeptFindings())
-    assert len(list(call.root.training.glob("*"))) == 1  # for the next try
-    end_run(call.root, "run-2")
-    assert len(list(call.root.training.glob("*"))) == 1
-    end_run(call.root, "run-1")
-    assert not list(call.root.training.glob("*"))
-
-
-@pytest.fixture
-def reading(tmp_path):
-    """A folder of a CSV, the plan of the CsvExampleGen that reads it, and the arguments of its step."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "a.csv").write_text("x,y\n1,2\n")
-    digest = hashlib.sha256((folder / "a.csv").read_bytes()).hexdigest()
-    example_gen = components.CsvExampleGen(str(folder), files={"a.csv": digest})
-    path = f"{type(example_gen).EXECUTOR_SPEC.executor_class.__module__}.Executor"
-    plan = ComponentPlan(
-        component="CsvExampleGen",
-        executor={
-            "type": "BeamExecutableSpec",
-            "spec": {"pythonExecutorSpec": {"classPath": path}},
-        },
-        parameters={
-            "parameters": {
-                key: {
-                    "fieldValue": {"intValue" if isinstance(value, int) else "stringValue": value}
-                }
-                for key, value in example_gen.exec_properties.items()
-                if value is not None
-            }
-        },
-        fingerprint="",
-        outputs={"examples": f"{TYPES}.Examples"},
-    )
-    declared = {"artifacts": [{"name": "examples", "uri": "minio://b/examples"}]}
-    call = StepCall(
-        Root(tmp_path / "root"),
-        {"outputs": {"artifacts": {"examples": declared}, "outputFile": "/out"}},
-        {},
-        {"examples": str(tmp_path / "minio" / "b" / "examples")},
-    )
-    return folder, call, plan
-
-
-def test_data_that_changed_since_the_plan_are_not_read(reading):
-    folder, call, plan = reading
-    run_component(call, plan, KeptFindings())
-    (folder / "a.csv").write_text("x,y\n1,3\n")
-    with pytest.raises(Exception, match=r"a\.csv was changed after") as caught:
-        run_component(call, plan, KeptFindings())
-    assert is_setting_error(caught.value)
-
-
-def test_data_that_came_after_the_plan_fail_the_step(reading):
-    folder, call, plan = reading
-    (folder / "b.csv").write_text("x,y\n1,3\n")
-    with pytest.raises(SettingError, match=r"b\.csv has come after"):
-        run_component(call, plan, KeptFindings())
-
-
-def test_the_baseline_and_the_schema_of_the_root_come_from_the_plan(tmp_path):
-    statistics = ExampleStatistics()
-    statistics.split_names = '["train"]'
-    kept = tmp_path / "root" / "kept" / "run-a" / "statistics"
-    kept.mkdir(parents=True)
-    kept.with_name("statistics.metadata.json").write_text(json.dumps(metadata_of(statistics)))
-    plan = ComponentPlan(
-        component="ExampleValidator",
-        executor={},
-        parameters={},
-        fingerprint="",
-        inputs={
-            "statistics": f"{TYPES}.ExampleStatistics",
-            "schema": f"{TYPES}.Schema",
-            "baseline_statistics": f"{TYPES}.ExampleStatistics",
-        },
-        baselines={"baseline_statistics": "kept/run-a/statistics"},
-        schema=SCHEMA,
-    )
-    given = {"artifacts": [{"name": "artifacts/1", "type": {}, "metadata": {}}]}
-    call = StepCall(
-        Root(tmp_path / "root"),
-        {"inputs": {"artifacts": {"statistics": given, "schema": given}}},
-        {"statistics": "/minio/statistics", "schema": "/minio/schema"},
-    )
-    inputs = read_inputs(call, plan, tmp_path)
-    assert inputs["statistics"][0].uri == "/minio/statistics"
-    assert inputs["baseline_statistics"][0].uri == str(kept)
-    assert inputs["baseline_statistics"][0].split_names == '["train"]'
-    (file,) = Path(inputs["schema"][0].uri).iterdir()
-    assert file.read_text() == SCHEMA
-    without = read_inputs(call, replace(plan, schema=None, baselines={}), tmp_path)
-    assert without["schema"][0].uri == "/minio/schema"
-    assert "baseline_statistics" not in without
+    on_kubeflow.plan("run-2")
+    assert (own.exists(), lost.exists()) == (True, False)

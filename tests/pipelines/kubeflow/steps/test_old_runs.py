@@ -4,7 +4,7 @@ import pytest
 
 from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
-from pipelines.kubeflow.steps.old_runs import mark_training, remove_training, tidy_runs
+from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.root import Root
 from pipelines.root.signs_of_life import SILENT_SECS
 from tests.pushed_versions import write_version
@@ -81,29 +81,26 @@ def test_a_run_that_failed_can_be_tried_again_for_a_while(begun):
     assert not gone.path.exists()
 
 
-def test_plans_and_copies_that_no_run_of_late_has_needed_go(begun):
+def test_copies_of_data_that_no_run_of_late_has_needed_go(begun):
     root, _ = begun(days=0)
     for name, days in (("old", 29), ("new", 27)):
-        plan, copy = root / "plans" / f"{name}.json", root / "data" / name / "data-00000.csv"
-        finding = root / "findings" / f"{name}.json"
-        for file in (plan, copy, finding):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("{}")
-            for path in (file, file.parent):
-                os.utime(path, (NOW - days * DAY,) * 2)
+        file = root / "data" / name / "data-00000.csv"
+        file.parent.mkdir(parents=True)
+        file.write_text("x")
+        os.utime(file.parent, (NOW - days * DAY,) * 2)
     tidy_runs(Root(root), NOW)
-    assert [path.name for path in (root / "plans").iterdir()] == ["new.json"]
     assert [path.name for path in (root / "data").iterdir()] == ["new"]
-    assert len(list((root / "findings").iterdir())) == 2
 
 
-def test_a_training_goes_with_its_run(tmp_path):
-    for run in ("run-1", "run-2"):
-        folder = tmp_path / "training" / f"of-{run}"
-        (folder / "inputs").mkdir(parents=True)
-        mark_training(folder, run)
-    remove_training(Root(tmp_path), "run-1")
-    assert [path.name for path in (tmp_path / "training").iterdir()] == ["of-run-2"]
+@pytest.mark.parametrize(("days", "goes"), [(29, True), (27, False)])
+def test_what_steps_of_former_versions_kept_goes_when_no_such_run_goes_on(begun, days, goes):
+    root, _ = begun(days=0)
+    file = root / "findings" / "a.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    os.utime(file.parent, (NOW - days * DAY,) * 2)
+    tidy_runs(Root(root), NOW)
+    assert file.exists() is not goes
 
 
 def test_local_runs_are_left_alone(killed, tmp_path):

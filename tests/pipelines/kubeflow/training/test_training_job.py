@@ -1,24 +1,21 @@
-import contextlib
 import json
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 
 import pytest
 
 from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
 from pipelines.config.pod_security import restricted
-from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.training import training_job as module
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import (
+    EXECUTOR,
     VARIABLE,
     TrainingJob,
     job_name,
     owner,
     pod_template,
-    shared_folder,
+    training_executor,
     training_job,
-    training_job_of,
 )
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
@@ -109,14 +106,11 @@ def test_the_name_is_that_of_the_training_and_short_enough():
     assert len(f"{job_name('/a' * 100)}-worker-99") <= 63
 
 
-def test_it_travels_in_the_environment_and_not_in_the_plan(monkeypatch):
+def test_it_travels_in_the_environment(monkeypatch):
     monkeypatch.setenv(VARIABLE, job(poll_secs=3).as_variable())
     again = TrainingJob.from_environment()
     given = json.loads(json.dumps(asdict(job(poll_secs=3))))
     assert json.loads(json.dumps(asdict(again))) == given
-    # All of the plan is in the key of the cache.
-    assert job(poll_secs=3).to_json() == job(poll_secs=7, keep_secs=1, memory="9Gi").to_json()
-    assert "VALUE" not in replace(job(), env={"A": "VALUE"}).to_json()
 
 
 def test_a_step_without_it(monkeypatch):
@@ -155,25 +149,9 @@ def test_a_run_has_one_if_it_has_workers_and_asks_for_it(data, tmp_path, display
         ),
         display,
     )
-    found = training_job_of(plan)
-    assert (found is not None) == asked_for
-    if found:
-        assert found.image == "image:7"
-        assert found.settings["namespace"] == "ml"
-
-
-def test_a_step_that_is_tried_again_finds_what_it_has_trained(tmp_path, monkeypatch):
-    monkeypatch.setenv("KFP_RUN_ID", "run-1")
-    plan = ComponentPlan("Trainer", {}, {"parameters": {}}, "fingerprint")
-    given = {"outputs": {"artifacts": {"model": {"artifacts": [{"uri": "minio://b/1"}]}}}}
-    again = {"outputs": {"artifacts": {"model": {"artifacts": [{"uri": "minio://b/2"}]}}}}
-    killed = contextlib.ExitStack()
-    folder = killed.enter_context(shared_folder(Root(tmp_path), plan, given))
-    (folder / "checkpoint").touch()
-    killed.pop_all()  # the process is gone, and has put nothing in order
-    with shared_folder(Root(tmp_path), plan, again) as folder:
-        assert (folder / "checkpoint").exists()
-    assert not Path(folder).exists()
-    monkeypatch.setenv("KFP_RUN_ID", "run-2")
-    with shared_folder(Root(tmp_path), plan, given) as other:
-        assert other != folder
+    executor = training_executor(plan)
+    assert (executor is not None) == asked_for
+    if executor:
+        assert executor["spec"] == {"classPath": EXECUTOR}
+        found = training_job(plan.config.kubeflow)
+        assert (found.image, found.settings["namespace"]) == ("image:7", "ml")

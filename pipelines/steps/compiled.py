@@ -1,0 +1,191 @@
+"""A pipeline as TFX compiles it. What cannot be run as steps is refused by name, before anything runs."""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any
+
+from tfx.components.example_gen import driver as example_gen_driver
+from tfx.dsl.compiler import compiler, constants
+from tfx.dsl.components.base import base_driver
+from tfx.dsl.components.base.base_node import BaseNode
+from tfx.dsl.components.common.importer import Importer
+from tfx.dsl.components.common.resolver import RESOLVER_STRATEGY_CLASS, Resolver
+from tfx.orchestration.local import runner_utils
+from tfx.orchestration.pipeline import Pipeline
+from tfx.orchestration.portable import runtime_parameter_utils
+
+from components.nearest import nearest_first
+from pipelines.errors import BadInputError
+
+_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")
+_EXECUTORS = ("PythonClassExecutableSpec", "BeamExecutableSpec")
+_ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
+
+
+class CompiledDefinition:
+    """A pipeline as TFX compiles it.
+
+    Args:
+      pipeline: Pipeline with components of TFX, of ours or of the user's.
+      artifacts: Folder that takes the place of its `pipeline_root`.
+
+    Raises:
+      BadInputError: Something in it cannot be run as steps.
+    """
+
+    def __init__(self, pipeline: Pipeline, artifacts: str):
+        for component in pipeline.components:
+            if isinstance(component, Pipeline):
+                raise rejected(component.id, "a pipeline inside the pipeline", _ADVICE)
+            _check_names(component)
+        pipeline.pipeline_info.pipeline_root = artifacts
+        self._artifacts = artifacts
+        self._definition = compiler.Compiler().compile(pipeline)
+        self.nodes = {
+            node.pipeline_node.node_info.id: node.pipeline_node for node in self._definition.nodes
+        }
+        for component in pipeline.components:
+            self._check_component(component)
+
+    @cached_property
+    def _deployment(self) -> Any:
+        return runner_utils.extract_local_deployment_config(self._definition)
+
+    def executor(self, component: str) -> Any:
+        """Returns the proto of a component's executor."""
+        return runner_utils.extract_executor_spec(self._deployment, component)
+
+    @property
+    def runtime_parameters(self) -> dict[str, Any]:
+        """The protos of the user's RuntimeParameters, by name."""
+        own = (constants.PIPELINE_RUN_ID_PARAMETER_NAME, constants.PIPELINE_ROOT_PARAMETER_NAME)
+        return {
+            parameter.name: parameter
+            for parameter in _runtime_parameters(self._definition)
+            if parameter.name not in own
+        }
+
+    def substitute(self, run_id: str, parameters: Mapping[str, str]) -> None:
+        """Puts the values of RuntimeParameters into the nodes.
+
+        Raises:
+          BadInputError: There is no such parameter, or one has no value.
+        """
+        declared = self.runtime_parameters
+        if unknown := [name for name in parameters if name not in declared]:
+            names = nearest_first(unknown[0], sorted(declared))
+            raise BadInputError(
+                f"--param {unknown[0]}={parameters[unknown[0]]}: the pipeline has no such "
+                f"RuntimeParameter. Its parameters: {', '.join(names) or 'none'}"
+            )
+        for name, parameter in sorted(declared.items()):
+            if not parameter.HasField("default_value") and name not in parameters:
+                raise BadInputError(
+                    f"The RuntimeParameter {name!r} has no default value. Give --param {name}=VALUE"
+                )
+        values = {name: _typed(declared[name], text) for name, text in parameters.items()}
+        runtime_parameter_utils.substitute_runtime_parameter(
+            self._definition,
+            {
+                constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id,
+                constants.PIPELINE_ROOT_PARAMETER_NAME: self._artifacts,
+                **values,
+            },
+        )
+
+    def _check_component(self, component: BaseNode) -> None:
+        node = self.nodes[component.id]
+        if node.inputs.conditionals:
+            raise rejected(component.id, "a component in a Cond", _ADVICE)
+        if isinstance(component, Resolver):
+            if component.exec_properties.get(RESOLVER_STRATEGY_CLASS) is None:
+                what = "a Resolver with a resolver function"
+                raise rejected(component.id, what, "use a strategy_class")
+            return
+        if any(spec.HasField("input_graph_ref") for spec in node.inputs.inputs.values()):
+            what = "a component in a ForEach, or one with a resolver function"
+            raise rejected(component.id, what, _ADVICE)
+        if isinstance(component, Importer):
+            return
+        if type(self.executor(component.id)).DESCRIPTOR.name not in _EXECUTORS:
+            raise rejected(component.id, "a component that runs in a container", _ADVICE)
+        driver = getattr(component, "driver_class", None) or base_driver.BaseDriver
+        if driver is not base_driver.BaseDriver and not issubclass(
+            driver, example_gen_driver.Driver
+        ):
+            what = f"the driver {driver.__module__}.{driver.__qualname__}, which reads ML Metadata,"
+            raise rejected(component.id, what, "remove its DRIVER_CLASS")
+
+
+def upstream_of(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
+    """Returns the components that each one comes after, directly or through one without an id in `ids`."""
+
+    def above(component: BaseNode) -> set[str]:
+        found: set[str] = set()
+        for upstream in component.upstream_nodes:
+            found |= {upstream.id} if upstream.id in ids else above(upstream)
+        return found
+
+    return {
+        component.id: sorted(above(component))
+        for component in pipeline.components
+        if component.id in ids
+    }
+
+
+def rejected(component: str, what: str, advice: str) -> BadInputError:
+    """Returns the error about a part of a pipeline that cannot be run as a step."""
+    return BadInputError(f"{component}: {what} cannot be run as a step: {advice}")
+
+
+def type_path(artifact_type: type) -> str:
+    """Returns the import path of an artifact's type."""
+    return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
+
+
+def _check_names(component: BaseNode) -> None:
+    if not _FOLDER_NAME.fullmatch(component.id):
+        what = "a component whose id cannot be a folder name"
+        raise rejected(component.id, what, "use with_id")
+    for key, channel in component.outputs.items():
+        if "." in channel.type.__qualname__:
+            raise rejected(
+                component.id,
+                f"the output {key!r}, whose type {type_path(channel.type)} is defined inside a class or "
+                "function,",
+                "define it at the top level of its module",
+            )
+
+
+def _runtime_parameters(message: Any) -> list[Any]:
+    """Returns all RuntimeParameters in a proto, at any depth."""
+    if message.DESCRIPTOR.name == "RuntimeParameter":
+        return [message]
+    parameters = []
+    for descriptor, value in message.ListFields():
+        if descriptor.type != descriptor.TYPE_MESSAGE:
+            continue
+        entry = descriptor.message_type
+        if entry.GetOptions().map_entry:
+            if entry.fields_by_name["value"].type == descriptor.TYPE_MESSAGE:
+                values = list(value.values())
+            else:
+                values = []
+        else:
+            values = (
+                [value] if descriptor.message_type and hasattr(value, "ListFields") else list(value)
+            )
+        for part in values:
+            parameters += _runtime_parameters(part)
+    return parameters
+
+
+def _typed(parameter: Any, text: str) -> int | float | str:
+    kind = type(parameter).Type.Name(parameter.type)
+    try:
+        return {"INT": int, "DOUBLE": float}.get(kind, str)(text)
+    except ValueError as error:
+        raise BadInputError(
+            f"--param {parameter.name}={text}: the pipeline declares it as {kind}"
+        ) from error
