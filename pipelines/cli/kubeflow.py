@@ -2,12 +2,26 @@
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import EXIT_FAILED, Config, HostOptions, Settings, TokenFile, given_path
+from pipelines.cli.options import (
+    EXIT_FAILED,
+    Arguments,
+    Config,
+    HostOptions,
+    Pipeline,
+    Settings,
+    TokenFile,
+    given_path,
+)
+
+if TYPE_CHECKING:
+    from pipelines.config.pipeline_config import PipelineConfig
+    from pipelines.config.tfx_pipeline import TfxPipelineConfig
 
 _VERTEX = """\
 kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
@@ -17,16 +31,21 @@ then in Python
   aiplatform.init(project="PROJECT", location="REGION")
   aiplatform.PipelineJob(display_name="NAME", template_path="pipeline.yaml").submit()"""
 
-_FurtherKeys = Annotated[
+_CompiledParameters = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="section.key", help="A further key that a run can be given."),
+    typer.Option(
+        "--param",
+        metavar="section.key",
+        help="A further key that a run can be given. With --pipeline, name=value: default of a "
+        "RuntimeParameter.",
+    ),
 ]
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
         "--param",
         metavar="name=value",
-        help="Parameter of a run on Kubeflow, such as train_steps=500.",
+        help="Parameter of a run on Kubeflow, such as train_steps=500; with --pipeline, a RuntimeParameter.",
     ),
 ]
 
@@ -39,10 +58,16 @@ def compile_command(
         ),
     ],
     config: Config = None,
+    pipeline: Pipeline = None,
+    arguments: Arguments = None,
     settings: Settings = None,
-    parameters: _FurtherKeys = None,
+    parameters: _CompiledParameters = None,
 ) -> None:
-    """Write the pipeline for Kubeflow Pipelines. The data are not read."""
+    """Write the pipeline for Kubeflow Pipelines. The data are not read.
+
+    With --pipeline, the pipeline is a TFX one of your own; --config has the settings of [kubeflow].
+    """
+    from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.errors import BadInputError
 
     if not output.parent.is_dir():
@@ -51,7 +76,9 @@ def compile_command(
         )
     if output.is_dir():
         raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
-    output.write_text(_compiled(config, settings, parameters)[1], encoding="utf-8")
+    given = _loaded(config, settings, pipeline, arguments, parameters)
+    keys = () if isinstance(given, TfxPipelineConfig) else parameters or ()
+    output.write_text(_compiled(given, keys), encoding="utf-8")
     print(f"written: {output}", file=sys.stderr)
 
 
@@ -60,6 +87,8 @@ def submit_command(
         str, typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines.")
     ],
     config: Config = None,
+    pipeline: Pipeline = None,
+    arguments: Arguments = None,
     settings: Settings = None,
     parameters: Parameters = None,
     experiment: Annotated[
@@ -91,8 +120,9 @@ def submit_command(
     from dataclasses import asdict, replace
 
     from pipelines.config.named_values import parse_named
+    from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.errors import BadInputError
-    from pipelines.kubeflow.compile.parameters import check_given
+    from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.server.cron_fields import six_fields
     from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
     from pipelines.kubeflow.server.submission import check_host
@@ -102,8 +132,12 @@ def submit_command(
         raise BadInputError("--wait waits for one run; leave it out with --cron.")
     recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
     of_run = parse_named(parameters or (), "--param")
-    check_given(_loaded(config, settings), of_run)  # before the slow import of kfp
-    given, text = _compiled(config, settings, None)
+    given = _loaded(config, settings, pipeline, arguments, parameters)
+    if isinstance(given, TfxPipelineConfig):
+        of_run = names_on_kubeflow(of_run)
+    else:
+        check_given(given, of_run)  # before the slow import of kfp
+    text = _compiled(given)
     if given.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
@@ -137,21 +171,40 @@ def _close_record(root: Path, run_id: str, state: str) -> None:
         close_known_run(Root(root), run_id, state)
 
 
-def _compiled(
-    config: Path | None, settings: list[str] | None, keys: list[str] | None
-) -> tuple[Any, str]:
+def _compiled(given: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
+    from pipelines.config.pipeline_config import PipelineConfig
     from pipelines.kubeflow.compile.local_settings import without_effect
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    given = _loaded(config, settings)
-    for warning in without_effect(given):
-        print(f"! {warning}", file=sys.stderr)
+    if isinstance(given, PipelineConfig):
+        for warning in without_effect(given):
+            print(f"! {warning}", file=sys.stderr)
     with quiet_tensorflow():
-        return given, compile_pipeline(given, keys or ())
+        return compile_pipeline(given, keys)
 
 
-def _loaded(config: Path | None, settings: list[str] | None) -> Any:
-    from pipelines.config.load import load_config
+def _loaded(
+    config: Path | None,
+    settings: Sequence[str] | None,
+    pipeline: str | None,
+    arguments: Sequence[str] | None,
+    parameters: Sequence[str] | None,
+) -> "PipelineConfig | TfxPipelineConfig":
+    from pipelines.config.load import is_of_tfx_pipeline, load_config
+    from pipelines.config.named_values import parse_named
+    from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
+    from pipelines.config.toml import read_toml
+    from pipelines.errors import BadInputError
 
+    if pipeline is not None or (config is not None and is_of_tfx_pipeline(read_toml(config))):
+        return load_tfx_pipeline_config(
+            config,
+            pipeline,
+            parse_named(arguments or (), "--arg"),
+            parse_named(parameters or (), "--param"),
+            tuple(settings or ()),
+        )
+    if arguments:
+        raise BadInputError(f"--arg {arguments[0]} is for --pipeline FILE.py:FUNCTION only.")
     return load_config(config, settings=tuple(settings or ()))

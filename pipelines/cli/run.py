@@ -4,7 +4,7 @@ import gc
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -253,16 +253,16 @@ def _run_tfx_pipeline(
         )
     given = pipeline or arguments or kubeflow.parameters or request.gives_configuration
     config = None if given or not request.resume else recorded_config(request.root)
-    compiled = request.runner == KUBEFLOW
     config = config or load_tfx_pipeline_config(
         request.config_file,
         pipeline,
         parse_named(arguments, "--arg"),
-        {} if compiled else parse_named(kubeflow.parameters, "--param"),
+        parse_named(kubeflow.parameters, "--param"),
         request.settings,
     )
-    if compiled:
-        return _run_compiled(request, config, progress, kubeflow)
+    if request.runner == KUBEFLOW:
+        # The parameters are defaults of the compiled pipeline already.
+        return _run_compiled(request, config, progress, replace(kubeflow, parameters=()))
     if option := kubeflow.given_but_parameters():
         raise BadInputError(
             f"{option} is for --runner kubeflow only. Received: --runner {request.runner}"

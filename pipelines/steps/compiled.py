@@ -66,8 +66,8 @@ class CompiledDefinition:
             if parameter.name not in own
         }
 
-    def substitute(self, run_id: str, parameters: Mapping[str, str]) -> None:
-        """Puts the values of RuntimeParameters into the nodes.
+    def parameter_values(self, parameters: Mapping[str, str]) -> dict[str, int | float | str]:
+        """Returns a value for each RuntimeParameter: the given one, or its default.
 
         Raises:
           BadInputError: There is no such parameter, or one has no value.
@@ -79,18 +79,32 @@ class CompiledDefinition:
                 f"--param {unknown[0]}={parameters[unknown[0]]}: the pipeline has no such "
                 f"RuntimeParameter. Its parameters: {', '.join(names) or 'none'}"
             )
+        values: dict[str, int | float | str] = {}
         for name, parameter in sorted(declared.items()):
-            if not parameter.HasField("default_value") and name not in parameters:
+            kind = parameter.default_value.WhichOneof("value")
+            if name in parameters:
+                values[name] = _typed(parameter, parameters[name])
+            elif kind is not None:
+                values[name] = getattr(parameter.default_value, kind)
+            else:
                 raise BadInputError(
                     f"The RuntimeParameter {name!r} has no default value. Give --param {name}=VALUE"
                 )
-        values = {name: _typed(declared[name], text) for name, text in parameters.items()}
+        return values
+
+    def substitute(self, run_id: str, parameters: Mapping[str, str]) -> None:
+        """Puts the values of RuntimeParameters into the nodes.
+
+        Raises:
+          BadInputError: There is no such parameter, or one has no value.
+        """
+        values = self.parameter_values(parameters)
         runtime_parameter_utils.substitute_runtime_parameter(
             self._definition,
             {
                 constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id,
                 constants.PIPELINE_ROOT_PARAMETER_NAME: self._artifacts,
-                **values,
+                **{name: values[name] for name in parameters},
             },
         )
 

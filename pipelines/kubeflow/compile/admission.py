@@ -95,17 +95,17 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
             "id by with_id."
         )
     steps = (PLAN, *components, RECORD, END)
-    for name in settings.components:
-        if name not in steps:
-            nearest = nearest_first(name, steps)
+    for step in settings.components:
+        if step not in steps:
+            nearest = nearest_first(step, steps)
             raise BadInputError(
-                f"kubeflow.components.{name}: there is no such step. Did you mean {nearest[0]}? Steps: "
+                f"kubeflow.components.{step}: there is no such step. Did you mean {nearest[0]}? Steps: "
                 f"{', '.join(nearest)}."
             )
-    for name in NEVER_CACHED:
-        if name in settings.components and settings.components[name].cache:
+    for step in NEVER_CACHED:
+        if step in settings.components and settings.components[step].cache:
             raise BadInputError(
-                f"kubeflow.components.{name}.cache = true: this step belongs to every run. Leave it out."
+                f"kubeflow.components.{step}.cache = true: this step belongs to every run. Leave it out."
             )
     return name
 

@@ -16,8 +16,8 @@ def check_for_steps(given: PipelineConfig | TfxPipelineConfig) -> None:
     config = given.beam
     if config.runner != "direct":
         raise BadInputError(
-            f'beam.runner = "{config.runner}" ({engine_name(config)}) has no meaning on Kubeflow: each step '
-            "works on its pod's own copies of the artifacts, which the workers of an engine do not see. "
+            f'beam.runner = "{config.runner}" ({engine_name(config)}) has no meaning on Kubeflow: the '
+            "artifacts are in kubeflow.root, which the steps' pods mount and an engine's workers do not. "
             'Set beam.runner = "direct"; beam.direct.workers gives each step processes of its pod, and '
             "[kubeflow.components.NAME] cpu and memory what they need."
         )

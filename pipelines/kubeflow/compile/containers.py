@@ -7,6 +7,7 @@ nothing but the key of its step, which KFP's cache compares.
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from kfp import dsl
@@ -25,7 +26,7 @@ def output_names(components: Iterable[str], taken: Iterable[str] = ()) -> dict[s
     names: dict[str, str] = {}
     for component in components:
         name = _function_name(component)
-        while name in {RUN, *taken, *names.values()}:
+        while name in {RUN, *taken, *names.values()} or iskeyword(name):
             name += "_"
         names[component] = name
     return names

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
@@ -82,21 +82,11 @@ def dag_of_definition(config: TfxPipelineConfig, pipeline: "Pipeline") -> Dag:
     Raises:
       BadInputError: Something in it cannot be run as steps, or a RuntimeParameter has no value.
     """
-    from pipelines.errors import BadInputError
     from pipelines.steps.compiled import CompiledDefinition
 
     definition = CompiledDefinition(pipeline, str(_PLACE))
-    given = config.pipeline.parameters
-    parameters: dict[str, Any] = {}
-    for name, parameter in definition.runtime_parameters.items():
-        kind = parameter.default_value.WhichOneof("value")
-        if name not in given and kind is None:
-            raise BadInputError(
-                f"The RuntimeParameter {name!r} has no default value. Give --param {name}=VALUE"
-            )
-        default = getattr(parameter.default_value, kind) if kind else None
-        parameters[name] = given.get(name, default)
-    definition.substitute("", {name: str(value) for name, value in given.items()})
+    given = {name: str(value) for name, value in config.pipeline.parameters.items()}
+    parameters = definition.parameter_values(given)
     return Dag(config.name or pipeline.pipeline_name, _upstream(pipeline), parameters)
 
 

@@ -11,9 +11,4 @@ def without_effect(config: PipelineConfig) -> list[str]:
             "[notify] has no effect on Kubeflow: a compiled pipeline holds no address. Let Prometheus watch "
             "the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
         )
-    if config.retention.artifacts or config.retention.checkpoints:
-        found.append(
-            "[retention] artifacts and checkpoints have no effect on Kubeflow, which keeps artifacts in "
-            "kubeflow.pipeline_root: give that store a lifecycle rule. runs and days are applied."
-        )
     return found

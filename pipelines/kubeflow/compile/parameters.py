@@ -22,6 +22,9 @@ _UNSET = {"trainer.train_steps": 0, "trainer.eval_steps": 0}
 _OF_DEFINITION = "pipeline.parameters."
 """Keys of the RuntimeParameters of a TFX pipeline of the user's own."""
 
+_RESERVED = ("run",)
+"""Names of the parameters that `Plan` has in every pipeline."""
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
 _PARAMETER_TYPES = {
@@ -103,6 +106,13 @@ def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, 
     return tuple(parameters)
 
 
+def names_on_kubeflow(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the values of a TFX pipeline's RuntimeParameters by their names on Kubeflow."""
+    return {
+        RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in given.items()
+    }
+
+
 def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
     """Checks the parameters of a run, before the pipeline is compiled.
 
@@ -123,16 +133,19 @@ def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
 def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
     keys: dict[str, str] = {}
     for parameter in parameters:
-        name, key = parameter.name, parameter.key
-        if not _NAME.fullmatch(name) or iskeyword(name):
+        name, key = parameter.name, parameter.key.removeprefix(_OF_DEFINITION)
+        is_own = key != parameter.key
+        where = "RuntimeParameter" if is_own else "kubeflow.parameters"
+        if not _NAME.fullmatch(name) or iskeyword(name) or name in _RESERVED:
             raise BadInputError(
-                f"kubeflow.parameters: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
-                "digits and '_' (ASCII), beginning with a letter. Leave it out."
+                f"{where}: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
+                f"digits and '_' (ASCII), beginning with a letter, and neither words of Python nor "
+                f"{_RESERVED[0]!r}. {'Give it another name' if is_own else 'Leave it out'}."
             )
         if name in keys:
+            fix = "Give one of them another name" if is_own else "Leave one of them out"
             raise BadInputError(
-                f"kubeflow.parameters: {keys[name]} and {key} would both be the parameter {name!r}. Leave "
-                "one of them out."
+                f"{where}: {keys[name]} and {key} would both be the parameter {name!r}. {fix}."
             )
         keys[name] = key
 

@@ -1,6 +1,7 @@
 """The user's Python files and data on this machine, and where the steps see them."""
 
 import os
+import posixpath
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -13,7 +14,7 @@ from pipelines.errors import BadInputError
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
 
-_PATHS = ("module_file", "input_base", "artifact_uri")
+_PATHS = ("module_file", "input_base", "artifact_uri", "schema_file")
 """Execution properties that name files."""
 
 
@@ -65,7 +66,8 @@ def is_seen(settings: KubeflowConfig, path: str) -> bool:
     places = [settings.root, settings.code, *(volume.path for volume in settings.volumes)]
     if settings.backend == "vertex":
         places.append("/gcs")
-    return any(place and PurePosixPath(path).is_relative_to(place) for place in places)
+    plain = PurePosixPath(posixpath.normpath(path))
+    return any(place and plain.is_relative_to(place) for place in places)
 
 
 def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) -> None:

@@ -7,11 +7,15 @@ from typer.testing import CliRunner
 
 from pipelines.cli import kubeflow as kubeflow_commands
 from pipelines.cli.app import app
+from pipelines.cli.run import KubeflowOptions, _run_tfx_pipeline
+from pipelines.kubeflow.local_execution import local_run
 from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.kubeflow.server import submission
+from pipelines.plan.inputs import RunRequest
 from pipelines.root import Root
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 from tests.pipelines.root.test_records import RECORD
+from tests.pipelines.steps.conftest import Team
 
 CONFIG = """
 name = "taxi"
@@ -37,6 +41,21 @@ def config(tmp_path):
 
 
 @pytest.fixture
+def team(tmp_path):
+    """A TFX pipeline of a team's own, with parameters, and its configuration in `team.toml`."""
+    team = Team(tmp_path)
+    team.define("""
+        def create_pipeline(times=3):
+            write = Write(text=RuntimeParameter(name="a-text", ptype=str))
+            return pipeline(write, Copy(examples=write.outputs["examples"], times=times))
+    """)
+    team.config = tmp_path / "team.toml"
+    kubeflow = CONFIG[CONFIG.index("[kubeflow]") :].replace("/taxi", "/team")
+    team.config.write_text(kubeflow.replace("[kubeflow]", '[kubeflow]\ncode = "/code"'))
+    return team
+
+
+@pytest.fixture
 def server(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     with contextlib.closing(KfpServer()) as started:
@@ -56,13 +75,80 @@ def test_compile_writes_the_yaml_without_the_data(config, tmp_path):
     assert "trainer_seed" in specification["root"]["inputDefinitions"]["parameters"]
 
 
+def compiled_defaults(file):
+    """Returns the defaults of a compiled pipeline's parameters, and the `[pipeline]` that `Plan` gets."""
+    specification = next(yaml.safe_load_all(file.read_text()))
+    executors = specification["deploymentSpec"]["executors"]
+    arguments = executors["exec-plan"]["container"]["args"]
+    config = json.loads(arguments[arguments.index("--config") + 1])
+    declared = specification["root"]["inputDefinitions"]["parameters"]
+    defaults = {name: parameter["defaultValue"] for name, parameter in declared.items()}
+    return defaults, config["pipeline"]
+
+
+def test_compile_takes_a_pipeline_of_the_users_own(team, tmp_path):
+    output = tmp_path / "team.yaml"
+    command = ("compile", "--config", team.config, "-o", output)
+    words = ("--arg", "times=5", "--param", "a-text=b")
+    ran = call(*command, "--pipeline", f"{team.file}:create_pipeline", *words)
+    assert ran.exit_code == 0, ran.output
+    defaults, pipeline = compiled_defaults(output)
+    assert defaults == {"a_text": "b"}
+    assert pipeline["file"] == f"/code/{team.file.name}"
+    assert (pipeline["function"], pipeline["arguments"]) == ("create_pipeline", {"times": "5"})
+
+    ran = call(*command, "--pipeline", team.file, "--param", "a-text")
+    assert ran.exit_code == 2
+    assert "--param takes name=value. Received: 'a-text'" in ran.stderr
+
+    # The configuration can name it, relative to its own folder.
+    source = f'[pipeline]\nfile = "{team.file.name}"\nparameters = {{ a-text = "c" }}\n'
+    team.config.write_text(source + team.config.read_text())
+    ran = call(*command)
+    assert ran.exit_code == 0, ran.output
+    assert compiled_defaults(output)[0] == {"a_text": "c"}
+
+
+def test_arguments_are_for_a_pipeline_of_the_users_own(config, server, tmp_path):
+    for command in (("compile", "-o", tmp_path / "a"), ("submit", "--host", server.url)):
+        ran = call(*command, "--config", config, "--arg", "times=5")
+        assert ran.exit_code == 2
+        assert "--arg times=5 is for --pipeline FILE.py:FUNCTION only" in ran.stderr
+    assert not server.requests
+
+
+def test_submit_starts_a_run_of_a_pipeline_of_the_users_own(team, server):
+    command = ("submit", "--host", server.url, "--config", team.config, "--pipeline", team.file)
+    ran = call(*command)
+    assert ran.exit_code == 2
+    assert "Give --param a-text=VALUE" in ran.stderr
+    assert not server.runs
+    ran = call(*command, "--param", "a-text=d")
+    assert ran.exit_code == 0, ran.output
+    (run,) = server.runs.values()
+    assert run["runtime_config"]["parameters"] == {"a_text": "d"}
+    (experiment,) = server.experiments.values()
+    assert experiment["display_name"] == "team"
+
+
+def test_a_run_here_compiles_with_its_runtime_parameters(team, monkeypatch):
+    def run_locally(root, config, progress, parameters, enable_cache):
+        return config.pipeline.parameters, parameters
+
+    monkeypatch.setattr(local_run, "run_locally", run_locally)
+    options = KubeflowOptions(local=True, image=None, parameters=("a-text=e",))
+    request = RunRequest(root=team.root, runner="kubeflow")
+    own = _run_tfx_pipeline(request, str(team.file), [], options, None, None)
+    assert own == ({"a-text": "e"}, {})
+
+
 def test_compile_says_what_has_no_effect_there(config, tmp_path):
-    settings = ("notify.command=tell", "retention.runs=5", "retention.artifacts=3")
+    settings = ("notify.command=tell", "retention.artifacts=3")
     given = [word for setting in settings for word in ("--set", setting)]
     ran = call("compile", "--config", config, *given, "-o", tmp_path / "taxi.yaml")
     assert ran.exit_code == 0, ran.output
     assert "! [notify] has no effect on Kubeflow" in ran.stderr
-    assert "! [retention] artifacts and checkpoints have no effect on Kubeflow" in ran.stderr
+    assert "[retention]" not in ran.stderr
 
 
 def test_compile_says_what_is_wrong(config, tmp_path):

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
+from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.kubeflow.local_execution.local_run import run_locally
 from pipelines.kubeflow.training.training_job import VARIABLE
-from pipelines.plan.run_plan import RunRequest
 from pipelines.root import Root
 from pipelines.terminal.progress import PlainDisplay, Progress
 
@@ -67,14 +67,16 @@ class StepsHere:
 def run_here():
     """Returns a function that executes the compiled pipeline of settings in a root."""
 
-    def run(root, *settings, parameters=(), **request):
+    def run(root, *settings, parameters=(), config=None, **request):
         progress = Progress(PlainDisplay(io.StringIO(), secs_between_activities=0))
         return run_locally(
-            RunRequest(root=Root(root), settings=settings, **request),
+            Root(root),
+            config or load_config(settings=settings),
             progress,
             dict(parameters),
             parallelism=1,
             processes=StepsHere(),
+            **request,
         )
 
     return run

@@ -1,13 +1,14 @@
 import pytest
 
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.admission import (
     COMPONENTS,
     check_config,
+    check_names,
     check_specification,
-    pipeline_name,
 )
-from pipelines.kubeflow.compile.dag import pipeline_steps
+from pipelines.kubeflow.compile.dag import dag_of_csv
 
 VERTEX = {
     "backend": "vertex",
@@ -21,29 +22,27 @@ DATA = {"path": "/gcs/bucket/taxi.csv", "label": "tips"}
 def test_what_kubeflow_takes_passes(config_of):
     check_config(config_of())
     check_config(config_of({"pipeline_root": "s3://bucket"}))
+    check_config(config_of({"pipeline_root": None}))  # the server's
     check_config(config_of(VERTEX, data=DATA))
 
 
-def test_the_steps_are_those_of_the_pipeline():
-    steps = pipeline_steps(curated_schema=False, tunes=True)
-    assert tuple(step.component for step in steps) == COMPONENTS
+def test_the_steps_are_those_of_the_pipeline(config_of):
+    dag = dag_of_csv(config_of(tuner={"space": {"units": [8, 16]}}))
+    assert set(dag.upstream) == set(COMPONENTS)
 
 
 @pytest.mark.parametrize(
     ("kubeflow", "message"),
     [
         ({"image": None}, "kubeflow.image is missing"),
-        ({"pipeline_root": None}, "kubeflow.pipeline_root is missing.*minio://BUCKET/FOLDER"),
+        (
+            {**VERTEX, "pipeline_root": None},
+            "kubeflow.pipeline_root is missing.*gs://BUCKET/FOLDER",
+        ),
         ({"pipeline_root": "/data"}, "'/data'.*minio://.*kubeflow.root instead"),
         ({"pipeline_root": "minio://"}, "kubeflow.pipeline_root = 'minio://'"),
         ({"root": None}, "kubeflow.root is missing"),
         ({"root": "/elsewhere/taxi"}, "not on a volume.*/mnt/pipelines"),
-        ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
-        ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
-        ({"name": "a" * 58}, "at most 57"),
-        ({"components": {"Traner": {}}}, "Did you mean Trainer"),
-        ({"components": {"Pusher": {"cache": True}}}, "Pusher.cache = true: this step is never"),
-        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step is never"),
         ({**VERTEX, "service_account": "me"}, "kubeflow.service_account: only submit"),
         ({**VERTEX, "root": "/mnt/pipelines/taxi"}, "/gcs/BUCKET/FOLDER"),
         ({**VERTEX, "pipeline_root": "minio://mlpipeline"}, "'vertex' takes gs://"),
@@ -70,12 +69,53 @@ def test_what_could_not_work_is_refused(config_of, kubeflow, message):
         check_config(config_of(kubeflow, data=DATA if "backend" in kubeflow else config_of().data))
 
 
+@pytest.mark.parametrize(
+    ("kubeflow", "message"),
+    [
+        ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
+        ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
+        ({"name": "a" * 58}, "at most 57"),
+        ({"components": {"Traner": {}}}, "Did you mean Trainer"),
+        (
+            {"components": {"Plan": {"cache": True}}},
+            "Plan.cache = true: this step belongs to every",
+        ),
+        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step belongs to every"),
+    ],
+)
+def test_names_that_could_not_work_are_refused(config_of, kubeflow, message):
+    with pytest.raises(BadInputError, match=message):
+        check_names(config_of(kubeflow).kubeflow, "taxi", COMPONENTS)
+
+
 def test_a_name_of_the_configuration_that_kubernetes_refuses(config_of):
     with pytest.raises(BadInputError, match=r'^name = .*kubeflow.name = "my-taxi-2"'):
-        check_config(config_of(name="My_Taxi.2"))
-    config = config_of({"name": "my-taxi-2"}, name="My_Taxi.2")
-    check_config(config)
-    assert pipeline_name(config) == "my-taxi-2"
+        check_names(config_of().kubeflow, "My_Taxi.2", COMPONENTS)
+    settings = config_of({"name": "my-taxi-2"}).kubeflow
+    assert check_names(settings, "My_Taxi.2", COMPONENTS) == "my-taxi-2"
+
+
+@pytest.mark.parametrize("component", ["Plan", "Record", "End"])
+def test_a_component_with_the_id_of_a_step_of_every_pipeline(config_of, component):
+    settings = config_of().kubeflow
+    with pytest.raises(BadInputError, match=f"^{component}: on Kubeflow .* by with_id"):
+        check_names(settings, "team", ["Write", component])
+
+
+@pytest.mark.parametrize(
+    ("kubeflow", "key"),
+    [
+        ({"training_job": {}}, "kubeflow.training_job"),
+        ({"parameters": ["trainer.seed"]}, "kubeflow.parameters"),
+    ],
+)
+def test_settings_that_a_pipeline_of_the_users_own_has_not(config_of, kubeflow, key):
+    pipeline = {"file": "/mnt/pipelines/team.py"}
+    own = {"pipeline": pipeline, "kubeflow": config_of().kubeflow.model_dump()}
+    check_config(TfxPipelineConfig.model_validate(own))
+    own["kubeflow"] |= kubeflow
+    with pytest.raises(BadInputError, match=f"^{key} is for pipelines from a CSV"):
+        check_config(TfxPipelineConfig.model_validate(own))
 
 
 def test_data_that_no_step_sees_are_refused(config_of):

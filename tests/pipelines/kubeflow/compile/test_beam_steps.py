@@ -26,11 +26,6 @@ def test_an_engine_beside_the_steps_is_refused_before_a_run(config_of, engine):
         compile_pipeline(config_of(beam=beam))
 
 
-def test_components_of_the_users_own_are_refused_before_a_run(config_of):
-    with pytest.raises(BadInputError, match=r"pipeline\.extend = 'a\.py:extend': on Kubeflow"):
-        compile_pipeline(config_of(pipeline={"extend": "a.py:extend"}))
-
-
 def test_processes_and_options_are_those_of_each_step(config_of):
     beam = {"direct": {"workers": 3}, "args": ["--temp_location=/tmp/b"]}
     check_for_steps(config_of(beam=beam))

@@ -1,51 +1,73 @@
-from pipelines.kubeflow.compile.dag import pipeline_steps
+import pytest
+
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.compile.dag import dag_of_csv, dag_of_definition
+
+WITH_A_RESOLVER = """
+def create_pipeline():
+    write = Write(text=RuntimeParameter(name="text", ptype=str, default="ab"))
+    latest = Resolver(
+        strategy_class=LatestArtifactStrategy,
+        examples=Channel(type=Examples, producer_component_id="Write"),
+    ).with_id("latest")
+    latest.add_upstream_node(write)
+    one = Importer(source_uri="/mnt/pipelines/one", artifact_type=Examples).with_id("one")
+    times = RuntimeParameter(name="times", ptype=int)
+    copy = Copy(examples=latest.outputs["examples"], times=times)
+    other = Copy(examples=one.outputs["result"]).with_id("Other")
+    other.add_upstream_node(copy)
+    return pipeline(other, copy, one, latest, write)
+"""
 
 
-def steps(curated_schema=False):
-    return {step.role: step for step in pipeline_steps(curated_schema)}
-
-
-def test_the_steps_are_in_an_order_in_which_they_can_run():
+def test_the_tasks_are_in_an_order_in_which_they_can_run(config_of):
     done = set()
-    for step in pipeline_steps(curated_schema=False):
-        assert {role for role, _ in step.inputs.values()} <= done
-        done.add(step.role)
+    for component, upstream in dag_of_csv(config_of()).upstream.items():
+        assert set(upstream) <= done
+        done.add(component)
 
 
-def test_the_edges_are_those_of_the_definition():
-    found = steps()
-    assert found["trainer"].inputs == {
-        "examples": ("transform", "transformed_examples"),
-        "transform_graph": ("transform", "transform_graph"),
-        "schema": ("schema_gen", "schema"),
-    }
-    # The served model is no input of Kubeflow's: the root has it.
-    assert "baseline_model" not in found["evaluator"].inputs
-    assert "baseline_statistics" not in found["example_validator"].inputs
-    assert found["trainer"].outputs["model"] == "tfx.types.standard_artifacts.Model"
+def test_the_edges_are_those_of_the_definition(config_of):
+    upstream = dag_of_csv(config_of()).upstream
+    assert upstream["Trainer"] == ["SchemaGen", "Transform"]
+    assert upstream["StatisticsGen"] == ["CsvExampleGen"]
+    assert "Tuner" not in upstream
 
 
-def test_the_pusher_gets_what_is_kept_for_the_next_run():
-    assert set(steps()["pusher"].inputs) == {
-        "model", "model_blessing", "infra_blessing", "evaluation", "schema", "statistics",
-    }  # fmt: skip
+def test_a_curated_schema_is_that_of_the_schema_gen(config_of):
+    assert dag_of_csv(config_of()).upstream["SchemaGen"] == ["StatisticsGen"]
+    curated = config_of(schema={"path": "/mnt/pipelines/schema.pbtxt"})
+    assert dag_of_csv(curated).upstream["SchemaGen"] == []
 
 
-def test_a_curated_schema_has_no_input():
-    assert steps()["schema_gen"].inputs == {"statistics": ("statistics_gen", "statistics")}
-    assert steps(curated_schema=True)["schema_gen"].inputs == {}
+def test_a_search_is_between_transform_and_the_trainer(config_of):
+    upstream = dag_of_csv(config_of(tuner={"space": {"units": [8, 16]}})).upstream
+    assert upstream["Tuner"] == ["SchemaGen", "Transform"]
+    assert "Tuner" in upstream["Trainer"]
 
 
-def test_a_search_is_between_transform_and_the_trainer():
-    found = {step.role: step for step in pipeline_steps(curated_schema=False, tunes=True)}
-    assert found["tuner"].inputs == {
-        "examples": ("transform", "transformed_examples"),
-        "transform_graph": ("transform", "transform_graph"),
-        "schema": ("schema_gen", "schema"),
-    }
-    assert found["trainer"].inputs["hyperparameters"] == ("tuner", "best_hyperparameters")
-    assert found["tuner"].outputs == {
-        "best_hyperparameters": "tfx.types.standard_artifacts.HyperParameters",
-        "tuner_results": "tfx.types.standard_artifacts.TunerResults",
-    }
-    assert set(found) - set(steps()) == {"tuner"}
+def definition(team, **parameters):
+    source = {"file": str(team.file), "parameters": parameters}
+    return dag_of_definition(TfxPipelineConfig(pipeline=source), team.load())
+
+
+def test_a_pipeline_of_the_users_own_has_a_task_for_each_component(team):
+    team.define(WITH_A_RESOLVER)
+    dag = definition(team, times=2)
+    assert dag.name == "team"
+    # `Plan` makes what the Resolver and the Importer give; the tasks keep their order.
+    assert dag.upstream == {"Write": [], "Copy": ["Write"], "Other": ["Copy"]}
+    assert list(dag.upstream) == ["Write", "Copy", "Other"]
+
+
+def test_runtime_parameters_have_the_types_that_the_definition_declares(team):
+    team.define(WITH_A_RESOLVER)
+    assert definition(team, times="7").parameters == {"text": "ab", "times": 7}
+    assert definition(team, times=2, text="5").parameters == {"text": "5", "times": 2}
+    with pytest.raises(BadInputError, match="Give --param times=VALUE"):
+        definition(team)
+    with pytest.raises(BadInputError, match="--param times=many: the pipeline declares it as INT"):
+        definition(team, times="many")
+    with pytest.raises(BadInputError, match="--param time=2.*Its parameters: times, text"):
+        definition(team, times=2, time=2)

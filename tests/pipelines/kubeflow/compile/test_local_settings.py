@@ -9,11 +9,8 @@ from pipelines.kubeflow.compile.local_settings import without_effect
     [
         ((), []),
         (("retention.runs=5", "retention.days=30"), []),
-        (
-            ("retention.runs=5", "retention.checkpoints=2"),
-            ["[retention] artifacts and checkpoints"],
-        ),
-        (("notify.webhook_env=HOOK", "retention.artifacts=2"), ["[notify]", "[retention]"]),
+        (("retention.artifacts=2", "retention.checkpoints=2"), []),
+        (("notify.webhook_env=HOOK", "retention.artifacts=2"), ["[notify]"]),
     ],
 )
 def test_what_has_no_effect(settings, named):

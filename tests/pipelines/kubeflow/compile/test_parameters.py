@@ -1,7 +1,14 @@
 import pytest
 
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.parameters import configuration_of_run, flat, runtime_parameters
+from pipelines.kubeflow.compile.parameters import (
+    configuration_of_run,
+    definition_parameters,
+    flat,
+    names_on_kubeflow,
+    runtime_parameters,
+)
 
 
 def test_the_parameters_that_are_always_there(config_of):
@@ -111,6 +118,38 @@ def test_a_text_stays_a_text(config_of):
 def test_what_the_key_does_not_take_is_refused(config_of, key, value, message):
     with pytest.raises(BadInputError, match=message):
         given(config_of, (key, value))
+
+
+def own(**parameters):
+    return TfxPipelineConfig.model_validate(
+        {"pipeline": {"file": "team.py", "parameters": parameters}}
+    )
+
+
+def test_runtime_parameters_of_the_users_own_pipeline_have_names_that_kubeflow_takes():
+    config = own(**{"train-steps": 5, "rate": 0.5})
+    found = definition_parameters(config)
+    assert [(item.name, item.default) for item in found] == [("train_steps", 5), ("rate", 0.5)]
+    assert names_on_kubeflow({"train-steps": "7"}) == {"train_steps": "7"}
+    of_run = configuration_of_run(
+        config.model_dump_json(),
+        [("pipeline.parameters.train-steps", "7.0"), ("pipeline.parameters.rate", "2")],
+    )
+    assert of_run.pipeline.parameters == {"train-steps": 7, "rate": 2}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"run": "a"}, "^RuntimeParameter: run would be the parameter 'run'.*another name"),
+        ({"class": "a"}, "'class', and Kubeflow takes.* neither words of Python"),
+        ({"1st": "a"}, "beginning with a letter"),
+        ({"a-b": 1, "a_b": 2}, "^RuntimeParameter: a-b and a_b would both be.*another name"),
+    ],
+)
+def test_a_name_of_a_runtime_parameter_that_kubeflow_refuses(parameters, message):
+    with pytest.raises(BadInputError, match=message):
+        definition_parameters(own(**parameters))
 
 
 def test_flat_joins_nested_keys_with_dots():

@@ -9,6 +9,7 @@ from google.protobuf import json_format
 from kfp.kubernetes import kubernetes_executor_config_pb2
 from kfp.pipeline_spec import pipeline_spec_pb2
 
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
 from pipelines.kubeflow.step_environment import RETRIES_VARIABLE
@@ -73,6 +74,11 @@ def pods(text):
 
 @pytest.fixture
 def tasks(specification):
+    return specification["components"]["comp-exit-handler-1"]["dag"]["tasks"]
+
+
+def tasks_of(text):
+    specification = next(yaml.safe_load_all(text))
     return specification["components"]["comp-exit-handler-1"]["dag"]["tasks"]
 
 
@@ -141,29 +147,32 @@ def test_parameters_reach_the_step_that_plans(specification):
     ]
 
 
-def test_a_cached_step_depends_on_its_plan_and_its_inputs_alone(specification, tasks):
+def test_a_cached_step_depends_on_its_key_alone(specification, tasks):
     cached = {name for name, task in tasks.items() if task["cachingOptions"].get("enableCache")}
     assert cached == {
         "csv-example-gen", "statistics-gen", "schema-gen", "example-validator", "transform", "trainer",
-        "serving-check",
+        "serving-check", "pusher",
     }  # fmt: skip
     for name in cached:
         given = tasks[name]["inputs"]["parameters"]
-        assert list(given) == ["plan"]
-        assert given["plan"]["taskOutputParameter"]["producerTask"] == "plan"
+        assert list(given) == ["key"]
+        assert given["key"]["taskOutputParameter"] == {
+            "producerTask": "plan",
+            "outputParameterKey": name.replace("-", "_"),
+        }
+        assert "artifacts" not in tasks[name]["inputs"]
+        assert "dependentTasks" in tasks[name]
         assert not any("pipeline_job" in word for word in containers(specification)[name]["args"])
 
 
-def test_containers_call_our_entry_point_with_what_the_launcher_gives(specification):
+def test_containers_call_our_entry_point(specification):
     for name, container in containers(specification).items():
         assert container["command"] == ["python", "-P", "-m", "pipelines.kubeflow.step"], name
         assert container["image"] == "registry.example.com/pipelines:1.0"
         assert container["args"][1:3] == ["--root", "/mnt/pipelines/taxi"]
     arguments = containers(specification)["trainer"]["args"]
     assert arguments[0] == "Trainer"
-    assert "{{$}}" in arguments
-    assert "{{$.inputs.artifacts['transform_graph'].path}}" in arguments
-    assert "{{$.outputs.artifacts['model'].path}}" in arguments
+    assert arguments[3:] == ["--key", "{{$.inputs.parameters['key']}}"]
 
 
 def test_the_configuration_travels_in_the_pipeline(specification):
@@ -246,20 +255,21 @@ def test_a_pipeline_for_vertex_is_one_document(config_of):
     assert end["inputs"]["parameters"]["run"]["runtimeValue"]["constant"] == (
         "{{$.pipeline_job_name}}"
     )
+    # There, a pod has no label with the run, which is in the paths of its outputs.
+    assert containers(specification)["trainer"]["args"][-2:] == ["--executor-input", "{{$}}"]
 
 
 def test_the_cache_can_be_turned_off(config_of):
     text = compile_pipeline(config_of({"cache": False, "components": {"Trainer": {"cache": True}}}))
-    tasks = next(yaml.safe_load_all(text))["components"]["comp-exit-handler-1"]["dag"]["tasks"]
+    tasks = tasks_of(text)
     cached = [name for name, task in tasks.items() if task["cachingOptions"].get("enableCache")]
     assert cached == ["trainer"]
 
 
 def test_a_curated_schema_is_copied_by_a_step(config_of):
     config = config_of(schema={"path": "/mnt/pipelines/schema.pbtxt"})
-    specification = next(yaml.safe_load_all(compile_pipeline(config)))
-    tasks = specification["components"]["comp-exit-handler-1"]["dag"]["tasks"]
-    assert "artifacts" not in tasks["schema-gen"]["inputs"]
+    tasks = tasks_of(compile_pipeline(config))
+    assert tasks["schema-gen"]["dependentTasks"] == ["plan"]
 
 
 def test_a_parameter_without_a_default_is_refused(config_of):
@@ -280,10 +290,94 @@ def test_a_search_has_a_step_of_its_own(config_of):
     specification = next(yaml.safe_load_all(compile_pipeline(config)))
     json_format.ParseDict(specification, pipeline_spec_pb2.PipelineSpec())
     tasks = specification["components"]["comp-exit-handler-1"]["dag"]["tasks"]
-    given = tasks["trainer"]["inputs"]["artifacts"]["hyperparameters"]["taskOutputArtifact"]
-    assert given == {"outputArtifactKey": "best_hyperparameters", "producerTask": "tuner"}
+    assert "tuner" in tasks["trainer"]["dependentTasks"]
     tuner = specification["deploymentSpec"]["executors"]["exec-tuner"]["container"]
     assert tuner["resources"]["resourceCpuRequest"] == "4"
     assert tasks["tuner"]["cachingOptions"] == {"enableCache": True}
     (plan,) = [text for text in containers(specification)["plan"]["args"] if "trials" in text]
     assert json.loads(plan)["tuner"]["trials"] == 7
+
+
+def team_config(team, kubeflow=(), **source):
+    """Returns the configuration of a pipeline of the team's own, whose folder is /code in the image."""
+    kubeflow = {
+        "image": "team:1",
+        "root": "/mnt/pipelines/team",
+        "code": "/code",
+        "volumes": [{"claim": "pipelines", "path": "/mnt/pipelines"}],
+        **dict(kubeflow),
+    }
+    return TfxPipelineConfig.model_validate(
+        {"pipeline": {"file": str(team.file), **source}, "kubeflow": kubeflow}
+    )
+
+
+def test_a_pipeline_of_the_users_own(team):
+    team.define("""
+        def create_pipeline(suffix="!"):
+            write = Write(text=RuntimeParameter(name="a-text", ptype=str, default="ab"))
+            latest = Resolver(
+                strategy_class=LatestArtifactStrategy,
+                examples=Channel(type=Examples, producer_component_id="Write"),
+            ).with_id("latest")
+            latest.add_upstream_node(write)
+            times = RuntimeParameter(name="times", ptype=int)
+            return pipeline(write, latest, Copy(examples=latest.outputs["examples"], times=times))
+    """)
+    config = team_config(team, arguments={"suffix": "?"}, parameters={"times": "4"})
+    text = compile_pipeline(config)
+    specification = next(yaml.safe_load_all(text))
+    json_format.ParseDict(specification, pipeline_spec_pb2.PipelineSpec())
+    assert specification["pipelineInfo"]["name"] == "team"
+    tasks = tasks_of(text)
+    assert set(tasks) == {"plan", "write", "copy", "record"}
+    assert tasks["copy"]["dependentTasks"] == ["plan", "write"]
+    assert tasks["record"]["dependentTasks"] == ["copy", "plan", "write"]
+    declared = specification["root"]["inputDefinitions"]["parameters"]
+    assert {name: parameter["defaultValue"] for name, parameter in declared.items()} == {
+        "a_text": "ab",
+        "times": 4,
+    }
+    assert declared["times"]["parameterType"] == "NUMBER_INTEGER"
+    arguments = containers(specification)["plan"]["args"]
+    planned = json.loads(arguments[arguments.index("--config") + 1])
+    assert planned["pipeline"] == {
+        "file": f"/code/{team.file.name}",
+        "function": None,
+        "arguments": {"suffix": "?"},
+        "parameters": {"a-text": "ab", "times": 4},
+    }
+    at = arguments.index("pipeline.parameters.a-text")
+    assert arguments[at + 1] == "{{$.inputs.parameters['a_text']}}"
+    assert compile_pipeline(config) == text
+
+
+def test_a_component_called_plan_is_refused(team):
+    team.define("""
+        def create_pipeline():
+            return pipeline(Write(text="a").with_id("Plan"))
+    """)
+    with pytest.raises(
+        BadInputError, match=r"^Plan: on Kubeflow this is the id of a step of every"
+    ):
+        compile_pipeline(team_config(team))
+
+
+def test_components_that_are_added_to_a_pipeline_from_a_csv(config_of, team):
+    team.define("""
+        def extend(components):
+            examples = components["example_gen"].outputs["examples"]
+            return [Copy(examples=examples).with_id("Copy_of_examples")]
+    """)
+    extend = {"extend": f"{team.file}:extend"}
+    with pytest.raises(BadInputError, match=r"pipeline.extend = .*set kubeflow.code"):
+        compile_pipeline(config_of(pipeline=extend))
+    step = {"components": {"Copy_of_examples": {"cpu": "3"}}}
+    text = compile_pipeline(config_of({"code": "/code", **step}, pipeline=extend))
+    tasks = tasks_of(text)
+    assert tasks["copy-of-examples"]["dependentTasks"] == ["csv-example-gen", "plan"]
+    specification = next(yaml.safe_load_all(text))
+    arguments = containers(specification)["plan"]["args"]
+    planned = json.loads(arguments[arguments.index("--config") + 1])
+    assert planned["pipeline"]["extend"] == f"/code/{team.file.name}:extend"
+    assert containers(specification)["copy-of-examples"]["resources"]["resourceCpuLimit"] == "3"

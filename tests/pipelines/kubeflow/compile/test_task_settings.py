@@ -22,19 +22,19 @@ class Task:
         return call
 
 
-def applied(component, may_cache=True, **settings):
+def applied(component, **settings):
     task = Task()
     given = KubeflowConfig.model_validate({"backend": "vertex", **settings})
-    apply_settings(task, given, component, may_cache=may_cache)
+    apply_settings(task, given, component)
     return task.calls
 
 
-def test_what_reads_or_writes_the_root_is_never_cached():
+def test_steps_that_belong_to_every_run_are_never_cached():
     for component in NEVER_CACHED:
         calls = applied(component, components={component: {"cache": True}})
         assert calls["set_caching_options"] == [(False,)]
-    assert applied("Trainer")["set_caching_options"] == [(True,)]
-    assert applied("Trainer", may_cache=False)["set_caching_options"] == [(False,)]
+    for component in ("Trainer", "Pusher"):  # the key of a step says whether it must run
+        assert applied(component)["set_caching_options"] == [(True,)]
 
 
 def test_settings_of_a_step_go_before_those_of_all():

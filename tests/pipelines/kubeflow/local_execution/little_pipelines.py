@@ -8,7 +8,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # kfp warns of its own versions
     from kfp import compiler, dsl
 
-from pipelines.kubeflow.local_execution.bucket import Bucket
 from pipelines.kubeflow.local_execution.cache import TaskCache
 from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Processes, as_subprocess
@@ -49,7 +48,7 @@ def compiled(function, folder):
     """Returns the pipeline that kfp makes of a function."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pipeline = dsl.pipeline(function, name="little", pipeline_root="minio://bucket/root")
+        pipeline = dsl.pipeline(function, name="little")
         compiler.Compiler().compile(pipeline, str(folder / "little.yaml"))
     return CompiledPipeline.parse((folder / "little.yaml").read_text())
 
@@ -78,7 +77,6 @@ def workflow(pipeline, folder: Path, run_id="run-1", **settings):
     launcher = Launcher(
         pipeline,
         run_id,
-        Bucket(folder / "bucket"),
         folder / "containers",
         folder / "logs",
         as_subprocess,

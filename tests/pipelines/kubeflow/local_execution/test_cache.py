@@ -1,34 +1,25 @@
 import pytest
 
 from pipelines.kubeflow.local_execution.cache import TaskCache, cache_key
-from pipelines.kubeflow.local_execution.inputs import Values
 
-COMPONENT = {
-    "outputDefinitions": {
-        "artifacts": {"model": {"artifactType": {"schemaTitle": "system.Model"}}},
-        "parameters": {"size": {"parameterType": "NUMBER_INTEGER"}},
-    }
-}
-CONTAINER = {"image": "image:1", "command": ["python"], "args": ["{{$}}", "a"]}
+COMPONENT = {"outputDefinitions": {"parameters": {"size": {"parameterType": "NUMBER_INTEGER"}}}}
+CONTAINER = {"image": "image:1", "command": ["python"], "args": ["--key", "a"]}
 POD = {"pvcMount": [{"constant": "claim", "mountPath": "/mnt"}]}
-INPUTS = Values({"plan": "abc"}, {"data": {"name": "artifacts/1", "uri": "s3://b/1"}})
+INPUTS = {"key": "run-1/abc"}
 
 
 def test_the_same_task_has_the_same_key():
-    moved = Values({"plan": "abc"}, {"data": {"name": "artifacts/1", "uri": "s3://b/2"}})
     key = cache_key(INPUTS, COMPONENT, CONTAINER, POD)
-    assert cache_key(moved, COMPONENT, CONTAINER, POD) == key
     assert cache_key(INPUTS, COMPONENT, {**CONTAINER, "env": [{"name": "A"}]}, POD) == key
 
 
 @pytest.mark.parametrize(
     ("inputs", "component", "container", "pod"),
     [
-        (Values({"plan": "abd"}, INPUTS.artifacts), COMPONENT, CONTAINER, POD),
-        (Values({"plan": "abc"}, {"data": {"name": "artifacts/2"}}), COMPONENT, CONTAINER, POD),
+        ({"key": "run-2/abc"}, COMPONENT, CONTAINER, POD),
         (INPUTS, {"outputDefinitions": {}}, CONTAINER, POD),
         (INPUTS, COMPONENT, {**CONTAINER, "image": "image:2"}, POD),
-        (INPUTS, COMPONENT, {**CONTAINER, "args": ["{{$}}", "b"]}, POD),
+        (INPUTS, COMPONENT, {**CONTAINER, "args": ["--key", "b"]}, POD),
         (INPUTS, COMPONENT, CONTAINER, {}),
     ],
 )
@@ -40,7 +31,7 @@ def test_another_task_has_another_key(inputs, component, container, pod):
 
 def test_outputs_are_kept(tmp_path):
     cache = TaskCache(tmp_path / "cache")
-    outputs = Values({"size": 3}, {"model": {"name": "artifacts/9", "uri": "s3://b/9"}})
+    outputs = {"size": 3, "text": "a"}
     assert cache.find("key") is None
     cache.add("key", outputs)
     assert TaskCache(tmp_path / "cache").find("key") == outputs

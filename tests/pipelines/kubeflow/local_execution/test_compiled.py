@@ -5,7 +5,6 @@ from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 
 TEXT = """
 pipelineInfo: {name: taxi}
-defaultPipelineRoot: s3://bucket/root/
 components:
   comp-a: {executorLabel: exec-a}
 deploymentSpec:
@@ -32,7 +31,6 @@ def test_it_is_read_from_its_two_documents():
     task = pipeline.specification["root"]["dag"]["tasks"]["a"]
     component = pipeline.component(task)
     assert pipeline.name == "taxi"
-    assert pipeline.pipeline_root == "s3://bucket/root"
     assert pipeline.container(component) == {"image": "image"}
     assert pipeline.pod(component) == {"activeDeadlineSeconds": 5}
     assert CompiledPipeline.parse(TEXT).pod(component) == {}

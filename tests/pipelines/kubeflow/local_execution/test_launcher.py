@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.kubeflow.local_execution.inputs import Values
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError
 from tests.pipelines.kubeflow.local_execution.little_pipelines import compiled, container, workflow
 
@@ -33,7 +32,7 @@ def launch(tmp_path, change, component=ENVIRONMENT, added_lines=None):
     def engine(given):
         return replace(started(given), added_lines=added_lines)
 
-    return replace(launcher, engine=engine).launch("task", found.component(task), Values())
+    return replace(launcher, engine=engine).launch("task", found.component(task), {})
 
 
 def settings(task):
@@ -46,7 +45,7 @@ def test_a_container_has_the_environment_of_the_pipeline_and_no_other(tmp_path, 
     monkeypatch.setenv("WORD", "secret")
     monkeypatch.setenv("MINE", "of the caller")
     found = launch(tmp_path, settings)
-    assert found.parameters == {"said": "A=1,KFP_RUN_ID=run-3,WORD=secret,MINE=None"}
+    assert found == {"said": "A=1,KFP_RUN_ID=run-3,WORD=secret,MINE=None"}
     assert (tmp_path / "logs" / "task.log").read_text() == "to the log\n"
 
 
@@ -97,9 +96,7 @@ def test_an_image_is_another_engine(tmp_path):
         return launcher.engine(given)
 
     (task,) = found.specification["root"]["dag"]["tasks"].values()
-    replace(launcher, engine=engine, mounts=(tmp_path,)).launch(
-        "task", found.component(task), Values()
-    )
+    replace(launcher, engine=engine, mounts=(tmp_path,)).launch("task", found.component(task), {})
     (given,) = asked
     assert given.image == "none"
     assert given.mounts == (tmp_path,)

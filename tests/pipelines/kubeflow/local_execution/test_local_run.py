@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.examples.taxi.generate import write_csv
 from pipelines.kubeflow.local_execution import local_run
 from pipelines.kubeflow.local_execution.local_run import TaskDisplay, as_seen_here, run_locally
-from pipelines.plan.inputs import RunRequest
 from pipelines.root import Root
 from pipelines.root.history import read_runs, run_of_version
 from pipelines.root.rollback import rollback
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.terminal.progress import PlainDisplay, Progress
 from tests.pipelines.root.test_records import RECORD
+from tests.pipelines.steps.conftest import Team
 
 COMPONENTS = [
     "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform", "Trainer",
@@ -74,17 +76,15 @@ def test_the_same_again_is_taken_from_the_cache_and_not_pushed(
     second = run_here(root, *little_settings)
     assert second.status == "unchanged"
     # Another version serves, and the data are held against the schema that is kept since.
-    ran = {"ExampleValidator", "Evaluator", "ServingCheck", "Pusher"}
+    ran = {"RootSchema", "ExampleValidator", "Evaluator", "ServingCheck", "Pusher"}
     assert statuses(second) == {
-        name: "finished" if name in ran else "cached" for name in COMPONENTS
+        name: "finished" if name in ran else "cached" for name in ("RootSchema", *COMPONENTS)
     }
     assert second.baseline_version == first.version
     assert second.baseline_metrics["auc"] == pytest.approx(first.metrics["auc"], abs=1e-9)
     assert second.label_by_split == first.label_by_split  # findings of a cached step
     third = run_here(root, *little_settings)
-    assert statuses(third) == {
-        name: "finished" if name == "Pusher" else "cached" for name in COMPONENTS
-    }
+    assert statuses(third) == dict.fromkeys(("RootSchema", *COMPONENTS), "cached")
     assert third.metrics == second.metrics
 
 
@@ -222,9 +222,9 @@ def test_a_training_job_that_is_not_used_is_told(tmp_path, little_settings, monk
 
     def shown(*further):
         out = io.StringIO()
-        request = RunRequest(root=Root(tmp_path / "root"), settings=(*settings, *further))
+        config = load_config(settings=(*settings, *further))
         with pytest.raises(BadInputError, match="far enough"):
-            run_locally(request, Progress(PlainDisplay(out)), {})
+            run_locally(Root(tmp_path / "root"), config, Progress(PlainDisplay(out)), {})
         return out.getvalue()
 
     line = "! kubeflow.training_job is not used with --local"
@@ -240,17 +240,12 @@ def test_data_of_a_parameter_are_not_looked_for_here(tmp_path, little_settings, 
 
     monkeypatch.setattr(local_run, "compile_pipeline", stop)
     nowhere = f"data.path={tmp_path / 'none' / 'span-{SPAN}' / '*.csv'}"
-    request = RunRequest(root=Root(tmp_path / "root"), settings=(*little_settings, nowhere))
+    root, config = Root(tmp_path / "root"), load_config(settings=(*little_settings, nowhere))
     progress = Progress(PlainDisplay(io.StringIO()))
     with pytest.raises(BadInputError, match=r"file or folder \S+none on this machine"):
-        run_locally(request, progress, {})
+        run_locally(root, config, progress, {})
     with pytest.raises(BadInputError, match="far enough"):
-        run_locally(request, progress, {"data_path": str(tmp_path)})
-
-
-def test_resume_has_no_meaning(tmp_path, run_here, little_settings):
-    with pytest.raises(BadInputError, match="--resume has no meaning"):
-        run_here(tmp_path / "root", *little_settings, resume=True)
+        run_locally(root, config, progress, {"data_path": str(tmp_path)})
 
 
 def test_the_configuration_as_it_is_seen_here(tmp_path):
@@ -268,7 +263,7 @@ def test_the_configuration_as_it_is_seen_here(tmp_path):
     seen = as_seen_here(config, Root(tmp_path / "root"), enable_cache=False)
     assert seen.kubeflow.root == str(tmp_path / "root")
     assert seen.kubeflow.image == "of/the:cluster"
-    assert seen.kubeflow.pipeline_root == "minio://mlpipeline/v2/artifacts"
+    assert seen.kubeflow.pipeline_root is None  # no task has an artifact there
     assert [volume.path for volume in seen.kubeflow.volumes] == [
         str(tmp_path),
         str(tmp_path / "data"),
@@ -335,3 +330,51 @@ def test_a_module_file_is_found_by_every_container(tmp_path, warm_command):
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1])["status"] == "pushed"
+
+
+def reasons(record):
+    return {component.name: component.reason for component in record.components}
+
+
+def test_a_pipeline_of_the_users_own(tmp_path, run_here):
+    team = Team(tmp_path)
+    team.define("""
+        def create_pipeline():
+            write = Write(text=RuntimeParameter(name="text", ptype=str))
+            latest = Resolver(
+                strategy_class=LatestArtifactStrategy,
+                examples=Channel(type=Examples, producer_component_id="Write"),
+            ).with_id("latest")
+            latest.add_upstream_node(write)
+            times = RuntimeParameter(name="times", ptype=int, default=3)
+            copy = Copy(examples=write.outputs["examples"], times=times)
+            newest = Copy(examples=latest.outputs["examples"]).with_id("Newest")
+            return pipeline(write, latest, copy, newest)
+    """)
+
+    def run(text, **request):
+        source = {"file": str(team.file), "parameters": {"text": text}}
+        config = TfxPipelineConfig.model_validate({"pipeline": source})
+        return run_here(team.root.path, config=config, **request)
+
+    first = run("ab")
+    assert first.status == "finished"
+    assert statuses(first) == dict.fromkeys(("Write", "Copy", "Newest"), "finished")
+    assert (team.text("Copy"), team.text("Newest")) == ("ababab", "abab")
+    assert not list(team.root.kubeflow.iterdir())
+
+    second = run("ab")  # KFP's cache has the tasks
+    assert not (team.root.logs / f"kubeflow-{second.kubeflow_run}" / "copy.log").exists()
+    assert second.status == "unchanged"
+    assert statuses(second)["Write"] == statuses(second)["Copy"] == "cached"
+    assert reasons(second)["Copy"] == (f"same data, code and settings as run {first.run_id}")
+
+    third = run("ab", parameters={"text": "c"})
+    assert third.config["pipeline"]["parameters"] == {"text": "c", "times": 3}
+    assert statuses(third)["Copy"] == "finished"
+    assert team.text("Copy") == "ccc"
+
+    failed = run("ab", parameters={"times": "-1"})
+    assert failed.status == "failed"
+    assert failed.reason.startswith("Copy: ValueError: times is negative")
+    assert failed.reason in Path(failed.log).read_text()
