@@ -15,7 +15,7 @@ DEMO_ROOT ?= demo_root
 IMAGE ?= localhost/estimator-pipelines
 # Another base than the Dockerfile's: a digest, or a mirror's name of it.
 IMAGE_BASE ?=
-# Builds the S3 server of `make test-kubeflow`, and Kubernetes for `make test-kubernetes`.
+# Builds the judges of `make test-kubeflow`, and Kubernetes for `make test-kubernetes`.
 GO ?= go
 # Options of a benchmark, such as BENCH="--rounds 1 --only a,f" of benchmarks/speed.py.
 BENCH ?=
@@ -120,7 +120,7 @@ image:  ## the container image, with docker, podman or buildah, whichever works 
 test-image: $(STAMP)  ## builds the image here and runs the demo in it, as the image's user
 	@PYTHON3="$(PYTHON3)" scripts/image/test.sh localhost/estimator-pipelines-test $(BIN)/python
 
-test-kubeflow: $(STAMP)  ## the compiled pipeline, run by KFP's own code against a real S3 server
+test-kubeflow: $(STAMP)  ## the compiled pipeline, checked and run by KFP's own code
 	@GO="$(GO)" scripts/kubeflow/judges.sh "$(CURDIR)/.kubeflow"
 	@scripts/kubeflow/newer_kfp.sh $(UV) .kubeflow/newer-kfp
 	@$(BIN)/python -m pytest -q --timeout=3600 tests/kubeflow

@@ -170,7 +170,7 @@ def create_on_kubeflow(
     from dataclasses import asdict
 
     from pipelines.kubeflow.compile.local_settings import without_effect
-    from pipelines.kubeflow.compile.parameters import check_given
+    from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.kubeflow.server.cron_fields import six_fields
     from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
@@ -182,7 +182,7 @@ def create_on_kubeflow(
         )
     if (request.cron is None) == (request.every is None):
         raise BadInputError("Give exactly one of --cron and --every.")
-    _refuse_others(request, ("grace", "timeout", "arg"), "a schedule of this machine")
+    _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
     if request.timezone != "UTC":
         raise BadInputError(
             "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
@@ -193,10 +193,6 @@ def create_on_kubeflow(
             '--missed skip: Kubeflow knows "latest" (the last of those that were missed) and "catch-up".'
         )
     config = request.load()
-    if isinstance(config, TfxPipelineConfig):
-        raise BadInputError(
-            "--host: a TFX pipeline of your own has schedules on this machine only. Leave --host out."
-        )
     recurrence = Recurrence(
         cron=None if request.cron is None else six_fields(request.cron),
         interval_secs=None if request.every is None else parse_duration(request.every, "--every"),
@@ -204,7 +200,11 @@ def create_on_kubeflow(
         max_concurrency=request.max_concurrency or 1,
     )
     parameters = parse_named(request.param or (), "--param")
-    check_given(config, parameters)
+    if isinstance(config, TfxPipelineConfig):
+        parameters = names_on_kubeflow(parameters)
+    else:
+        _refuse_others(request, ("arg",), "a TFX pipeline of your own")
+        check_given(config, parameters)
     for warning in without_effect(config):
         warn(warning)
     with quiet_tensorflow():

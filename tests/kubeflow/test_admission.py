@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-from tests.kubeflow.object_store import SERVER
-
-ADMIT = SERVER.with_name("admit")
-DEMO = pathlib.Path(__file__).resolve().parents[2] / "pipelines" / "examples" / "taxi" / "taxi.toml"
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+ADMIT = PROJECT / ".kubeflow" / "bin" / "admit"
+DEMO = PROJECT / "pipelines" / "examples" / "taxi" / "taxi.toml"
 SETTINGS = (
     'kubeflow.image="registry.example.com/pipelines:1"',
     'kubeflow.pipeline_root="minio://mlpipeline/v2/artifacts"',
@@ -67,7 +66,7 @@ def test_the_compiled_demo_is_accepted(compiled, tmp_path):
         ("enableCache: true", "enableCaching: true", 'unknown field "enableCaching"'),
         ("        trainer:\n", "        trainer_1:\n", '"trainer_1": a lowercase RFC 1123 label'),
         ("producerTask: plan", "producerTask: plans", 'there is no task "plans"'),
-        ("outputArtifactKey: examples", "outputArtifactKey: rows", 'has no output "rows"'),
+        ("outputParameterKey: trainer", "outputParameterKey: rows", 'has no output "rows"'),
         ("MemoryLimit: 4Gi", "MemoryLimit: 4 Gi", 'memory limit "4 Gi"'),
         ("constant: pipelines\n", "constant: The_Pipelines\n", 'claim "The_Pipelines"'),
         ("mountPath: ", "mountPlace: ", 'unknown field "mountPlace"'),

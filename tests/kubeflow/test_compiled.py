@@ -1,4 +1,4 @@
-"""Our compiled pipeline, unchanged, run by KFP's own code against a real S3 server.
+"""Our compiled pipeline, unchanged, run by KFP's own code.
 
 The variable IMAGE names an image in which the containers run; without it, they are processes here.
 """
@@ -15,15 +15,8 @@ from kfp import components, local
 from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
 from pipelines.root import Root
 from tests.kubeflow.launcher import Launcher, launching
-from tests.kubeflow.object_store import SERVER, object_store
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        not SERVER.exists(), reason="no object store; `make test-kubeflow` builds it"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 ROOT = pathlib.Path(__file__).parents[2]
 IMAGE = os.environ.get("IMAGE")
@@ -45,7 +38,6 @@ metric = "auc"
 lower = 0.6
 [kubeflow]
 image = "{image}"
-pipeline_root = "s3://mlpipeline/v2/artifacts"
 root = "{mount}/taxi"
 [[kubeflow.volumes]]
 claim = "pipelines"
@@ -55,13 +47,6 @@ STEPS = [
     *("Plan", "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform"),
     *("Trainer", "Evaluator", "ServingCheck", "Pusher", "Record", "End"),
 ]
-# Files that a step gets from the object store, and puts there.
-TRANSFERS = {
-    ("up", "csv-example-gen/examples"): 1,
-    ("up", "trainer/model"): 1,
-    ("down", "trainer/model"): 3,  # by Evaluator, ServingCheck and Pusher
-    ("down", "schema-gen/schema"): 5,
-}
 
 
 @pytest.fixture(scope="module")
@@ -101,21 +86,16 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
     root.mkdir()
     tmp_path.chmod(0o755)
 
-    with (
-        object_store(tmp_path / "store") as store,
-        containers(root, volume, mount) as command,
-    ):
-        launcher = Launcher(store, root, _with_run_id(command), {})
+    with containers(root, volume, mount) as command:
+        launcher = Launcher(root, _with_run_id(command))
         local.init(runner=local.DockerRunner(), pipeline_root=str(root))
         with launching(launcher):
             components.load_component_from_file(str(file))(train_steps=400)
-        moved = [(way, "/".join(key.split("/")[1:])) for way, key, _ in store.transfers]
 
     steps = [_option(argv, "pipelines.kubeflow.step") for _, argv, _ in launcher.launched]
     assert sorted(steps) == sorted(STEPS)
     assert steps[-1] == "End"
     assert {code for _, _, code in launcher.launched} == {0}
-    assert {transfer: moved.count(transfer) for transfer in TRANSFERS} == TRANSFERS
     (record,) = Root(volume / "taxi").records.read_all()
     assert record.status == "pushed"
     assert record.kubeflow_run == _option(launcher.launched[0][1], "--run")
@@ -130,10 +110,10 @@ def _with_run_id(command):
     """Sets the variable that a pod takes from its label: the id that kfp.local gives to steps of the run."""
     found = {}
 
-    def with_run_id(argv, environment):
+    def with_run_id(argv):
         if "--run" in argv:
             found["KFP_RUN_ID"] = _option(argv, "--run")
-        return command(argv, {**environment, **found})
+        return command(argv, found)
 
     return with_run_id
 

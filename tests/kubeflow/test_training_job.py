@@ -1,6 +1,7 @@
 """The indexed Job of a training, checked by the code of Kubernetes' API server; and its refusals."""
 
 import json
+import pathlib
 import subprocess
 
 import pytest
@@ -8,9 +9,8 @@ import pytest
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.kubeflow.training.indexed_job import manifest, service
 from pipelines.kubeflow.training.training_job import job_name, training_job
-from tests.kubeflow.object_store import SERVER
 
-SUBMIT = SERVER.with_name("submit")
+SUBMIT = pathlib.Path(__file__).parents[2] / ".kubeflow" / "bin" / "submit"
 SETTINGS = {
     "image": "registry.example.com/pipelines:1.0",
     "volumes": [{"claim": "pipelines", "path": "/mnt/pipelines", "sub_path": "taxi"}],

@@ -67,6 +67,7 @@ def _give_to_everyone(container: Container) -> None:
         root = Root(Path(container.arguments[container.arguments.index("--root") + 1]))
         # Otherwise this process makes it with the first log, and the steps could not write theirs.
         root.logs.mkdir(parents=True, exist_ok=True)
-        for path in (root.path, *(path for path in root.path.glob("*") if path.is_dir())):
-            if path.stat().st_uid == 0:
+        # A run without the image may have made the folders of steps before.
+        for path in (root.path, *root.path.glob("*"), *root.artifacts.glob("*")):
+            if path.is_dir() and path.stat().st_uid == 0:
                 path.chmod(folder_mode)

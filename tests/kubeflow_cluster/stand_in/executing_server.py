@@ -11,7 +11,6 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.kubeflow.local_execution.bucket import Bucket
 from pipelines.kubeflow.local_execution.cache import TaskCache
 from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Processes, as_subprocess
@@ -28,7 +27,7 @@ class ExecutingServer(KfpServer):
 
     Args:
       cluster: `PodsServer` that the pods are added to.
-      folder: Folder for artifacts, the cache and local copies.
+      folder: Folder for the cache and the containers' files.
 
     Attributes:
       version: Version that it tells; None: it tells none.
@@ -95,7 +94,6 @@ class ExecutingServer(KfpServer):
         launcher = PodLauncher(
             pipeline,
             run["run_id"],
-            Bucket(self.folder / "bucket"),
             self.folder / "containers" / run["run_id"],
             self.folder / "logs" / run["run_id"],
             as_subprocess,

@@ -16,9 +16,9 @@ from pipelines.root.lineage import lineage_lines, lineage_of
 from pipelines.root.rollback import rollback
 from pipelines.runs.tfx_pipeline import (
     TfxPipelineRequest,
-    _origin,
     recorded_config,
     run_tfx_pipeline,
+    with_origin,
 )
 from pipelines.scheduling.run_process import run_command
 from pipelines.scheduling.schedule import Schedule
@@ -126,7 +126,7 @@ def test_the_lineage_of_a_version_has_its_pipeline_and_code(run, team, tmp_path,
     assert "None" not in describe_origin(team.root, record)
 
 
-def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path):
+def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path, killed):
     team.define("""
         from components import CsvExampleGen
         from tfx.proto.example_gen_pb2 import Input
@@ -141,20 +141,22 @@ def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path):
     for name in ("span-3/v2", "2026-01-31"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.csv").write_text("x,y\n1,2\n")
-    of_span = _origin(
-        team.plan(folder=str(tmp_path), pattern="span-{SPAN}/v{VERSION}/*"), "", team.root
-    )
-    files = {file["path"]: file for file in of_span["data_files"]}
+
+    def origin(pattern):
+        return with_origin(killed, team.plan(folder=str(tmp_path), pattern=pattern), team.root)
+
+    of_span = origin("span-{SPAN}/v{VERSION}/*")
+    files = {file["path"]: file for file in of_span.data_files}
     assert files.keys() == {f"{tmp_path}/words.txt", f"{tmp_path}/span-3/v2/a.csv"}
     digest = hashlib.sha256(b"x,y\n1,2\n").hexdigest()
     of_csv = files[f"{tmp_path}/span-3/v2/a.csv"]
     assert (of_csv["bytes"], of_csv["sha256"]) == (8, digest)
-    assert of_span["spans"] == ({"span": 3, "version": 2, "num_files": 1},)
-    of_day = _origin(team.plan(folder=str(tmp_path), pattern="{YYYY}-{MM}-{DD}/*"), "", team.root)
-    assert of_day["spans"] == ({"span": "2026-01-31", "version": None, "num_files": 1},)
-    assert of_day["data_fingerprint"] != of_span["data_fingerprint"]
-    without = _origin(team.plan(folder=str(tmp_path), pattern="2026-01-31/*"), "", team.root)
-    assert without["spans"] == ()
+    assert of_span.spans == ({"span": 3, "version": 2, "num_files": 1},)
+    of_day = origin("{YYYY}-{MM}-{DD}/*")
+    assert of_day.spans == ({"span": "2026-01-31", "version": None, "num_files": 1},)
+    assert of_day.data_fingerprint != of_span.data_fingerprint
+    without = origin("2026-01-31/*")
+    assert without.spans == ()
 
 
 COMPARING = """

@@ -69,5 +69,5 @@ def test_runtime_parameters_have_the_types_that_the_definition_declares(team):
         definition(team)
     with pytest.raises(BadInputError, match="--param times=many: the pipeline declares it as INT"):
         definition(team, times="many")
-    with pytest.raises(BadInputError, match="--param time=2.*Its parameters: times, text"):
+    with pytest.raises(BadInputError, match=r"--param time=2.*Its parameters: times, text"):
         definition(team, times=2, time=2)

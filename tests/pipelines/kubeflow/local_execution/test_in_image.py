@@ -42,11 +42,11 @@ def run(container):
 @pytest.fixture
 def container(tmp_path):
     folder = tmp_path / "root/containers/trainer"
-    (folder / "minio/bucket").mkdir(parents=True)
-    (folder / "minio/bucket/rows").write_text("1")
+    (folder / "kfp/outputs").mkdir(parents=True)
+    (folder / "kfp/outputs/rows").write_text("1")
     data = tmp_path / "data"
     data.mkdir()
-    for path in (tmp_path / "root", folder, folder / "minio/bucket/rows"):
+    for path in (tmp_path / "root", folder, folder / "kfp/outputs/rows"):
         path.chmod(0o700)
     return Container(
         "registry.local/of-the-cluster:1",
@@ -94,15 +94,17 @@ def test_a_caller_other_than_root_runs_it_as_itself(container, monkeypatch):
 def test_the_user_of_the_image_may_write_what_root_has_made(container, tmp_path):
     data = tmp_path / "data"
     data.chmod(0o755)
+    former = tmp_path / "root/artifacts/Trainer"
+    former.mkdir(parents=True)
     run(container)
     written = {path: path.stat().st_mode & 0o777 for path in container.folder.rglob("*")}
     assert {path: mode for path, mode in written.items() if path.is_dir()} == {
         container.folder / "tmp": 0o777,
-        container.folder / "minio": 0o777,
-        container.folder / "minio/bucket": 0o777,
+        container.folder / "kfp": 0o777,
+        container.folder / "kfp/outputs": 0o777,
     }
-    assert written[container.folder / "minio/bucket/rows"] == 0o666
-    for path in (tmp_path / "root", tmp_path / "root/logs"):
+    assert written[container.folder / "kfp/outputs/rows"] == 0o666
+    for path in (tmp_path / "root", tmp_path / "root/logs", former.parent, former):
         assert path.stat().st_mode & 0o777 == 0o777
     assert pathlib.Path(data).stat().st_mode & 0o777 == 0o755
 
