@@ -66,6 +66,15 @@ def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
             "own are its RuntimeParameters, and its Trainer trains in its own pod."
         )
     _check_mounts(settings)
+    check_texts(config)
+
+
+def check_texts(config: PipelineConfig | TfxPipelineConfig) -> None:
+    """Checks that Kubeflow finds no placeholder in a configuration.
+
+    Raises:
+      BadInputError: It would; the message has the key.
+    """
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
             raise BadInputError(
