@@ -172,14 +172,12 @@ def _close_record(root: Path, run_id: str, state: str) -> None:
 
 
 def _compiled(given: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
-    from pipelines.config.pipeline_config import PipelineConfig
     from pipelines.kubeflow.compile.local_settings import without_effect
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    if isinstance(given, PipelineConfig):
-        for warning in without_effect(given):
-            print(f"! {warning}", file=sys.stderr)
+    for warning in without_effect(given):
+        print(f"! {warning}", file=sys.stderr)
     with quiet_tensorflow():
         return compile_pipeline(given, keys)
 

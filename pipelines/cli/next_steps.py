@@ -31,8 +31,9 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
         )
     if record.version or record.serving_version:
         command, place = _callable(program), f"--root {shlex.quote(_short(root))}"
-        data = record.section("data").get("path")
-        # `predict` does not know the columns of a TFX pipeline of the user's own.
+        # A TFX pipeline of the user's own may have read something else than CSVs.
+        files = (file["path"] for file in record.data_files if file["path"].endswith(".csv"))
+        data = record.section("data").get("path") or next(files, None)
         if data is not None:
             rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
             lines.append(f"get predictions:     {command} predict {place} --data {rows}")

@@ -76,7 +76,7 @@ def _on_engine(
     root: Root, data: str, version: int | None, output: Path | None, settings: tuple[str, ...]
 ) -> None:
     from pipelines.beam.runners import BeamRunner
-    from pipelines.config.load import with_settings
+    from pipelines.config.tfx_pipeline import with_settings
     from pipelines.serving.engine_files import predict_on_engine
     from pipelines.serving.load import version_folder
 
@@ -106,9 +106,10 @@ def _record_of(root: Root, version: int) -> "RunRecord | None":
 
 def _reading(record: "RunRecord | None") -> "Reading":
     """Returns how a run read its files."""
+    from pipelines.config.load import is_of_tfx_pipeline
     from pipelines.serving.files import Reading
 
-    if record is None:
+    if record is None or is_of_tfx_pipeline(record.config):  # its data need not be a CSV
         return Reading()
     given = record.validated_config().data
     return Reading(given.delimiter, given.quote, given.encoding)

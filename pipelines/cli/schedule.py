@@ -11,12 +11,14 @@ import typer
 from pipelines.cli.kubeflow import Parameters
 from pipelines.cli.options import (
     DEFAULT_ROOT,
+    Arguments,
     Config,
     Data,
     Host,
     HostOptions,
     Label,
     Namespace,
+    Pipeline,
     RootOption,
     Settings,
     TokenFile,
@@ -54,6 +56,8 @@ def create(
     config: Config = None,
     data: Data = None,
     label: Label = None,
+    pipeline: Pipeline = None,
+    arguments: Arguments = None,
     root: RootOption = DEFAULT_ROOT,
     cron: Annotated[
         str | None,
@@ -124,7 +128,7 @@ def create(
     ] = None,
     parameters: Parameters = None,
 ) -> None:
-    """Make a schedule of the runs of --config, or of --data and --label as for `run`.
+    """Make a schedule of the runs of --config, of --data and --label, or of --pipeline, as for `run`.
 
     Exactly one of --cron, --every and --on-new-span is given.
     `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
@@ -152,6 +156,8 @@ def create(
         experiment=experiment,
         max_concurrency=max_concurrency,
         param=tuple(parameters) if parameters else None,
+        pipeline=pipeline,
+        arg=tuple(arguments) if arguments else None,
     )
     if host is None:
         print(json.dumps(create_local(request)))

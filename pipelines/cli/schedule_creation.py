@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
-from pipelines.config.load import explain, load_config
-from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
+from pipelines.config.named_values import parse_named
+from pipelines.config.tfx_pipeline import (
+    AnyConfig,
+    TfxPipelineConfig,
+    load_any_config,
+    pipeline_settings,
+)
 from pipelines.config.toml import toml_text
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import check_root
@@ -50,20 +56,27 @@ class CreateRequest:
     param: tuple[str, ...] | None = None
     data: str | None = None
     label: str | None = None
+    pipeline: str | None = None
+    arg: tuple[str, ...] | None = None
 
-    def load(self) -> PipelineConfig:
+    def load(self) -> AnyConfig:
         """Returns the validated configuration of the runs."""
-        return load_config(self.config, self.data, self.label, self.settings)
+        return load_any_config(self.config, self.stored_settings())
 
     def stored_settings(self) -> tuple[str, ...]:
-        """Returns the settings of the runs, with `--data` and `--label` before those that override them."""
+        """Returns the settings of the runs; of two values for one key, the last counts."""
         data = None if self.data is None else os.path.abspath(self.data)
         given = {"data.path": data, "data.label": self.label}
         # As text of TOML: a label 1 is no number.
-        return (
-            *(f"{key}={toml_text(value)}" for key, value in given.items() if value is not None),
-            *self.settings,
-        )
+        of_data = [f"{key}={toml_text(text)}" for key, text in given.items() if text is not None]
+        pipeline = None if self.pipeline is None else os.path.abspath(self.pipeline)
+        settings = (*of_data, *self.settings, *pipeline_settings(pipeline, {}, {}))
+        if not is_of_tfx_pipeline(read_tree(self.config, settings)):
+            return settings
+        _refuse_others(self, ("data", "label"), "a pipeline from a CSV")
+        arguments = parse_named(self.arg or (), "--arg")
+        parameters = parse_named(self.param or (), "--param")
+        return (*settings, *pipeline_settings(None, arguments, parameters))
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
@@ -74,7 +87,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     """
     if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
         raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
-    _refuse_others(request, ("experiment", "max_concurrency", "param"), "--host")
+    _refuse_others(request, ("experiment", "max_concurrency"), "--host")
     if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
         names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
         raise BadInputError(
@@ -82,18 +95,27 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
             f"{request.runner!r}"
         )
     config = request.load()
-    if request.on_new_span:
-        check_has_windows(config.data, "--on-new-span")
+    if isinstance(config, TfxPipelineConfig):
+        if request.on_new_span:
+            raise BadInputError(
+                "--on-new-span needs a pipeline from a CSV. An ExampleGen of your own pipeline finds its "
+                "newest span at each run: give --cron or --every."
+            )
+    else:
+        _refuse_others(request, ("arg",), "--pipeline FILE.py:FUNCTION")
+        _refuse_others(request, ("param",), "--host and --pipeline")
+        if request.on_new_span:
+            check_has_windows(config.data, "--on-new-span")
     root = request.root
     check_root(root)
-    _schedule(request, config, request.name or config.name, None)  # before anything is written
+    _schedule(request, config, _name(request, config), None)  # before anything is written
     store = ScheduleStore(root)
     with store.changing():
         return _create(request, config, store)
 
 
-def _create(request: CreateRequest, config: PipelineConfig, store: ScheduleStore) -> dict[str, Any]:
-    root, name = store.root, request.name or config.name
+def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> dict[str, Any]:
+    root, name = store.root, _name(request, config)
     former = store.read(name) if name in store.names() else None
     if former is not None and not request.replace:
         raise BadInputError(
@@ -147,9 +169,8 @@ def create_on_kubeflow(
     """
     from dataclasses import asdict
 
-    from pipelines.config.named_values import parse_named
     from pipelines.kubeflow.compile.local_settings import without_effect
-    from pipelines.kubeflow.compile.parameters import check_given
+    from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.kubeflow.server.cron_fields import six_fields
     from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
@@ -179,7 +200,11 @@ def create_on_kubeflow(
         max_concurrency=request.max_concurrency or 1,
     )
     parameters = parse_named(request.param or (), "--param")
-    check_given(config, parameters)
+    if isinstance(config, TfxPipelineConfig):
+        parameters = names_on_kubeflow(parameters)
+    else:
+        _refuse_others(request, ("arg",), "a TFX pipeline of your own")
+        check_given(config, parameters)
     for warning in without_effect(config):
         warn(warning)
     with quiet_tensorflow():
@@ -198,8 +223,16 @@ def create_on_kubeflow(
     return asdict(made)
 
 
+def _name(request: CreateRequest, config: AnyConfig) -> str:
+    if not config.name and isinstance(
+        config, TfxPipelineConfig
+    ):  # its definition is not loaded here
+        return request.name or Path(config.pipeline.file).stem
+    return request.name or config.name
+
+
 def _schedule(
-    request: CreateRequest, config: PipelineConfig, name: str, former: Schedule | None
+    request: CreateRequest, config: AnyConfig, name: str, former: Schedule | None
 ) -> Schedule:
     now = _now()
     fields = {

@@ -214,7 +214,7 @@ def manifest_command(
     ] = None,
 ) -> None:
     """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
-    from pipelines.config.load import load_config
+    from pipelines.config.tfx_pipeline import load_any_config
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.manifests import cron_job, systemd_unit
     from pipelines.scheduling.monitoring.wake_up import wake_up_cron
@@ -230,7 +230,7 @@ def manifest_command(
         return
     cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
     one = ScheduleStore(root).chosen(None) if not schedules else schedules[0]
-    config = load_config(one.config_file, settings=one.settings)
+    config = load_any_config(one.config_file, one.settings)
     print(cron_job(schedules, config.kubeflow, str(root), image, cron), end="")
 
 

@@ -25,7 +25,8 @@ def show(
     from pipelines.errors import BadInputError
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
 
-    found = existing(root).schema.read()
+    _check_has_schema(existing(root))
+    found = root.schema.read()
     if found is None:
         raise BadInputError(
             f"There is no schema in {root}: the first run that is pushed writes {root.schema.file}."
@@ -52,8 +53,22 @@ def accept(
     """
     from pipelines.root.schema.acceptance import accept_schema
 
-    accepted = accept_schema(existing(root), run_id)
+    _check_has_schema(existing(root))
+    accepted = accept_schema(root, run_id)
     print("\n".join([f"accepted: run {accepted.run_id}", *accepted.lines]))
+
+
+def _check_has_schema(root: Root) -> None:
+    from pipelines.config.load import is_of_tfx_pipeline
+    from pipelines.errors import BadInputError
+
+    for record in root.records.read_all()[-1:]:
+        if is_of_tfx_pipeline(record.config):
+            raise BadInputError(
+                f"{root} has no schema of its own: its runs are of the TFX pipeline {record.name!r}, whose "
+                "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
+                f"{root.artifacts}."
+            )
 
 
 def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Reads a configuration: TOML file < --data/--label < --set, validated once."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,13 +40,13 @@ def load_config(
     tree: dict[str, Any] = {}
     if config_file is not None:
         tree = read_toml(config_file)
-        check_has_no_pipeline(tree, str(config_file))
         _anchor_paths(tree, config_file.parent)
     if data is not None:
         _assign(tree, ["data", "path"], data, f"--data {data}")
     if label is not None:
         _assign(tree, ["data", "label"], label, f"--label {label}")
     assign_all(tree, settings)
+    check_has_no_pipeline(tree, str(config_file or "The configuration"))
     for key in ("path", "label"):
         section = tree.get("data", {})
         if isinstance(section, dict) and key not in section:
@@ -61,6 +60,13 @@ def load_config(
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
         raise BadInputError(explain(error, config_file)) from error
+
+
+def read_tree(config_file: Path | None, settings: Sequence[str]) -> dict[str, Any]:
+    """Returns a configuration that is not validated yet, with values of `--set`."""
+    tree = read_toml(config_file) if config_file else {}
+    assign_all(tree, settings)
+    return tree
 
 
 def is_of_tfx_pipeline(tree: Mapping[str, Any]) -> bool:
@@ -77,27 +83,9 @@ def check_has_no_pipeline(tree: Mapping[str, Any], where: str) -> None:
     """
     if is_of_tfx_pipeline(tree):
         raise BadInputError(
-            f"{where} has [pipeline], a TFX pipeline of your own. Only `run`, `compile` and `submit` "
-            "support these; this command needs a pipeline from a CSV, with [data]."
+            f"{where} has [pipeline], a TFX pipeline of your own; this command needs a pipeline from a CSV, "
+            "with [data]."
         )
-
-
-def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> PipelineConfig:
-    """Returns the validated configuration of a record, with values of `--set`.
-
-    Args:
-      values: Configuration by section, as in a record.
-      settings: Values of `--set`, see `load_config`.
-
-    Raises:
-      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
-    """
-    tree = copy.deepcopy(dict(values))
-    assign_all(tree, settings)
-    try:
-        return PipelineConfig.model_validate(tree)
-    except ValidationError as error:
-        raise BadInputError(explain(error, None)) from error
 
 
 def assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:

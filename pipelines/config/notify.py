@@ -9,7 +9,9 @@ from pydantic import Field, field_validator
 
 from pipelines.config.data import Section
 
-Event = Literal["pushed", "unchanged", "held", "not_blessed", "failed", "drifted", "missed"]
+Event = Literal[
+    "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "drifted", "missed"
+]
 
 
 class NotifyConfig(Section):
@@ -24,7 +26,7 @@ class NotifyConfig(Section):
         `webhook`.
       on: Events to report: `failed`, `not_blessed`, `held` (a model waits for a decision), `drifted` (a
         column's values have changed, or the data do not fit the schema), `missed` (a run did not start when
-        it should have), `pushed`, `unchanged`.
+        it should have), `pushed`, `unchanged`, `finished` (a TFX pipeline of your own without a Pusher).
       timeout_secs: Time limit of one attempt, for each receiver.
     """
 

@@ -1,5 +1,7 @@
 """The configuration of a run of a TFX pipeline of the user's own: `[pipeline]` in place of `[data]`."""
 
+import copy
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,17 @@ from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
-from pipelines.config.load import assign_all, explain
+from pipelines.config.load import (
+    assign_all,
+    explain,
+    is_of_tfx_pipeline,
+    load_config,
+    read_tree,
+)
+from pipelines.config.notify import NotifyConfig
+from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.retention import RetentionConfig
-from pipelines.config.toml import read_toml
+from pipelines.config.toml import read_toml, toml_text
 from pipelines.errors import BadInputError
 
 
@@ -37,6 +47,8 @@ class TfxPipelineConfig(Section):
 
     Attributes:
       name: Name of the pipeline. Default: the definition's.
+      notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
+        secret.
     """
 
     name: str = ""
@@ -45,6 +57,58 @@ class TfxPipelineConfig(Section):
     retention: RetentionConfig = RetentionConfig()
     lineage: LineageConfig = LineageConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
+    notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
+
+
+AnyConfig = PipelineConfig | TfxPipelineConfig
+
+
+def load_any_config(config_file: Path | None, settings: Sequence[str]) -> AnyConfig:
+    """Returns the validated configuration of a pipeline from a CSV, or of a TFX pipeline.
+
+    Args:
+      config_file: TOML file, or None.
+      settings: Values of `--set`.
+
+    Raises:
+      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
+    """
+    if is_of_tfx_pipeline(read_tree(config_file, settings)):
+        return load_tfx_pipeline_config(config_file, None, {}, {}, tuple(settings))
+    return load_config(config_file, settings=settings)
+
+
+def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> AnyConfig:
+    """Returns the validated configuration of a record, with values of `--set`.
+
+    Args:
+      values: Configuration by section, as in a record.
+      settings: Values of `--set`.
+
+    Raises:
+      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
+    """
+    tree = copy.deepcopy(dict(values))
+    assign_all(tree, settings)
+    model: type[AnyConfig] = TfxPipelineConfig if is_of_tfx_pipeline(tree) else PipelineConfig
+    try:
+        return model.model_validate(tree)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None, model)) from error
+
+
+def pipeline_settings(
+    pipeline: str | None, arguments: Mapping[str, str], parameters: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Returns the values of `--pipeline`, `--arg` and `--param` as values of `--set`."""
+    values = {}
+    if pipeline is not None:
+        file, colon, function = pipeline.partition(".py:")
+        values["file"] = f"{file}.py" if colon else file
+        values["function"] = function  # TOML has no None to override a configuration file with
+    for section, given in (("arguments", arguments), ("parameters", parameters)):
+        values.update({f"{section}.{toml_text(name)}": value for name, value in given.items()})
+    return tuple(f"pipeline.{key}={toml_text(value)}" for key, value in values.items())
 
 
 def load_tfx_pipeline_config(
@@ -70,14 +134,9 @@ def load_tfx_pipeline_config(
     source = tree.setdefault("pipeline", {})
     if config_file and isinstance(source, dict) and isinstance(source.get("file"), str):
         source["file"] = str(config_file.parent / source["file"])
-    assign_all(tree, settings)
+    assign_all(tree, (*settings, *pipeline_settings(pipeline, arguments, parameters)))
     if isinstance(source, dict):
-        if pipeline is not None:
-            file, colon, function = pipeline.partition(".py:")
-            source["file"] = f"{file}.py" if colon else file
-            source["function"] = function or None
-        source["arguments"] = {**source.get("arguments", {}), **arguments}
-        source["parameters"] = {**source.get("parameters", {}), **parameters}
+        source["function"] = source.get("function") or None  # see `pipeline_settings`
     try:
         config = TfxPipelineConfig.model_validate(tree)
     except ValidationError as error:

@@ -53,13 +53,15 @@ class PlannedRun:
       beam_options: Beam options of this run.
       definition: Arguments of `load_pipeline` for a pipeline of the user's own; None for that from a CSV.
       user_files: The user's Python files, which steps import by their names.
-      schema_keeping: How the root gets its schema, see `SchemaKeeping`; None if it doesn't.
+      serving_version: Version that served when the run began; None without one.
+      schema_keeping: Fields of `SchemaKeeping`, from which the root gets its schema; None for none.
     """
 
     steps: tuple[PlannedStep, ...]
     beam_options: tuple[str, ...] = ()
     definition: dict[str, Any] | None = None
     user_files: tuple[str, ...] = ()
+    serving_version: str | None = None
     schema_keeping: dict[str, Any] | None = None
 
     def step(self, component: str) -> PlannedStep:

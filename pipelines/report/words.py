@@ -9,6 +9,7 @@ NOTHING = "\N{EN DASH}"
 STATES = {
     "pushed": ("✓", "pushed", "good"),
     "unchanged": ("=", "unchanged", "info"),
+    "finished": ("✓", "finished", "good"),
     "held": ("?", "held", "warn"),
     "approved": ("✓", "approved", "good"),
     "rejected": ("✗", "rejected", "warn"),

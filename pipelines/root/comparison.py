@@ -59,6 +59,15 @@ def compare_runs(first: RunRecord, second: RunRecord) -> list[Difference]:
     return found
 
 
+def recorded_sections(record: RunRecord) -> set[str]:
+    """Returns the sections of which a record has anything; that of a TFX pipeline has no `columns`."""
+    return {
+        section
+        for section, describe in _SECTIONS.items()
+        if any(value not in (None, "") for _, value in describe(record))
+    }
+
+
 def comparison_json(first: RunRecord, second: RunRecord) -> dict[str, Any]:
     """Returns the comparison as `runs --compare A B --json` prints it."""
     return {

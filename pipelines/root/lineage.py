@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.data.spans import describe_spans
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -204,14 +205,23 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     code = lineage["code"]
     if lineage["kubeflow_run"]:
         lines.append(f"  on         Kubeflow, run {lineage['kubeflow_run']}")
-    lines.append(f"  data       {data['path']}, label {data['label']!r}")
+    if data["path"]:  # the definition of a TFX pipeline names its data
+        lines.append(f"  data       {data['path']}, label {data['label']!r}")
     if data["spans"]:
         lines.append(f"  spans      {describe_spans(data['spans'])}")
     lines += [
-        f"  file       {file['path']} ({file['bytes']:,} bytes, sha256 {file['sha256']})"
+        f"  file       {file['path']} ({_size(file)}sha256 {file['sha256']})"
         for file in data["files"]
-    ] or [f"  data hash  {data['fingerprint']} (the files were not recorded by this version)"]
-    lines.append(f"  code       {code['module']}, sha256 {code['fingerprint'] or 'not known'}")
+    ]
+    if not data["files"] and data["path"]:
+        lines.append(
+            f"  data hash  {data['fingerprint']} (the files were not recorded by this version)"
+        )
+    if data["path"]:
+        lines.append(f"  code       {code['module']}, sha256 {code['fingerprint'] or 'not known'}")
+    else:
+        definitions = code["definitions"].items()
+        lines += [f"  code       {name}, sha256 {digest}" for name, digest in definitions]
     if code["git_commit"]:
         lines.append(f"  commit     {code['git_commit']}")
     if code["mended"]:
@@ -221,8 +231,9 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     lines.append(
         "  settings   " + ", ".join(f"{k} = {v}" for k, v in lineage["parameters"].items())
     )
-    shown = ((name, value) for name, value in lineage["metrics"].items() if value is not None)
-    lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))
+    shown = [(name, value) for name, value in lineage["metrics"].items() if value is not None]
+    if shown:
+        lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))
     lines += [f"  doubt      {text}" for text in lineage["doubts"]]
     if lineage["decision"]:
         lines.append(f"  decision   {Decision(**lineage['decision'])}")
@@ -239,6 +250,14 @@ def _run_that_pushed(records: Sequence[RunRecord], version: str | None) -> str |
     return found[-1] if found else None
 
 
+def _size(file: Mapping[str, Any]) -> str:
+    return (
+        "" if file["bytes"] is None else f"{file['bytes']:,} bytes, "
+    )  # None for an import's folder
+
+
 def _module(record: RunRecord) -> str:
+    if is_of_tfx_pipeline(record.config):
+        return record.section("pipeline").get("file") or "a pipeline given to pipelines.run"
     module = record.section("module")
     return str(module.get("path") or module.get("file") or "the generic model")

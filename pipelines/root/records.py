@@ -129,7 +129,8 @@ class RunRecord:
       data_fingerprint: Fingerprint of the CSV files.
       log: Path of its log file.
       code_fingerprint: Fingerprint of the code that Transform and Trainer call; empty if unknown.
-      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`.
+      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`; of a TFX pipeline
+        those of its file and of its components' code.
       mended: Id of the run whose training it continues under changed code; or None.
       finished: UTC, ISO 8601; None while it runs.
       version: Version that was pushed.
@@ -145,14 +146,15 @@ class RunRecord:
       checks: All checks of the model, with their results: see `pipelines.root.check_records`.
       not_checked: Default checks that were skipped, with the reason.
       intervals: Confidence intervals of the metrics of the default checks, low and high.
-      baseline_version: Version that was served before.
+      baseline_version: Version that was served before; of a TFX pipeline the one that it was compared with.
       serving_version: Version that was served when the run ended.
       columns: Kind and use of each column: the fields of `ColumnRow`.
       label_by_split: Distribution of the label in the splits: the fields of `LabelComparison`.
       spans: Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Models that were trained to choose the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run on Kubeflow Pipelines; None for a run on this machine.
-      data_files: Files that were read: `path`, `bytes` and `sha256` of each.
+      data_files: Files that were read: `path`, `bytes` and `sha256` of each; `bytes` of an import that is no
+        local file are None.
       graph: Upstream components of each component.
       environment: Versions, host and commit, by name: see `describe_environment`.
       num_rows: Number of rows in the CSV files; 0 if unknown.

@@ -4,6 +4,7 @@ A pipeline is recognized by its label, and by its name if that was given: a name
 file changes with the file.
 """
 
+from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -24,8 +25,15 @@ def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
       config: Configuration of the requested run.
 
     Raises:
-      BadInputError: The root serves a model of another pipeline.
+      BadInputError: The root serves a model of another pipeline, or has runs of a TFX pipeline.
     """
+    for run_id in root.records.ids()[-1:]:
+        newest = root.records.read(run_id)
+        if newest and is_of_tfx_pipeline(newest.config):
+            raise BadInputError(
+                f"--root {root} has runs of the TFX pipeline {newest.name!r}: use another --root for one "
+                "from a CSV."
+            )
     record = serving_run(root)
     if record is None:
         return config

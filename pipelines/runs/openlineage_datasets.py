@@ -113,11 +113,10 @@ def _version(version: str) -> facets.dataset_version_dataset.DatasetVersionDatas
 
 
 def _data_of(record: RunRecord) -> list[InputDataset]:
-    """Returns the data of a run of ours: a path without what differs from span to span."""
-    files = record.data_files
-    if not files:
+    """Returns the data of a run from a CSV: a path without what differs from span to span."""
+    files, path = record.data_files, record.section("data").get("path")
+    if not files or path is None:
         return []
-    path = record.section("data")["path"]
     start = re.split(r"[*?[]", before_placeholder(path))[0]
     place = path if start == path else os.path.dirname(start) or "."
     version = files[0]["sha256"] if len(files) == 1 else record.data_fingerprint

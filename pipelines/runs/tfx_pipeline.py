@@ -1,7 +1,11 @@
 """A run of a TFX pipeline of the user's own, from the request to its record."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +19,11 @@ from pipelines.checks.component_checks import (
     ModelCheck,
     SearchCheck,
     ServedModelCheck,
+    SplitCheck,
     VerdictCheck,
 )
-from pipelines.config.load import explain, is_of_tfx_pipeline
+from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
-from pipelines.config.toml import read_toml
 from pipelines.errors import BadInputError
 from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.retention.prune import prune_after_run
@@ -54,8 +58,8 @@ class TfxPipelineRequest:
 
 def asks_for_tfx_pipeline(request: RunRequest) -> bool:
     """Returns True if a request without `--pipeline` is for a TFX pipeline all the same."""
-    if request.config_file is not None:
-        return is_of_tfx_pipeline(read_toml(request.config_file))
+    if request.config_file or request.settings:
+        return is_of_tfx_pipeline(read_tree(request.config_file, request.settings))
     return (
         request.resume
         and not request.gives_configuration
@@ -173,6 +177,7 @@ def run_tfx_pipeline(
                 "metadata store is used"
             )
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
+        record = with_origin(record, plan, root)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
@@ -209,19 +214,117 @@ def new_record(
             f"--root {root} has runs of the pipeline {others.pop()!r}: use another --root for {name!r}"
         )
     run_id = unfinished.run_id if unfinished else new_run_id(records)
+    fields = config.model_dump(mode="json", exclude={"kubeflow"})
+    if file := config.pipeline.file:  # `lineage` and `--resume` may be called in another folder
+        fields["pipeline"]["file"] = os.path.abspath(file)
     return RunRecord(
         run_id=run_id,
         name=name,
         status="running",
         started=unfinished.started if unfinished else utc_now(),
-        config={**config.model_dump(mode="json"), "name": name},
+        config={**fields, "name": name},
         data_fingerprint="",
         log=str(root.log(run_id)),
-        baseline_version=root.versions.served_before(run_id),
         environment=describe_environment(),
         scheduled_by=scheduled_by or (unfinished.scheduled_by if unfinished else None),
         attempt=unfinished.attempt + 1 if unfinished else 1,
     )
+
+
+def with_origin(record: RunRecord, plan: "PipelinePlan", root: Root) -> RunRecord:
+    """Returns the record of a run with the data, the code, and the version that it compares with."""
+    from pipelines.steps.step_plan import with_root
+
+    definitions: dict[str, str] = {}
+    file = record.section("pipeline").get("file", "")
+    if file:
+        definitions[Path(file).name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    files: list[dict[str, Any]] = []
+    for step in plan.steps:
+        for part in ("executor", "code"):
+            if digest := step.fingerprints.get(part):
+                definitions[f"{step.component}: {part}"] = digest
+        parameters = with_root(step.parameters, root.path)
+        if "artifact_uri" in parameters:  # an Importer's
+            content = {"": step.fingerprints["content"]}
+            folder = parameters["artifact_uri"]
+        else:
+            folder, content = _files_of_example_gen(parameters.get("parameters", {}))
+        for name, digest in content.items():
+            path = os.path.join(folder, name) if name else folder
+            size = os.path.getsize(path) if os.path.isfile(path) else None
+            files.append({"path": path, "bytes": size, "sha256": digest})
+    return record.changed(
+        data_files=tuple(files),
+        data_fingerprint=_hash_of(files) if files else "",
+        spans=tuple(_spans(plan)),
+        code_definitions=definitions,
+        code_fingerprint=_hash_of(definitions),
+        baseline_version=_baseline_version(plan, root, record.run_id),
+    )
+
+
+def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | None:
+    """Returns the version of the model that a Resolver has chosen to compare with; None if there is none.
+
+    It need not be the one that serves, such as after a rollback.
+    """
+    from pipelines.steps.push_destination import pushes_of
+    from pipelines.steps.step_folders import StepFolders
+
+    baselines = [
+        [asdict(ref) for ref in step.inputs["baseline_model"]]
+        for step in plan.steps
+        if step.inputs.get("baseline_model")
+    ]
+    if not baselines:
+        return None
+    pushed = [
+        push.version
+        for step in StepFolders(root.artifacts).all_finished()
+        if step.run_id != run_id and step.plan["inputs"].get("model") in baselines
+        for push in pushes_of([step])
+        if push.destination and Path(push.destination).parent == root.serving
+    ]
+    return pushed[-1] if pushed else None
+
+
+def _files_of_example_gen(parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """Returns the folder of an ExampleGen's files and their hashes by name; nothing for other components."""
+    folder, fingerprint = (
+        parameters.get(name, {}).get("fieldValue", {}).get("stringValue", "")
+        for name in ("input_base", "input_fingerprint")
+    )
+    try:
+        return folder, json.loads(fingerprint) if folder else {}
+    except ValueError:  # a driver of the user's has another form of it
+        return folder, {}
+
+
+def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
+    """Yields the spans that the ExampleGens read, if their patterns have any."""
+    for component in plan.pipeline.components:
+        pattern = str(component.exec_properties.get("input_config"))
+        if "{SPAN}" not in pattern and "{YYYY}" not in pattern:
+            continue
+        parameters = plan.step(component.id).parameters["parameters"]
+        span, version = (
+            int(parameters[name]["fieldValue"]["intValue"]) if name in parameters else None
+            for name in ("span", "version")
+        )
+        if span is not None:
+            # TFX counts the days since 1970.
+            day = None if "{SPAN}" in pattern else date(1970, 1, 1) + timedelta(days=span)
+            _, files = _files_of_example_gen(parameters)
+            yield {
+                "span": day.isoformat() if day else span,
+                "version": version,
+                "num_files": len(files),
+            }
+
+
+def _hash_of(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _run(
@@ -286,18 +389,23 @@ def outcome_of_pushes(
 
 
 def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
-    """Returns what reads the outputs of a component of ours for the record and the report; None for others.
+    """Returns what reads the outputs of a component for the record and the report; None for others.
 
     Args:
       class_path: Import path of the component's executor.
-      baseline_version: Version that served before the run; None without one.
+      baseline_version: Version that the model is compared with; None without one.
     """
+    statistics = SplitCheck("StatisticsGen", stops=False)
+    anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)
+    model = ModelCheck(compares_models=False)
     checks: dict[str, ComponentCheck] = {
-        "components.example_validator.executor.Executor": AnomalyCheck(
-            "ExampleValidator", "warn", has_own_schema=True
-        ),
-        "components.trainer.executor.Executor": ModelCheck(compares_models=False),
-        "components.trainer.executor.GenericExecutor": ModelCheck(compares_models=False),
+        "components.statistics_gen.executor.Executor": statistics,
+        "tfx.components.statistics_gen.executor.Executor": statistics,
+        "components.example_validator.executor.Executor": anomalies,
+        "tfx.components.example_validator.executor.Executor": anomalies,
+        "components.trainer.executor.Executor": model,
+        "components.trainer.executor.GenericExecutor": model,
+        "tfx.components.trainer.executor.GenericExecutor": model,
         "components.tuner.executor.Executor": SearchCheck(),
         "components.evaluator.executor.Executor": VerdictCheck((), (), baseline_version),
         "components.serving_check.executor.Executor": ServedModelCheck(),

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from pipelines.config.load import load_config
 from pipelines.config.notify import NotifyConfig
+from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.scheduling.clock import Clock, Stop
@@ -246,7 +246,7 @@ class Scheduler:
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:
         """Returns `[notify]` of the configuration file, or its last readable state."""
         try:
-            config = load_config(schedule.config_file, settings=schedule.settings).notify
+            config = load_any_config(schedule.config_file, schedule.settings).notify
         except (BadInputError, OSError):
             return schedule.notify
         # A full disk is no error: the copy is only needed when the file is broken.

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 State = Literal["claimed", "done", "skipped"]
-TickStatus = Literal["pushed", "unchanged", "held", "not_blessed", "failed"]
+TickStatus = Literal["pushed", "unchanged", "finished", "held", "not_blessed", "failed"]
 
-STATUSES: tuple[TickStatus, ...] = ("pushed", "unchanged", "held", "not_blessed", "failed")
+STATUSES: tuple[TickStatus, ...] = get_args(TickStatus)
 
 
 @dataclass(frozen=True)

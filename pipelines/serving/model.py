@@ -143,7 +143,7 @@ class Model:
             raise BadInputError(
                 f"No signature of the model in {self.folder} takes rows: neither serialized tf.Examples that "
                 "it parses itself, nor a tensor for each column. Its signatures: "
-                f"{', '.join(self.signatures)}."
+                f"{', '.join(self.signatures)}. Export another one, or send the tensors to `serve`."
             )
         return found[0]
 

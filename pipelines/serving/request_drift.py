@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow
 
 from components.parsed_columns import add_reading, readings
+from pipelines.config.evaluator import ExampleValidatorConfig
+from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.records import RunRecord
 from pipelines.serving.saved_model import Column
 
 if TYPE_CHECKING:
@@ -145,12 +148,10 @@ def limits_of(root: Root, version: int) -> dict[str, float]:
       root: Root of the runs.
       version: Version, served or withdrawn.
     """
-    from pipelines.config.evaluator import ExampleValidatorConfig
-
     settings = ExampleValidatorConfig()
     for known, origin in root.versions.origins():
         if known == version and (record := root.records.read(origin.pipeline_run_id)):
-            settings = record.validated_config().example_validator
+            settings = _validation(record)
     return {
         "missing": settings.l_infinity,
         "unread": settings.l_infinity,
@@ -168,7 +169,13 @@ def _moving(root: Root, run_id: str) -> tuple[set[str], set[str]]:
         kind: {column["name"] for column in record.columns if column["kind"] == kind}
         for kind in ("id", "date")
     }
-    return kinds["id"] | {*record.validated_config().example_validator.moving}, kinds["date"]
+    return kinds["id"] | {*_validation(record).moving}, kinds["date"]
+
+
+def _validation(record: RunRecord) -> ExampleValidatorConfig:
+    if is_of_tfx_pipeline(record.config):  # its limits are in its schema, as far as it has any
+        return ExampleValidatorConfig()
+    return record.validated_config().example_validator
 
 
 def _listed(value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ import pytest
 import components  # noqa: F401  - makes TFDV importable for every test in this folder
 from components.interruption import RunInterruptedError, interruption
 from pipelines.config.load import load_config
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.data.profile import profile_csv
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
@@ -49,6 +50,28 @@ def killed(data, tmp_path):
     )
     Root(tmp_path / "root").records.write(record)
     return record
+
+
+@pytest.fixture
+def of_tfx_pipeline():
+    """Returns a function that writes the record of a run of a TFX pipeline, which has pushed version 5."""
+
+    def write(root, run_id="run-5"):
+        config = TfxPipelineConfig.model_validate({"pipeline": {"file": "/my_pipeline.py"}})
+        record = RunRecord(
+            run_id=run_id,
+            name="team",
+            status="pushed",
+            started="2026-01-02T03:04:05+00:00",
+            config=config.model_dump(mode="json"),
+            data_fingerprint="",
+            log=str(root / "log"),
+            version="5",
+        )
+        Root(root).records.write(record)
+        return record
+
+    return write
 
 
 @pytest.fixture

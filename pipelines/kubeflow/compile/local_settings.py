@@ -1,9 +1,10 @@
 """Settings of a configuration that have no effect on Kubeflow."""
 
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
 
 
-def without_effect(config: PipelineConfig) -> list[str]:
+def without_effect(config: PipelineConfig | TfxPipelineConfig) -> list[str]:
     """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
     found = []
     if config.notify.tells:

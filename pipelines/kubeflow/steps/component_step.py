@@ -56,7 +56,7 @@ def _push(
 ) -> Iterator[None]:
     """Keeps other runs from the versions, and lets the root adopt the schema of a run that pushes."""
     with locked_for_step(root, component, run_id):
-        _check_same_baseline(root, component, run_id)
+        _check_same_version(root, component, run_id, planned.serving_version)
         if planned.schema_keeping is not None:
             from pipelines.checks.schema_keeping import SchemaKeeping
 
@@ -68,9 +68,7 @@ def _push(
         root.schema.adopt(*held_ids(root), run_id)
 
 
-def _check_same_baseline(root: Root, component: str, run_id: str) -> None:
-    record = root.records.read(run_id)
-    planned = record.baseline_version if record else None
+def _check_same_version(root: Root, component: str, run_id: str, planned: str | None) -> None:
     serving = root.versions.serving()
     if root.versions.pushed_by(run_id) is None and serving != planned:
         raise RunFailedError(

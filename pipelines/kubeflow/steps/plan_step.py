@@ -78,13 +78,17 @@ class _NewRun:
         self._settings = settings
         self._tasks = tasks
 
+    def named(self, record: RunRecord) -> RunRecord:
+        """Returns a record with the id of the run, which it keeps when this step is tried again."""
+        record = record.changed(kubeflow_run=self.folder.kubeflow_run)
+        former = self.folder.read_run_id()
+        if former is None:
+            return record
+        return record.changed(run_id=former, log=str(self.root.log(former)))
+
     def begin(self, record: RunRecord) -> RunRecorder:
         """Begins the record, and tidies the root, whose lock is held."""
         root = self.root
-        record = record.changed(kubeflow_run=self.folder.kubeflow_run)
-        former = self.folder.read_run_id()
-        if former is not None:
-            record = record.changed(run_id=former, log=str(root.log(former)))
         recorder = RunRecorder(root, record, self.display)
         self.folder.write_run(record.run_id)
         self.display.line(f"run {record.run_id} of {record.name!r} in {root}")
@@ -143,7 +147,8 @@ class _NewRun:
                     code_of_step(step, root) if step.executor else {},
                 )
             )
-        planned = PlannedRun(tuple(steps), **fields)
+        serving = root.versions.served_before(run_id)
+        planned = PlannedRun(tuple(steps), serving_version=serving, **fields)
         self.folder.write_plan(planned)
         self.folder.write_run(run_id, len(recorder.record.notes))
         return planned
@@ -186,7 +191,7 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     from pipelines.steps.planning import PlanContext, plan_steps
 
     root = run.root
-    recorder = run.begin(start_record(plan))
+    recorder = run.begin(run.named(start_record(plan)))
     record = recorder.record
     if record.spans and plan.spans:
         recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
@@ -223,29 +228,30 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
 
 def _plan_definition(run: _NewRun, config: TfxPipelineConfig) -> PlannedRun:
     from pipelines.kubeflow.compile.user_code import loaded
-    from pipelines.runs.tfx_pipeline import check_of_step, new_record
+    from pipelines.runs.tfx_pipeline import check_of_step, new_record, with_origin
     from pipelines.steps.planning import PlanContext, plan_steps
     from pipelines.steps.reasons import reason_of_run
 
     source = config.pipeline
     run_id = run.folder.kubeflow_run
     with loaded(source) as pipeline, locked_for_step(run.root, PLAN, run_id):
-        recorder = run.begin(new_record(run.root, config, pipeline.pipeline_name))
+        record = run.named(new_record(run.root, config, pipeline.pipeline_name))
         steps = plan_steps(
             pipeline,
             run.root,
-            recorder.record.run_id,
+            record.run_id,
             {name: str(value) for name, value in source.parameters.items()},
             context=PlanContext(without_cache=run.without_cache(pipeline.components)),
         )
+        record = with_origin(record, steps, run.root)
         checks = {
             step.component: check
             for step in steps.steps
-            if (check := check_of_step(step.class_path, recorder.record.baseline_version))
+            if (check := check_of_step(step.class_path, record.baseline_version))
         }
         return run.write(
             steps,
-            recorder,
+            run.begin(record),
             reason_of_run,
             checks,
             beam_options=step_options(config.beam),

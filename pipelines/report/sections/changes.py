@@ -4,7 +4,7 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.root.comparison import Difference, compare_runs, shown_pair
+from pipelines.root.comparison import Difference, compare_runs, recorded_sections, shown_pair
 
 MAX_OPEN = 12
 """Number of rows of a part that are shown at first."""
@@ -33,7 +33,12 @@ def describe(context: Context) -> dict[str, Any] | None:
         rows = [_row(one) for one in differences if one.section == section]
         if rows:
             parts.append({"title": title, "rows": rows[:MAX_OPEN], "more": rows[MAX_OPEN:]})
-    same = [title for section, title in _TITLES.items() if not _has(differences, section)]
+    recorded = recorded_sections(former) | recorded_sections(context.record)
+    same = [
+        title
+        for section, title in _TITLES.items()
+        if section in recorded and not _has(differences, section)
+    ]
     return {
         "former": former.run_id,
         "former_state": words.state(former.status),

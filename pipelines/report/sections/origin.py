@@ -18,7 +18,8 @@ def describe(context: Context) -> dict[str, Any]:
     record = context.record
     found = describe_lineage(context.root, record, context.records)
     files = [
-        {**file, "size": words.size(file["bytes"])} for file in found["data"]["files"][:_MAX_FILES]
+        {**file, "size": "" if file["bytes"] is None else words.size(file["bytes"])}
+        for file in found["data"]["files"][:_MAX_FILES]
     ]
     return {
         "lineage": found,

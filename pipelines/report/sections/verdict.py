@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.data.spans import name_spans
 from pipelines.report import words
 from pipelines.report.context import Context
@@ -36,12 +37,21 @@ def verdict_sentence(record: RunRecord) -> str:
     failed = [check for check in record.checks if not check["passed"]]
     count = f"{len(record.checks)} check{'s' if len(record.checks) != 1 else ''}"
     if record.status == "pushed":
+        if record.version is None:  # a TFX pipeline's Pusher has its own folder, which a note names
+            return "The model was pushed."
         approved = " after it was approved" if record.decision else ""
-        what = f"The model passed {count} and was pushed as version {record.version}{approved}."
+        passed = f"passed {count} and was" if record.checks else "was"
+        what = f"The model {passed} pushed as version {record.version}{approved}."
         if record.baseline_version is None:
+            if is_of_tfx_pipeline(record.config):  # it may compare with nothing
+                return what
             return what + " It is the first: there was no version to compare it with."
         return what + f" It was compared with version {record.baseline_version}."
+    if record.status == "finished":
+        return "All components have finished; none of them pushes a model."
     if record.status == "unchanged":
+        if record.serving_version is None:
+            return "Nothing that the run depends on has changed."
         return (
             "The model had been pushed before, so nothing was pushed; version "
             f"{record.serving_version} serves."

@@ -177,9 +177,10 @@ def _of_run(
 def _sentence(tick: Tick) -> str:
     subject = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
     if tick.status == "pushed":
-        return f"{subject} pushed version {tick.version}"
+        return f"{subject} pushed version {tick.version}" if tick.version else f"{subject} pushed"
     words = {
         "unchanged": "pushed nothing new",
+        "finished": "finished",
         "held": "holds its model until `approve` decides",
         "not_blessed": "was not blessed",
     }

@@ -60,3 +60,7 @@ def test_predictions_from_a_csv_are_for_models_of_a_csv(pushed, tmp_path):
     record = dataclasses.replace(pushed, config={"pipeline": {"file": "a.py"}})
     lines = next_steps(record, Root(tmp_path / "root"), "python -m pipelines")
     assert [line.partition(":")[0] for line in lines] == ["look at the report", "serve the model"]
+    (tmp_path / "new.csv").touch()
+    files = ({"path": str(tmp_path / "new.csv"), "bytes": 0, "sha256": ""},)
+    lines = next_steps(record.changed(data_files=files), Root(tmp_path / "root"), "program")
+    assert lines[1].endswith("predict --root root --data new.csv")

@@ -23,6 +23,18 @@ def test_predictions_go_to_standard_output_or_to_a_file(warm_command, root, tmp_
     assert output.read_text().splitlines()[1].startswith("1.5,Oslo,no,")
 
 
+def test_a_version_that_a_tfx_pipeline_has_pushed(warm_command, root, tmp_path, of_tfx_pipeline):
+    of_tfx_pipeline(root)
+    (tmp_path / "new.csv").write_text("x;city\n1.5;Oslo\n")
+    given = ["--root", root, "--data", tmp_path / "new.csv"]
+    result = warm_command("predict", *given)
+    assert (result.returncode, result.stdout) == (0, "x,city,value\n1.5,Oslo,2.5\n"), result.stderr
+    on_engine = [*given, "--runner", "beam", "-o", tmp_path / "out"]
+    message = warm_command("predict", *on_engine, "--set", "beam.direct.worker=2").stderr
+    assert "beam.direct.worker = 2: there is no such key. Did you mean workers?" in message
+    assert "Set beam.direct.workers to the number" in warm_command("predict", *on_engine).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

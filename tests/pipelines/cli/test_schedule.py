@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from pipelines.cli.app import app
 from pipelines.scheduling.locks import scheduler_lock
 from tests.pipelines.kubeflow.kfp_server import KfpServer
+from tests.pipelines.steps.conftest import Team
 
 KUBEFLOW = """\
 name = "trips"
@@ -142,3 +143,22 @@ def test_nothing_heavy_is_imported(here, words):
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ended.stdout.splitlines()[-1] == "heavy: []", ended.stderr
+
+
+def test_a_schedule_of_a_tfx_pipeline_on_kubeflow(here):
+    team = Team(here)
+    team.define("""
+        def create_pipeline(text):
+            times = RuntimeParameter(name="num-times", ptype=int, default=3)
+            write = Write(text=text)
+            return pipeline(write, Copy(examples=write.outputs["examples"], times=times))
+    """)
+    settings = KUBEFLOW.partition("[kubeflow]")[2]
+    pathlib.Path("team.toml").write_text(f'[kubeflow]{settings}\n[pipeline]\nfile = "x.py"\n')
+    code = ("--set", 'kubeflow.code="/opt/team"')
+    with contextlib.closing(KfpServer()) as server:
+        host = ("--host", server.url, "--cron", "0 3 * * *")
+        words = ("--pipeline", str(team.file), "--arg", "text=ab", "--config", "team.toml", *code)
+        invoke("create", *words, "--param", "num-times=4", *host)
+        (sent,) = server.recurring.values()
+    assert sent["runtime_config"]["parameters"] == {"num_times": 4}

@@ -11,6 +11,7 @@ from pipelines.cli.schedule_creation import (
     switch_local,
 )
 from pipelines.config.load import load_config
+from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
 from pipelines.root import Root
@@ -83,6 +84,69 @@ def test_a_label_of_any_characters_is_read_again(request_of, store, spans, label
     assert config.data.label == label
 
 
+@pytest.fixture
+def team_file(tmp_path):
+    """A configuration of a TFX pipeline; schedules do not load its definition."""
+    file = tmp_path / "team.toml"
+    file.write_text(
+        '[pipeline]\nfile = "team.py"\nfunction = "build"\narguments = { steps = 100, folder = "f" }\n'
+        '[notify]\ncommand = "tell"\n'
+    )
+    return file
+
+
+def test_a_schedule_of_a_tfx_pipeline(request_of, store, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = create_local(
+        request_of(
+            config=None,
+            pipeline="my_pipeline.py:build",
+            arg=("steps=100", "text=a=b"),
+            param=("data-root=data",),
+            settings=("retention.runs=5",),
+            every="6h",
+        )
+    )
+    schedule = store.read("my_pipeline")
+    assert made["name"] == "my_pipeline"
+    config = load_any_config(schedule.config_file, schedule.settings)
+    assert config.pipeline.model_dump() == {
+        "file": str(tmp_path / "my_pipeline.py"),
+        "function": "build",
+        "arguments": {"steps": "100", "text": "a=b"},
+        "parameters": {"data-root": "data"},
+    }
+    assert config.retention.runs == 5
+
+
+def test_a_schedule_of_a_tfx_pipeline_in_a_file(request_of, store, team_file, tmp_path):
+    create_local(request_of(config=team_file, arg=("steps=200",), cron="0 3 * * *"))
+    schedule = store.read("team")
+    assert schedule.notify.command == "tell"
+    config = load_any_config(schedule.config_file, schedule.settings).pipeline
+    assert (config.file, config.function) == (str(tmp_path / "team.py"), "build")
+    assert config.arguments == {"steps": "200", "folder": "f"}
+    create_local(request_of(config=team_file, pipeline="/other.py", cron="0 3 * * *", name="other"))
+    schedule = store.read("other")
+    config = load_any_config(schedule.config_file, schedule.settings).pipeline
+    assert (config.file, config.function) == ("/other.py", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"on_new_span": True, "every": None}, "--on-new-span needs a pipeline from a CSV"),
+        ({"data": "a.csv"}, "--data is for a pipeline from a CSV"),
+        ({"arg": ("steps",)}, "--arg takes name=value"),
+        ({"settings": ("pipeline.fil=a",)}, r"pipeline\.fil = 'a'.*Did you mean file\?"),
+    ],
+)
+def test_what_it_refuses_for_a_tfx_pipeline(request_of, store, team_file, changes, message):
+    with pytest.raises(BadInputError, match=message):
+        create_local(request_of(**{"config": team_file, "every": "6h", **changes}))
+    assert store.names() == []
+
+
 def test_data_and_label_override_the_configuration_and_stay_text(request_of, store, config_file):
     create_local(request_of(every="6h", label="1"))
     schedule = store.read("trips")
@@ -125,6 +189,7 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
         ({"every": "6h", "timezone": "Mars"}, "no such time zone"),
         ({"on_new_span": True, "missed": "skip"}, "no meaning with on_new_span"),
         ({"on_new_span": True, "settings": ("data.spans=8",)}, "names fixed ones"),
+        ({"every": "6h", "arg": ("steps=5",)}, "--arg is for --pipeline"),
         ({"every": "6h", "max_concurrency": 2}, "--max-concurrency is for --host"),
         ({"every": "6h", "settings": ("trainer.sed=7",)}, "Did you mean"),
         ({"every": "6h", "name": "a/b"}, "name = 'a/b'"),

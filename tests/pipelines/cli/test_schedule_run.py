@@ -201,6 +201,7 @@ def test_a_backfill_reports_and_notifies_of_failed_spans(spans, tmp_path, monkey
         "name": "trips",
         "pushed": 0,
         "unchanged": 0,
+        "finished": 0,
         "held": 0,
         "not_blessed": 0,
         "failed": 1,

@@ -92,3 +92,11 @@ def test_what_serves_after_a_rollback_counts(root):
 def test_a_version_of_unknown_origin_takes_any_pipeline(tmp_path):
     (tmp_path / "serving/5").mkdir(parents=True)
     assert named_as_in_root(Root(tmp_path), config()).name == "jan"
+
+
+def test_a_root_of_a_tfx_pipeline_takes_no_other(tmp_path, of_tfx_pipeline):
+    of_tfx_pipeline(tmp_path)
+    with pytest.raises(
+        BadInputError, match="has runs of the TFX pipeline 'team': use another --root"
+    ):
+        named_as_in_root(Root(tmp_path), config())

@@ -373,15 +373,15 @@ def server():
 
 
 def test_an_address_gets_each_event(run, team, server, monkeypatch):
-    monkeypatch.setenv("OPENLINEAGE_API_KEY", "secret")
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "s3cr3t")
     record = run(f"lineage.openlineage={server.url}")
-    assert server.received == [("/api/v1/lineage", "Bearer secret")] * 6
+    assert server.received == [("/api/v1/lineage", "Bearer s3cr3t")] * 6
     for event in server.events:
         check_event(event)
     assert summary(server.events)[-1] == ("team", "COMPLETE")
     assert not record.notes
     assert not team.root.openlineage.exists()
-    assert "secret" not in team.root.records.file(record.run_id).read_text()
+    assert "s3cr3t" not in team.root.records.file(record.run_id).read_text()
 
 
 def test_an_address_with_a_path_is_used_as_it_is(run, server):

@@ -1,15 +1,28 @@
 """A run of a TFX pipeline of a team's own, with its record."""
 
+import hashlib
 import json
+import re
+from datetime import datetime, timezone
 
 import pytest
 
 import pipelines
 from pipelines.config.load import load_config
-from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
+from pipelines.config.tfx_pipeline import load_tfx_pipeline_config, pipeline_settings
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
-from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
+from pipelines.root.lineage import lineage_lines, lineage_of
+from pipelines.root.rollback import rollback
+from pipelines.runs.tfx_pipeline import (
+    TfxPipelineRequest,
+    recorded_config,
+    run_tfx_pipeline,
+    with_origin,
+)
+from pipelines.scheduling.run_process import run_command
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.ticks import time_tick
 from pipelines.terminal.progress import Progress
 from tests.pipelines.runs.test_run import NoCapture
 from tests.pipelines.steps.conftest import Team
@@ -34,6 +47,14 @@ def run(team, display):
         )
 
     return run_it
+
+
+def describe_origin(root, record):
+    """Returns the text of the report's section about the origin, without the environment."""
+    page = (root.runs / f"{record.run_id}.html").read_text()
+    section = page.partition('id="origin"')[2].partition("<h3>Environment")[0]
+    assert "Code fingerprint" in section
+    return re.sub(r"<[^>]+>", " ", section)
 
 
 def components_of(record):
@@ -80,6 +101,90 @@ def test_a_push_into_the_root_is_a_version_of_the_root(
             "not_blessed",
             "Judge has not blessed the model",
         )
+
+
+def test_the_lineage_of_a_version_has_its_pipeline_and_code(run, team, tmp_path, monkeypatch):
+    team.define(PUSHING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(team, "file", team.file.relative_to(tmp_path))
+    record = run(arguments={"folder": str(team.root.serving)})
+    (lineage,) = lineage_of(team.root)
+    file = str(tmp_path / team.file)
+    assert (lineage["run_id"], lineage["version"]) == (record.run_id, record.version)
+    assert (lineage["data"]["path"], lineage["code"]["module"]) == (None, file)
+    assert lineage["parameters"] == {
+        "pipeline.file": file,
+        "pipeline.arguments.folder": str(team.root.serving),
+    }
+    text = "\n".join(lineage_lines(lineage))
+    digest = hashlib.sha256(team.file.read_bytes()).hexdigest()
+    assert f"  code       {team.file.name}, sha256 {digest}\n" in text
+    for component in ("Write", "Save", "Judge"):
+        assert f"  code       {component}: executor, sha256 " in text
+    assert "None" not in text
+    assert "  data" not in text
+    assert "None" not in describe_origin(team.root, record)
+
+
+def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path, killed):
+    team.define("""
+        from components import CsvExampleGen
+        from tfx.proto.example_gen_pb2 import Input
+
+        def create_pipeline(folder, pattern):
+            splits = [Input.Split(name="all", pattern=pattern)]
+            words = Importer(source_uri=folder + "/words.txt", artifact_type=Examples).with_id("Words")
+            data = CsvExampleGen(input_base=folder, input_config=Input(splits=splits))
+            return pipeline(words, data)
+    """)
+    (tmp_path / "words.txt").write_text("word")
+    for name in ("span-3/v2", "2026-01-31"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.csv").write_text("x,y\n1,2\n")
+
+    def origin(pattern):
+        return with_origin(killed, team.plan(folder=str(tmp_path), pattern=pattern), team.root)
+
+    of_span = origin("span-{SPAN}/v{VERSION}/*")
+    files = {file["path"]: file for file in of_span.data_files}
+    assert files.keys() == {f"{tmp_path}/words.txt", f"{tmp_path}/span-3/v2/a.csv"}
+    digest = hashlib.sha256(b"x,y\n1,2\n").hexdigest()
+    of_csv = files[f"{tmp_path}/span-3/v2/a.csv"]
+    assert (of_csv["bytes"], of_csv["sha256"]) == (8, digest)
+    assert of_span.spans == ({"span": 3, "version": 2, "num_files": 1},)
+    of_day = origin("{YYYY}-{MM}-{DD}/*")
+    assert of_day.spans == ({"span": "2026-01-31", "version": None, "num_files": 1},)
+    assert of_day.data_fingerprint != of_span.data_fingerprint
+    without = origin("2026-01-31/*")
+    assert without.spans == ()
+
+
+COMPARING = """
+    @component
+    def Compare(model: InputArtifact[Model], baseline_model: InputArtifact[Model]):
+        pass
+
+    def create_comparing(folder, text):
+        pushing = create_pipeline(folder, text)
+        (save,) = (one for one in pushing.components if one.id == "Save")
+        resolver = Resolver(strategy_class=LatestArtifactStrategy, model=Channel(type=Model))
+        baseline = resolver.outputs["model"]
+        compare = Compare(model=save.outputs["model"], baseline_model=baseline)
+        return pipeline(*pushing.components, resolver, compare)
+"""
+
+
+def test_the_baseline_is_the_version_that_a_resolver_chose(run, team, tmp_path):
+    team.define(PUSHING + COMPARING)
+    folder = str(team.root.serving)
+    first = run(arguments={"folder": folder, "text": "a"})
+    second = run(arguments={"folder": folder, "text": "b"})
+    assert (first.baseline_version, second.baseline_version) == (None, None)
+    rollback(team.root)
+    assert team.root.versions.serving() == first.version
+    team.file = f"{team.file}:create_comparing"
+    third = run(arguments={"folder": folder, "text": "c"})
+    assert (third.status, third.baseline_version) == ("pushed", second.version)
 
 
 def test_a_push_elsewhere_is_a_note(run, team, tmp_path):
@@ -187,7 +292,9 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
 def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
     file = tmp_path / "team.toml"
     file.write_text("[pipeline]\nfile = 'a.py'")
-    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* Only `run`, `comp"):
+    with pytest.raises(
+        BadInputError, match=r"team.toml has \[pipeline\], .* needs a pipeline from a CSV"
+    ):
         load_config(file)
     record = run()
     with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
@@ -202,6 +309,26 @@ def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):
     line = json.loads(ended.stdout.splitlines()[-1])
     assert (line["status"], line["version"]) == ("finished", None)
     assert team.text() == "abab"
+
+
+def test_the_command_of_a_schedule_runs_the_pipeline_and_resumes_it(warm_command, team, tmp_path):
+    now = datetime.now(timezone.utc)
+    schedule = Schedule(
+        name="team",
+        settings=pipeline_settings(str(team.file), {"times": "-1"}, {}),
+        working_dir=str(tmp_path),
+        every_secs=60,
+        since=now,
+        created=now,
+    )
+    tick = time_tick("team", now)
+    _, _, *words = run_command(schedule, tick, team.root, resume=False)[1:]
+    failed = json.loads(warm_command(*words).stdout.splitlines()[-1])
+    assert (failed["status"], failed["scheduled_by"]) == ("failed", tick.id)
+    team.file.write_text(team.file.read_text().replace("times < 0", "times < -1"))
+    _, _, *words = run_command(schedule, tick, team.root, resume=True)[1:]
+    resumed = json.loads(warm_command(*words).stdout.splitlines()[-1])
+    assert (resumed["run_id"], resumed["status"]) == (failed["run_id"], "finished")
 
 
 def test_resume_needs_no_options_but_the_root(warm_command, team, run):

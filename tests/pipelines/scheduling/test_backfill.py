@@ -32,7 +32,7 @@ def test_spans_are_run_in_their_order(plan, runner, runs):
     assert [tick.status for tick in done] == ["pushed"] * 3
     assert spans_of(runs) == ["data.spans=8", "data.spans=9", "data.spans=10"]
     assert backfill.summary() == {
-        "pushed": 3, "unchanged": 0, "held": 0, "not_blessed": 0, "failed": 0, "left": [],
+        "pushed": 3, "unchanged": 0, "finished": 0, "held": 0, "not_blessed": 0, "failed": 0, "left": [],
     }  # fmt: skip
 
 

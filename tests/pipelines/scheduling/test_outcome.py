@@ -31,6 +31,12 @@ def test_a_verdict_is_read_from_stdout_and_the_record(root, stdout, record):
     assert outcome_of(Root(root), TICK, file) == Outcome("ended", "not_blessed", "run-2", "worse")
 
 
+def test_a_pipeline_without_a_pusher_has_not_failed(root, stdout, record):
+    record("run-1", status="finished")
+    found = outcome_of(Root(root), TICK, stdout(run_id="run-1", status="finished"))
+    assert found == Outcome("ended", "finished", "run-1")
+
+
 def test_bad_input_with_and_without_a_record(root, stdout, record):
     file = stdout(status="failed", error="bad_input", reason="no such column")
     assert outcome_of(Root(root), TICK, file).ending == "bad_input"

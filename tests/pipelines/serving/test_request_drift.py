@@ -6,6 +6,7 @@ import tensorflow_data_validation as tfdv
 
 from components.example_validator.distributions import compare_values
 from components.parsed_columns import add_reading
+from components.pusher.provenance import Provenance
 from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
@@ -14,6 +15,7 @@ from pipelines.root.records import RunRecord
 from pipelines.serving.request_drift import TrainingData, limits_of
 from pipelines.serving.saved_model import Column
 from tests.pipelines import sum_models
+from tests.pushed_versions import write_version
 
 COLUMNS = {
     "city": Column("city", "BYTES"),
@@ -212,3 +214,12 @@ def test_a_version_without_statistics_is_named(tmp_path, root):
 def test_limits_are_the_defaults_without_a_record(root):
     shares = {"missing": 0.1, "unread": 0.1, "l_infinity": 0.1}
     assert limits_of(root, 5) == {**shares, "jensen_shannon": 0.02}
+
+
+def test_a_version_of_a_tfx_pipeline_has_the_default_limits(tmp_path, of_tfx_pipeline):
+    root = tmp_path / "root"
+    write_version(Provenance("run-5", "m"), str(root / "serving/5"), str(root / "serving"))
+    of_tfx_pipeline(root)
+    assert limits_of(Root(root), 5)["jensen_shannon"] == 0.02
+    sum_models.keep_statistics(root, 5, table(100))
+    assert TrainingData.of_version(Root(root), 5).columns.keys() == {"x", "n", "city"}

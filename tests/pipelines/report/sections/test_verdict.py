@@ -15,6 +15,10 @@ def test_the_verdict_in_words(full, failed):
         ({"status": "not_blessed"}, "1 of 2 checks failed, so nothing was pushed. Version"),
         ({"status": "not_blessed", "serving_version": None}, "No version serves."),
         ({"status": "unchanged"}, "version 1770000000 serves"),
+        ({"status": "unchanged", "serving_version": None}, "Nothing that the run depends on has"),
+        ({"status": "finished"}, "All components have finished"),
+        ({"version": None}, "The model was pushed."),
+        ({"checks": ()}, "The model was pushed as version 1770000000. It was compared"),
         ({"status": "running"}, "The run has not ended."),
         ({"status": "interrupted", "components": ()}, "The run was interrupted; nothing was"),
     ):

@@ -95,6 +95,7 @@ def test_the_values_are_those_of_the_ledger(collector):
         "pushed": 1,
         "failed": 1,
         "unchanged": 0,
+        "finished": 0,
         "held": 0,
         "not_blessed": 0,
     }

@@ -50,6 +50,10 @@ def test_a_push_is_reported_with_its_version(root):
     tick = TICK.changed(status="pushed", reason=None, version="4")
     (told,) = of_outcome(Root(root), tick, NOW, None)
     assert told.text == "trips: run run-1 pushed version 4"
+    (elsewhere,) = of_outcome(Root(root), tick.changed(version=None), NOW, None)
+    assert elsewhere.text == "trips: run run-1 pushed"
+    (without,) = of_outcome(Root(root), tick.changed(version=None, status="finished"), NOW, None)
+    assert (without.event, without.text) == ("finished", "trips: run run-1 finished")
 
 
 def test_missed_runs_are_reported_in_one_notification(root):
