@@ -103,8 +103,8 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
         )
     if taken := [component for component in components if component in _TAKEN]:
         raise BadInputError(
-            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline, or of its run's files. Give "
-            "the component another id by with_id."
+            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline, or of its run's files. "
+            "Give the component another id by with_id."
         )
     steps = (PLAN, *components, RECORD, END)
     for step in settings.components:
