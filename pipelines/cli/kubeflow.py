@@ -189,20 +189,18 @@ def _loaded(
     arguments: Sequence[str] | None,
     parameters: Sequence[str] | None,
 ) -> "PipelineConfig | TfxPipelineConfig":
-    from pipelines.config.load import is_of_tfx_pipeline, load_config
+    from pipelines.config.load import is_of_tfx_pipeline, read_tree
     from pipelines.config.named_values import parse_named
-    from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
-    from pipelines.config.toml import read_toml
+    from pipelines.config.tfx_pipeline import load_any_config, pipeline_settings
     from pipelines.errors import BadInputError
 
-    if pipeline is not None or (config is not None and is_of_tfx_pipeline(read_toml(config))):
-        return load_tfx_pipeline_config(
-            config,
+    values = tuple(settings or ())
+    if pipeline is not None or is_of_tfx_pipeline(read_tree(config, values)):
+        values += pipeline_settings(
             pipeline,
             parse_named(arguments or (), "--arg"),
             parse_named(parameters or (), "--param"),
-            tuple(settings or ()),
         )
-    if arguments:
+    elif arguments:
         raise BadInputError(f"--arg {arguments[0]} is for --pipeline FILE.py:FUNCTION only.")
-    return load_config(config, settings=tuple(settings or ()))
+    return load_any_config(config, values)

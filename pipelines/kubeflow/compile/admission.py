@@ -32,6 +32,9 @@ SCHEMES = {"kubeflow": ("minio://", "s3://", "gs://"), "vertex": ("gs://",)}
 MAX_NAME = 57
 """Longest name: the workflow is named NAME-xxxxx, and the value of a label has at most 63 characters."""
 
+# The files run.json and plan.json of a run are beside those that are named after its steps.
+_TAKEN = (PLAN, RECORD, END, "run", "plan")
+
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SEEN = ("data.path", "module.file", "schema.path")
@@ -63,6 +66,15 @@ def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
             "own are its RuntimeParameters, and its Trainer trains in its own pod."
         )
     _check_mounts(settings)
+    check_texts(config)
+
+
+def check_texts(config: PipelineConfig | TfxPipelineConfig) -> None:
+    """Checks that Kubeflow finds no placeholder in a configuration.
+
+    Raises:
+      BadInputError: It would; the message has the key.
+    """
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
             raise BadInputError(
@@ -89,10 +101,10 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
             f"{key} = {name!r}: Kubernetes takes lower-case letters, digits and '-' (RFC 1123), at most "
             f'{MAX_NAME} characters since Argo adds six. Set kubeflow.name = "{proposal}".'
         )
-    if taken := [component for component in components if component in (PLAN, RECORD, END)]:
+    if taken := [component for component in components if component in _TAKEN]:
         raise BadInputError(
-            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline. Give the component another "
-            "id by with_id."
+            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline, or of its run's files. "
+            "Give the component another id by with_id."
         )
     steps = (PLAN, *components, RECORD, END)
     for step in settings.components:

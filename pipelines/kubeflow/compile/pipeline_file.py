@@ -15,6 +15,7 @@ from pipelines.kubeflow.compile.admission import (
     check_config,
     check_names,
     check_specification,
+    check_texts,
 )
 from pipelines.kubeflow.compile.beam_steps import check_for_steps
 from pipelines.kubeflow.compile.dag import (
@@ -90,7 +91,9 @@ def _of_definition(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
         dag = dag_of_definition(config, pipeline)
         check_paths(config.kubeflow, pipeline, file.parent)
     changes = {"file": seen, "parameters": dict(dag.parameters)}
-    return config.model_copy(update={"pipeline": source.model_copy(update=changes)}), dag
+    config = config.model_copy(update={"pipeline": source.model_copy(update=changes)})
+    check_texts(config)  # the definition's default values, too
+    return config, dag
 
 
 def _compile(

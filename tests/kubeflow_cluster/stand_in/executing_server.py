@@ -60,6 +60,8 @@ class ExecutingServer(KfpServer):
         if found := re.fullmatch(r"runs/([^/:]+)(:retry|:terminate)?", path):
             if found[1] not in self.runs:
                 raise RefusedError(404, f"there is no run {found[1]}")
+            if not found[2]:
+                return self._described(found[1])
             execution = self.executions[found[1]]
             if found[2] == ":terminate":
                 execution.terminate()
@@ -67,7 +69,7 @@ class ExecutingServer(KfpServer):
                 if execution.state == "RUNNING":
                     raise RefusedError(400, "only a run that has ended can be retried")
                 execution.start()
-            return {} if found[2] else self._described(found[1])
+            return {}
         answer = super()._route(method, path, query, body)
         if path.startswith("pipelines/upload"):
             self.texts[list(self.versions)[-1]] = body

@@ -381,3 +381,12 @@ def test_components_that_are_added_to_a_pipeline_from_a_csv(config_of, team):
     planned = json.loads(arguments[arguments.index("--config") + 1])
     assert planned["pipeline"]["extend"] == f"/code/{team.file.name}:extend"
     assert containers(specification)["copy-of-examples"]["resources"]["resourceCpuLimit"] == "3"
+
+
+def test_a_default_value_that_kubeflow_would_read_as_a_placeholder(team):
+    team.define("""
+        def create_pipeline():
+            return pipeline(Write(text=RuntimeParameter(name="text", ptype=str, default="{{a}}")))
+    """)
+    with pytest.raises(BadInputError, match=r"^pipeline.parameters.text = '{{a}}': Kubeflow would"):
+        compile_pipeline(team_config(team))
