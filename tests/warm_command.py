@@ -17,7 +17,7 @@ import json, os, sys
 import components
 import pipelines.__main__, pipelines.cli.app, pipelines.runs.run
 import pipelines.report.files, pipelines.report.page
-import pipelines.definitions.csv_to_serving, pipelines.steps.running
+import pipelines.runs.definitions.csv_to_serving, pipelines.steps.running
 import tensorflow_model_analysis, tensorflow_transform
 
 for line in sys.stdin:

@@ -90,7 +90,7 @@ def init_command(
 
 def _write_plan(folder: Path, name: str, data: str, label: str | None) -> None:
     from pipelines.config.load import load_config
-    from pipelines.plan.description import describe_plan, write_plan_file
+    from pipelines.runs.plan.description import describe_plan, write_plan_file
 
     config = load_config(None, data, label, (f"name={name}",))
     plan, lines = describe_plan(config)

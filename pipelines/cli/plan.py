@@ -32,7 +32,7 @@ def plan_command(
 ) -> None:
     """Show the kind and the use of each column, without running."""
     from pipelines.config.load import load_config
-    from pipelines.plan.description import describe_plan, write_plan_file
+    from pipelines.runs.plan.description import describe_plan, write_plan_file
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     given = load_config(config, data, label, tuple(settings or ()))

@@ -25,7 +25,7 @@ def prune_command(
 
     The rules are those of the newest run's configuration; the options override them.
     """
-    from pipelines.retention import prune
+    from pipelines.runs.retention import prune
 
     given = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
     existing(root)

@@ -41,9 +41,9 @@ from pipelines.terminal.signals import (
 if TYPE_CHECKING:
     from pipelines.config.pipeline_config import PipelineConfig
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
-    from pipelines.plan.inputs import RunRequest
     from pipelines.root import Root
     from pipelines.root.records import RunRecord
+    from pipelines.runs.plan.inputs import RunRequest
     from pipelines.terminal.output_capture import OutputCapture
     from pipelines.terminal.progress import Progress
 
@@ -139,7 +139,7 @@ def run_command(
     stderr. Exit codes: 0 pushed or unchanged, 3 not blessed or held, 2 bad input or configuration, 1 any
     other failure, 130 interrupted.
     """
-    from pipelines.plan.inputs import RunRequest
+    from pipelines.runs.plan.inputs import RunRequest
 
     kubeflow = KubeflowOptions(local, image, tuple(parameters or ()))
     request = RunRequest(

@@ -20,8 +20,8 @@ from pipelines.config.tfx_pipeline import (
 )
 from pipelines.config.toml import toml_text
 from pipelines.errors import BadInputError
-from pipelines.plan.inputs import check_root
 from pipelines.root import Root
+from pipelines.runs.plan.inputs import check_root
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.span_arrival import check_has_windows, find_arrivals, note_old_spans

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pipelines.checks.component_checks import ENDING_CHECKS
+from pipelines.runs.checks.component_checks import ENDING_CHECKS
 from pipelines.steps.step_plan import StepPlan
 
 

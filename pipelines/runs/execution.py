@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.beam.runners import Runner
-from pipelines.checks.component_checks import component_checks
-from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
-from pipelines.definitions.fingerprints import code_fingerprint, component_fingerprints
-from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
-from pipelines.plan.data_plan import check_same_files
 from pipelines.root.held_models import held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunOutcome, RunRecord
+from pipelines.runs.checks.component_checks import component_checks
+from pipelines.runs.checks.schema_keeping import SchemaKeeping
+from pipelines.runs.definitions.fingerprints import code_fingerprint, component_fingerprints
+from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.outcome import push_outcome
+from pipelines.runs.plan.data_plan import check_same_files
 from pipelines.runs.reasons import reason_of_run
 from pipelines.runs.recorder import RunRecorder
 from pipelines.runs.step_recorder import StepRecorder
@@ -23,7 +23,7 @@ from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 
 if TYPE_CHECKING:
-    from pipelines.definitions.csv_to_serving import CsvToServing
+    from pipelines.runs.definitions.csv_to_serving import CsvToServing
     from pipelines.steps.planning import PlanContext
     from pipelines.steps.step_folders import FinishedStep, StepFolders
     from pipelines.steps.step_plan import StepPlan
@@ -45,8 +45,8 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
-    from pipelines.definitions.csv_to_serving import csv_to_serving
     from pipelines.root.leftovers import remove_leftovers
+    from pipelines.runs.definitions.csv_to_serving import csv_to_serving
     from pipelines.steps.planning import plan_steps
     from pipelines.steps.running import run_steps
     from pipelines.steps.step_folders import StepFolders

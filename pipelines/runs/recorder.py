@@ -7,9 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pipelines.data.bad_rows import BadRows
-from pipelines.definitions.evaluation import merge_thresholds
-from pipelines.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
-from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
 from pipelines.root import Root
 from pipelines.root.held_models import supersede_held
@@ -21,12 +18,15 @@ from pipelines.root.records import (
     new_run_id,
     utc_now,
 )
+from pipelines.runs.definitions.evaluation import merge_thresholds
+from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
+from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.unchanged_run import run_identity
 from pipelines.terminal.progress import Display
 
 if TYPE_CHECKING:
-    from pipelines.checks.component_checks import Findings
+    from pipelines.runs.checks.component_checks import Findings
     from pipelines.runs.openlineage_events import OpenLineageEvents
 
 _LOGGER = logging.getLogger(__name__)

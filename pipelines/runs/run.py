@@ -8,20 +8,20 @@ from components.interruption import interruption
 from pipelines.beam.runners import find_runner
 from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError
-from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
-from pipelines.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
-from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import after_push, unfinished_run
 from pipelines.root.records import RunRecord, new_run_id
 from pipelines.runs.execution import execute
 from pipelines.runs.outcome import outcome_of
+from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
+from pipelines.runs.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.runs.recorder import (
     RunRecorder,
     lineage_events,
     record_killed_runs,
     start_record,
 )
+from pipelines.runs.retention.prune import prune_after_run
 from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.checks.component_checks import ComponentCheck
 from pipelines.root.records import ComponentRecord
+from pipelines.runs.checks.component_checks import ComponentCheck
 from pipelines.runs.recorder import RunRecorder
 from pipelines.terminal.progress import Progress
 

@@ -13,7 +13,13 @@ from pydantic import ValidationError
 
 from components.interruption import interruption
 from pipelines.beam.runners import Runner, find_runner
-from pipelines.checks.component_checks import (
+from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.root.history import unfinished_run
+from pipelines.root.records import RunOutcome, RunRecord, new_run_id, utc_now
+from pipelines.runs.checks.component_checks import (
     AnomalyCheck,
     ComponentCheck,
     ModelCheck,
@@ -22,17 +28,11 @@ from pipelines.checks.component_checks import (
     SplitCheck,
     VerdictCheck,
 )
-from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
-from pipelines.errors import BadInputError
-from pipelines.plan.inputs import RunRequest, check_root, nothing_to_resume
-from pipelines.retention.prune import prune_after_run
-from pipelines.root import Root
-from pipelines.root.history import unfinished_run
-from pipelines.root.records import RunOutcome, RunRecord, new_run_id, utc_now
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.outcome import outcome_of
+from pipelines.runs.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
+from pipelines.runs.retention.prune import prune_after_run
 from pipelines.runs.step_recorder import StepRecorder
 from pipelines.terminal.output_capture import OutputCapture, captured_output
 from pipelines.terminal.progress import Progress, display_for, terminal_stream

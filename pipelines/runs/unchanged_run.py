@@ -14,11 +14,11 @@ from typing import Any
 
 from components.user import source as user_source
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.definitions.fingerprints import library_versions, package_fingerprint
 from pipelines.root import Root
 from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, utc_now
 from pipelines.root.schema.root_schema import RootSchema
+from pipelines.runs.definitions.fingerprints import library_versions, package_fingerprint
 
 _NO_PART = {"beam", "kubeflow", "retention", "lineage"}
 """Parts of the configuration that do not affect the result."""

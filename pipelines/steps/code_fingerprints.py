@@ -1,6 +1,8 @@
 """Hashes of what a step reads from outside of its root: code, libraries, imported files."""
 
+import functools
 import hashlib
+import importlib.util
 import os
 from collections.abc import Iterator, Mapping
 from importlib import metadata
@@ -8,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from components.user import source as user_source
-from pipelines.definitions.fingerprints import library_versions, package_fingerprint
 from pipelines.errors import BadInputError
 
 _CHUNK_BYTES = 1 << 20
@@ -17,6 +18,14 @@ _LIBRARIES_OF = {
     "example_validator": ("TFDV", "tensorflow-data-validation"),
     "tuner": ("optuna", "optuna"),
 }
+_LIBRARIES = (
+    "apache-beam",
+    "keras",
+    "tensorflow",
+    "tensorflow-model-analysis",
+    "tensorflow-transform",
+    "tfx",
+)
 _TRAINING = ("components.trainer", "components.tuner")
 
 
@@ -89,3 +98,22 @@ def _remote_states(uri: str) -> Iterator[tuple[str, str]]:
         if tf.io.gfile.exists(path):
             state = tf.io.gfile.stat(path)
             yield path[len(uri) :], f"{state.length} {state.mtime_nsec}"
+
+
+def library_versions() -> str:
+    """Returns a hash of the versions of the libraries that components depend on."""
+    versions = [f"{library}=={metadata.version(library)}" for library in _LIBRARIES]
+    return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def package_fingerprint(package: str) -> str:
+    """Returns a hash of the source files of a package."""
+    spec = importlib.util.find_spec(package)  # which does not import the package
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The package {package} is not installed.", name=package)
+    folder = Path(spec.origin).parent
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from pipelines.cli.app import app
 from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
 from pipelines.config.load import load_config
-from pipelines.definitions.evaluation import check_problem_is_known, known_problem_type
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.admission import check_config
+from pipelines.runs.definitions.evaluation import check_problem_is_known, known_problem_type
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 
 ROOT = pathlib.Path(__file__).parents[2]

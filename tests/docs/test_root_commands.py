@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.docs.markdown import commands, inline_code, read
-from tests.pipelines.retention.conftest import RootOfRuns
+from tests.pipelines.runs.retention.conftest import RootOfRuns
 
 SPANS = tuple({"span": number, "version": None, "num_files": 1} for number in (6, 7))
 

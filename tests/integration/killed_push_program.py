@@ -30,13 +30,13 @@ from components.pusher import executor, versions
 from pipelines.runs import run
 from pipelines.runs import execution as run_execution
 from pipelines.runs import recorder as run_recorder
-from pipelines.definitions import csv_to_serving
-from pipelines.definitions.csv_to_serving import CsvToServing
+from pipelines.runs.definitions import csv_to_serving
+from pipelines.runs.definitions.csv_to_serving import CsvToServing
 from pipelines.terminal.progress import PlainDisplay, Progress
 from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
-from pipelines.definitions.run_plan import RunPlan
-from pipelines.plan.run_plan import RunRequest
+from pipelines.runs.definitions.run_plan import RunPlan
+from pipelines.runs.plan.run_plan import RunRequest
 from pipelines.runs.step_recorder import StepRecorder
 from pipelines.steps import running
 from pipelines.steps.step_folders import StepFolders

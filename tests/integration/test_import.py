@@ -6,7 +6,7 @@ import sys
 _PROGRAM = """
 import tensorflow as tf
 import components, pipelines.__main__, pipelines.cli.app
-import pipelines.definitions.csv_to_serving, pipelines.runs.run
+import pipelines.runs.definitions.csv_to_serving, pipelines.runs.run
 device = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
 print(len(tf.config.list_logical_devices("CPU")))

@@ -11,10 +11,10 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.data.staging import StagedData
-from pipelines.definitions.model_code import ModelCode
-from pipelines.definitions.run_plan import RunPlan
 from pipelines.root import Root
 from pipelines.root.schema.curated import CuratedSchema
+from pipelines.runs.definitions.model_code import ModelCode
+from pipelines.runs.definitions.run_plan import RunPlan
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
@@ -61,7 +61,7 @@ class Dag:
 
 def dag_of_csv(config: PipelineConfig) -> Dag:
     """Returns the tasks of the pipeline from a CSV, without reading the data."""
-    from pipelines.definitions.csv_to_serving import csv_to_serving
+    from pipelines.runs.definitions.csv_to_serving import csv_to_serving
 
     plan = RunPlan(
         root=Root(_PLACE),

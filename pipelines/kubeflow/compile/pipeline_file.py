@@ -70,7 +70,7 @@ def compile_pipeline(
 
 def _of_csv(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     """Returns the configuration as the steps see it, and the tasks."""
-    from pipelines.definitions.evaluation import check_problem_is_known  # imports TensorFlow
+    from pipelines.runs.definitions.evaluation import check_problem_is_known  # imports TensorFlow
 
     check_problem_is_known(config)
     dag = dag_of_csv(config)

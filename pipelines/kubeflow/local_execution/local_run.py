@@ -23,9 +23,9 @@ from pipelines.kubeflow.local_execution.launcher import ContainerFailedError, La
 from pipelines.kubeflow.local_execution.workflow import Workflow
 from pipelines.kubeflow.step import EXIT_BAD_INPUT
 from pipelines.kubeflow.steps.record_steps import end_run
-from pipelines.plan.inputs import check_root
 from pipelines.root import Root
 from pipelines.root.records import RunOutcome, RunRecord
+from pipelines.runs.plan.inputs import check_root
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import signal_has_come, stop_raising
 

@@ -5,12 +5,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from pipelines.checks.component_checks import check_from_json
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.planned_run import PlannedRun
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
+from pipelines.runs.checks.component_checks import check_from_json
 from pipelines.steps.push_destination import is_pusher
 from pipelines.steps.running import make_step
 from pipelines.steps.step_folders import StepFolders
@@ -58,7 +58,7 @@ def _push(
     with locked_for_step(root, component, run_id):
         _check_same_version(root, component, run_id, planned.serving_version)
         if planned.schema_keeping is not None:
-            from pipelines.checks.schema_keeping import SchemaKeeping
+            from pipelines.runs.checks.schema_keeping import SchemaKeeping
 
             schema = folders.finished("SchemaGen", planned.step("SchemaGen").plan.name)
             if schema is not None:

@@ -10,23 +10,23 @@ from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.data.spans import name_spans
-from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.beam_steps import check_for_steps, step_options
 from pipelines.kubeflow.compile.dag import PLAN, has_task
 from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.old_runs import tidy_runs
-from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
+from pipelines.runs.definitions.run_plan import RunPlan
+from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.terminal.progress import PlainDisplay
 
 if TYPE_CHECKING:
-    from pipelines.checks.component_checks import ComponentCheck
+    from pipelines.runs.checks.component_checks import ComponentCheck
     from pipelines.steps.planning import PipelinePlan
     from pipelines.steps.step_folders import FinishedStep
     from pipelines.steps.step_plan import StepPlan
@@ -116,7 +116,7 @@ class _NewRun:
         **fields: Any,
     ) -> PlannedRun:
         """Writes the plan for the other steps; those without a task are made at once."""
-        import pipelines.checks.component_checks as checking
+        import pipelines.runs.checks.component_checks as checking
         from pipelines.kubeflow.steps.step_code import code_of_step
         from pipelines.root.leftovers import remove_leftovers
         from pipelines.steps.running import find_reusable, make_step
@@ -182,11 +182,11 @@ def _plan_csv(run: _NewRun, config: PipelineConfig) -> PlannedRun:
 def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     """Begins the run in the root, whose lock is held."""
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
-    from pipelines.checks.component_checks import component_checks
-    from pipelines.checks.schema_keeping import SchemaKeeping
-    from pipelines.definitions.csv_to_serving import csv_to_serving
     from pipelines.kubeflow.training.training_job import training_executor
     from pipelines.runs import execution
+    from pipelines.runs.checks.component_checks import component_checks
+    from pipelines.runs.checks.schema_keeping import SchemaKeeping
+    from pipelines.runs.definitions.csv_to_serving import csv_to_serving
     from pipelines.runs.reasons import reason_of_run
     from pipelines.steps.planning import PlanContext, plan_steps
 

@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from pipelines.checks.component_checks import check_from_json
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
 from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
-from pipelines.retention.prune import prune_after_run
 from pipelines.root import Root
 from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
+from pipelines.runs.checks.component_checks import check_from_json
 from pipelines.runs.outcome import push_outcome
 from pipelines.runs.recorder import RunRecorder
+from pipelines.runs.retention.prune import prune_after_run
 from pipelines.runs.tfx_pipeline import outcome_of_pushes
 from pipelines.steps.step_folders import FinishedStep, StepFolders
 from pipelines.terminal.progress import PlainDisplay

@@ -12,7 +12,7 @@ from pipelines.config.pod_security import restricted
 from pipelines.kubeflow.step_environment import UMASK_VARIABLE
 
 if TYPE_CHECKING:
-    from pipelines.definitions.run_plan import RunPlan
+    from pipelines.runs.definitions.run_plan import RunPlan
 
 VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
 """Environment variable of the Trainer's step with the settings of its job."""

@@ -9,7 +9,7 @@ from tfx.orchestration.pipeline import Pipeline
 from components.example_gen import executor
 from components.example_gen.files import PlannedFiles
 from components.beam.beam_executor import IN_PROCESS_RUNNER
-from pipelines.definitions.csv_to_serving import NO_TFX_PACKAGE
+from pipelines.runs.definitions.csv_to_serving import NO_TFX_PACKAGE
 from pipelines.errors import RunFailedError
 from pipelines.root import Root
 from pipelines.steps.planning import plan_steps

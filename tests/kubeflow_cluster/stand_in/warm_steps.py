@@ -12,8 +12,8 @@ import json, os, runpy, select, sys
 import components
 import pipelines.kubeflow.compile.parameters, pipelines.kubeflow.steps.component_step
 import pipelines.kubeflow.steps.plan_step, pipelines.kubeflow.steps.step_code
-import pipelines.kubeflow.steps.record_steps, pipelines.definitions.csv_to_serving
-import pipelines.checks.component_checks, pipelines.steps.planning
+import pipelines.kubeflow.steps.record_steps, pipelines.runs.definitions.csv_to_serving
+import pipelines.runs.checks.component_checks, pipelines.steps.planning
 import pipelines.report.files, pipelines.report.page, pipelines.steps.running
 import tensorflow_model_analysis, tensorflow_transform
 

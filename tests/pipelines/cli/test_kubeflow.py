@@ -11,8 +11,8 @@ from pipelines.cli.run import KubeflowOptions, _run_tfx_pipeline
 from pipelines.kubeflow.local_execution import local_run
 from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.kubeflow.server import submission
-from pipelines.plan.inputs import RunRequest
 from pipelines.root import Root
+from pipelines.runs.plan.inputs import RunRequest
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 from tests.pipelines.root.test_records import RECORD
 from tests.pipelines.steps.conftest import Team

@@ -5,10 +5,10 @@ import pytest
 from pipelines.cli.plan import plan_command
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.plan.description import describe_plan, write_plan_file
-from pipelines.plan.inputs import RunRequest
-from pipelines.plan.run_plan import plan_run
 from pipelines.root import Root
+from pipelines.runs.plan.description import describe_plan, write_plan_file
+from pipelines.runs.plan.inputs import RunRequest
+from pipelines.runs.plan.run_plan import plan_run
 
 
 def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):

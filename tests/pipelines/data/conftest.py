@@ -11,7 +11,7 @@ from components.example_gen.csv_file import CsvFile, read_names
 from components.example_gen.reading import _infer_types, _typed, _widest
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.staging import stage
-from pipelines.plan.data_plan import DataPlan, plan_data, read_data
+from pipelines.runs.plan.data_plan import DataPlan, plan_data, read_data
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def read_as_a_run(tmp_path_factory):
         if label is None:
             # The label may be any column: its name is that of the first one.
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("pipelines.plan.data_plan.check_label_column", lambda *_: None)
+                patch.setattr("pipelines.runs.plan.data_plan.check_label_column", lambda *_: None)
                 found = read_data(config)
             columns = found.profile.columns.values()
             plan, required = None, None

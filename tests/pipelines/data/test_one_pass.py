@@ -14,7 +14,7 @@ from pipelines.data.dialect import detect_dialect
 from pipelines.data.one_pass import profile_once
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
-from pipelines.plan.data_plan import plan_data, read_data
+from pipelines.runs.plan.data_plan import plan_data, read_data
 
 
 def carefully(files):

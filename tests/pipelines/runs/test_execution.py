@@ -28,10 +28,10 @@ from components.evaluator.gate.verdict import Verdict
 from components.pusher.provenance import Provenance
 from pipelines.beam.runners import RUNNERS
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.runs import execution as run_execution
 from pipelines.runs.execution import execute
+from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.steps import running
 from pipelines.steps.execution import run_executor

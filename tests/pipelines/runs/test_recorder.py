@@ -1,12 +1,12 @@
 import pytest
 
 from components.pusher.provenance import Provenance
-from pipelines.checks.component_checks import Findings
 from pipelines.config.evaluator import ThresholdConfig
-from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
 from pipelines.root.check_records import check_records
 from pipelines.root.records import ComponentRecord, RunOutcome, VerdictRecord
+from pipelines.runs.checks.component_checks import Findings
+from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.recorder import RunRecorder, start_record
 from tests.pushed_versions import write_version
 

@@ -9,11 +9,11 @@ from components.pusher.provenance import Provenance
 from pipelines.beam.runners import RUNNERS, Runner
 from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.plan.run_plan import RunRequest
 from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.runs import recorder
 from pipelines.runs import run as run_module
+from pipelines.runs.plan.run_plan import RunRequest
 from pipelines.runs.run import run
 from pipelines.steps import execution, running
 from pipelines.terminal.progress import Progress

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from pipelines.config.load import load_config
-from pipelines.definitions import fingerprints
-from pipelines.plan.inputs import RunRequest, read_inputs
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, Decision, HeldModel, RunRecord
 from pipelines.root.schema.root_schema import SchemaOrigin
+from pipelines.runs.definitions import fingerprints
+from pipelines.runs.plan.inputs import RunRequest, read_inputs
 from pipelines.runs.run import record_unchanged
 from pipelines.runs.unchanged_run import find_unchanged, run_identity, unchanged_record
 from pipelines.terminal.progress import Progress

@@ -5,8 +5,8 @@ import pytest
 from components.tuner.search_space import Choice, Range
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
-from pipelines.definitions.model_code import choose_model_code
 from pipelines.errors import BadInputError
+from pipelines.runs.definitions.model_code import choose_model_code
 from pipelines.tabular.tuning import SETTINGS, with_values
 
 ROWS = 300

@@ -40,7 +40,14 @@ def run_and_interrupt(module, number, *arguments):
     )
 
 
-MOMENTS = ["pipelines.cli.app", "typer", "pipelines.plan.run_plan", "pydantic", "pyarrow", "tfx"]
+MOMENTS = [
+    "pipelines.cli.app",
+    "typer",
+    "pipelines.runs.plan.run_plan",
+    "pydantic",
+    "pyarrow",
+    "tfx",
+]
 SLOW = {("pyarrow", "SIGINT"), ("tfx", "SIGINT")}  # both import TensorFlow before
 
 

@@ -17,8 +17,8 @@ from pipelines.kubeflow.training.training_job import (
     training_executor,
     training_job,
 )
-from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root import Root
+from pipelines.runs.plan.run_plan import RunRequest, plan_run
 
 SETTINGS = {
     "cpu": "2", "memory": "4Gi", "accelerators": 1, "accelerator": "nvidia.com/gpu",

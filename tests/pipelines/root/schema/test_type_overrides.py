@@ -5,9 +5,9 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from pipelines.config.load import load_config
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
-from pipelines.plan.data_plan import plan_data, read_data
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.schema.type_overrides import TypeOverrides
+from pipelines.runs.plan.data_plan import plan_data, read_data
 
 SCHEMA = """
 feature { name: "fare" type: FLOAT }

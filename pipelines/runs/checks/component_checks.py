@@ -1,0 +1,391 @@
+"""Checks after components: each returns its findings, which may say that the run must not continue.
+
+A check is a dataclass of plain values. It can therefore be written to a file and recreated in another
+process: on Kubeflow each step runs its own check.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
+from pipelines.artifacts.curves import read_curves
+from pipelines.artifacts.search import search_in_words
+from pipelines.artifacts.signatures import describe_model
+from pipelines.artifacts.split_sizes import count_examples
+from pipelines.artifacts.statistics import describe_statistics
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.data.formats.number_format import NumberFormat
+from pipelines.errors import RunFailedError, counted
+from pipelines.root import Root
+from pipelines.root.changed_data import changed_data_note
+from pipelines.root.check_records import check_records
+from pipelines.root.details import Details
+from pipelines.root.history import run_of_version
+from pipelines.root.records import Metrics, VerdictRecord
+from pipelines.runs.checks.label_comparison import compare_labels, read_labels
+from pipelines.runs.definitions.evaluation import merge_thresholds
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    from pipelines.runs.definitions.csv_to_serving import CsvToServing
+    from pipelines.runs.definitions.run_plan import RunPlan
+
+_LOGGER = logging.getLogger(__name__)
+
+Outputs = Mapping[str, list[Any]]
+"""Output artifacts of a component, by key."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Result of a check."""
+
+    notes: tuple[str, ...] = ()
+    label_comparison: dict[str, Any] | None = None  # the fields of a `LabelComparison`
+    models: tuple[dict[str, Any], ...] = ()  # trained models, with the best one marked
+    details: dict[str, Details] = field(default_factory=dict)  # for the report, by section
+    verdict: VerdictRecord | None = None
+    failure: RunFailedError | None = None  # reason why the run must not continue
+
+
+ComponentCheck = Callable[[Outputs, Root], Findings]
+"""Check of a component's outputs. It has no effects."""
+
+
+@dataclass(frozen=True)
+class LabelCheck:
+    """Compares the label in the splits.
+
+    Attributes:
+      component: Id of the component that made the splits.
+      label: Name of the label's column.
+      number_format: Fields of the format of its numbers; None reads them as Python does.
+      split_by: Value of `split.by`.
+      stops: True if a difference ends the run.
+    """
+
+    component: str
+    label: str
+    number_format: Mapping[str, Any] | None
+    split_by: str
+    stops: bool
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the comparison."""
+        number_format = None if self.number_format is None else NumberFormat(**self.number_format)
+        comparison = compare_labels(read_labels(outputs["examples"][0], self.label, number_format))
+        if comparison is None:
+            return Findings()
+        record = comparison.as_record(self.label)
+        if not comparison.is_significant:
+            return Findings(label_comparison=record)
+        difference = f"the splits differ in the label: {comparison.describe(self.label)}"
+        if not self.stops:
+            return Findings((difference,), record)
+        failure = RunFailedError(
+            self.component,
+            f"{difference}. A model would be judged on other data than it is made for. Correct the "
+            f'split (split.by = "{self.split_by}"), or go on with split.on_label_difference = "warn"',
+            is_bad_input=True,
+        )
+        return Findings(label_comparison=record, failure=failure)
+
+
+@dataclass(frozen=True)
+class SplitCheck:
+    """Checks that there are rows to train and to evaluate on.
+
+    Attributes:
+      component: Id of the component that divides the rows.
+      stops: True if an empty split ends the run.
+    """
+
+    component: str
+    stops: bool = True
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the statistics; an empty split may end the run."""
+        (statistics,) = outputs["statistics"]
+        details, notes = _details(statistics=lambda: describe_statistics(statistics))
+        if not self.stops:
+            return Findings(notes=notes, details=details)
+        for split, num_examples in count_examples(statistics).items():
+            if not num_examples:
+                failure = RunFailedError(
+                    self.component,
+                    f"no row fell into the split {split!r}: the data have too few. More rows are "
+                    "needed to train and to evaluate",
+                    is_bad_input=True,
+                )
+                return Findings(notes, details=details, failure=failure)
+        return Findings(notes, details=details)
+
+
+@dataclass(frozen=True)
+class AnomalyCheck:
+    """Reads the anomalies of the ExampleValidator; ends the run if so configured.
+
+    Attributes:
+      component: Id of the ExampleValidator.
+      on_anomalies: Value of `example_validator.on_anomalies`.
+      has_own_schema: True if the schema is the user's.
+    """
+
+    component: str
+    on_anomalies: str
+    has_own_schema: bool
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns all anomalies, whether or not they end the run."""
+        (artifact,) = outputs["anomalies"]
+        anomalies = read_anomalies(artifact)
+        details, notes = _details(
+            anomalies=lambda: {
+                "found": [asdict(anomaly) for anomaly in anomalies],
+                "drift": read_drift(artifact),
+            },
+        )
+        notes += tuple(f"{NOTE_PREFIX}{anomaly.text}" for anomaly in anomalies)
+        breaking = [anomaly for anomaly in anomalies if anomaly.is_breaking]
+        failing = {"warn": [], "fail": anomalies, "fail_if_broken": breaking}[self.on_anomalies]
+        failure = None
+        if failing:
+            accepting = (
+                "go on with --set example_validator.on_anomalies=warn"
+                if self.has_own_schema
+                else "take them as the new state with `estimator-pipelines schema accept`"
+            )
+            if any(anomaly.is_drift for anomaly in failing):
+                accepting += (
+                    ", or name a column that is meant to change in example_validator.moving"
+                )
+            failure = RunFailedError(
+                self.component,
+                "the data are not what the model needs "
+                f"({counted(len(failing), 'anomaly', 'anomalies')}; the first: {failing[0].text}) "
+                f"and example_validator.on_anomalies = {self.on_anomalies!r}. Correct the data; if they "
+                f"are right, {accepting}",
+                is_bad_input=True,
+            )
+        return Findings(notes, details=details, failure=failure)
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Reads the training and the signatures of the model.
+
+    Attributes:
+      compares_models: True if it is the best of several.
+    """
+
+    compares_models: bool = True
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the curves and the signatures; for several models, the choice among them."""
+        details, notes = _details(
+            training=lambda: read_curves(outputs["model_run"][0].uri),  # a Trainer may have none
+            signatures=lambda: describe_model(outputs["model"][0]),
+        )
+        if not self.compares_models:
+            return Findings(notes, details=details)
+        from pipelines.tabular.model_selection import read_candidates
+
+        candidates = read_candidates(outputs["model_run"][0].uri)
+        (chosen,) = (candidate for candidate in candidates if candidate.is_chosen)
+        others = "; ".join(other.describe() for other in candidates if other is not chosen)
+        if others:  # with a Tuner, the model was chosen before
+            notes += (f"model: {chosen.describe()} is better than {others}",)
+        models = tuple(candidate.as_record() for candidate in candidates)
+        return Findings(notes, models=models, details=details)
+
+
+@dataclass(frozen=True)
+class SearchCheck:
+    """Reads the trials of the Tuner."""
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns all trials, and the best one in a note."""
+        import components
+
+        search = components.load_search(outputs["tuner_results"][0].uri)
+        details, notes = _details(search=lambda: search)
+        return Findings((*notes, f"tuner: {search_in_words(search)}"), details=details)
+
+
+@dataclass(frozen=True)
+class VerdictCheck:
+    """Reads the metrics as soon as they are known, so that a run that is killed later has them, too.
+
+    Attributes:
+      metrics: Names of the metrics, in configured order.
+      thresholds: User's thresholds: the fields of `ThresholdConfig`.
+      baseline_version: Version that is served; None without one.
+    """
+
+    metrics: tuple[str, ...]
+    thresholds: tuple[dict[str, Any], ...]
+    baseline_version: str | None
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the verdict, and compares the baseline's metrics with those at its push."""
+        import components
+
+        uri = outputs["evaluation"][0].uri
+        verdict = components.load_verdict(uri)
+        metrics = _in_order(verdict.metrics, self.metrics)
+        baseline = _in_order(verdict.baseline_metrics, self.metrics)
+        thresholds = merge_thresholds(tuple(ThresholdConfig(**one) for one in self.thresholds))
+        details, unread = _details(
+            evaluation=lambda: {
+                **components.load_details(uri),
+                "excesses": [asdict(excess) for excess in verdict.excesses],
+            },
+        )
+        # The doubts about a held model are the reason of its outcome.
+        doubts = () if verdict.held else tuple(f"doubt: {doubt}" for doubt in verdict.doubts)
+        pushed = run_of_version(root, self.baseline_version)
+        changed = None
+        if pushed is not None and baseline and not verdict.doubts:
+            changed = changed_data_note(
+                pushed.version,
+                pushed.metrics,
+                pushed.intervals,
+                baseline,
+                verdict.baseline_intervals,
+            )
+        return Findings(
+            (*doubts, *unread, *([changed] if changed else [])),
+            details=details,
+            verdict=VerdictRecord(
+                metrics,
+                baseline,
+                {name: _in_order(values, self.metrics) for name, values in verdict.slices.items()},
+                check_records(verdict.checks, thresholds, metrics, baseline, verdict.intervals),
+                verdict.not_checked,
+                dict(verdict.intervals),
+                verdict.doubts,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class ServedModelCheck:
+    """Reads what the ServingCheck compared and measured."""
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        """Returns the result; what could not be compared is a note."""
+        import components
+
+        result = components.load_serving_check(outputs["blessing"][0].uri)
+        details, notes = _details(serving_check=lambda: asdict(result))
+        notes += tuple(f"ServingCheck: not compared: {reason}" for reason in result.not_checked)
+        return Findings(notes, details=details)
+
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        LabelCheck,
+        SplitCheck,
+        AnomalyCheck,
+        SearchCheck,
+        ModelCheck,
+        VerdictCheck,
+        ServedModelCheck,
+    )
+}
+
+
+ENDING_CHECKS = ("LabelCheck", "SplitCheck", "AnomalyCheck")
+"""Kinds of checks that may end a run."""
+
+
+def component_checks(
+    plan: "RunPlan", pipeline: "CsvToServing", baseline_version: str | None
+) -> dict["BaseNode", ComponentCheck]:
+    """Returns the checks of a run, by component.
+
+    Args:
+      plan: Plan of the run.
+      pipeline: Pipeline with the components.
+      baseline_version: Version that is served; None without one.
+    """
+    code, split = plan.code, plan.config.split
+    written = code.plan.label.number_format if code.plan else None
+    checks: dict[BaseNode, ComponentCheck] = {
+        pipeline.example_gen: LabelCheck(
+            pipeline.example_gen.id,
+            plan.config.data.label,
+            None if written is None else asdict(written),
+            split.by,
+            split.stops_at_label_difference,
+        ),
+        pipeline.statistics_gen: SplitCheck(pipeline.example_gen.id),
+        pipeline.example_validator: AnomalyCheck(
+            pipeline.example_validator.id,
+            plan.config.example_validator.on_anomalies,
+            has_own_schema=plan.schema is not None,
+        ),
+        pipeline.trainer: ModelCheck(
+            code.plan is not None and code.plan.training.model == "auto",
+        ),
+        pipeline.evaluator: VerdictCheck(
+            code.metrics,
+            tuple(bound.model_dump() for bound in code.thresholds),
+            baseline_version,
+        ),
+        pipeline.serving_check: ServedModelCheck(),
+    }
+    if pipeline.tuner is not None:
+        checks[pipeline.tuner] = SearchCheck()
+    return checks
+
+
+def check_as_json(check: ComponentCheck) -> dict[str, Any]:
+    """Returns a check as plain values."""
+    settings: Any = check
+    return {"kind": type(check).__name__, **asdict(settings)}
+
+
+def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
+    """Returns the check from the values of `check_as_json`."""
+    settings = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
+    kind = _KINDS[str(settings.pop("kind"))]
+    check: ComponentCheck = kind(**settings)
+    return check
+
+
+def _details(**readers: Callable[[], Details]) -> tuple[dict[str, Details], tuple[str, ...]]:
+    """Returns details by section; an error is only a note, and does not end the run."""
+    details: dict[str, Details] = {}
+    notes: list[str] = []
+    for section, read in readers.items():
+        try:
+            values = read()
+            json.dumps(values, allow_nan=False)  # as it will be stored
+            details[section] = values
+        except Exception as error:  # any library error, as the file is only for the report
+            _LOGGER.exception("no details of %s", section)
+            reason = f"{type(error).__name__}: {error}"
+            notes.append(
+                f"the report goes without details of {section}, which cannot be read: {reason}"
+            )
+    return details, tuple(notes)
+
+
+def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
+    """Returns the metrics in configured order, followed by the others.
+
+    TFMA adds a `<metric>_diff` to the baseline's; a reader with both values needs no third.
+    """
+    return {
+        name: metrics[name]
+        for name in dict.fromkeys((*names, *metrics))
+        if name in metrics and name.removesuffix("_diff") not in metrics.keys() - {name}
+    }

@@ -1,0 +1,70 @@
+"""Prepares the schema that becomes the root's when a run pushes, if the root has none yet."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.root import Root
+from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.text import parse_schema, read_bytes
+
+if TYPE_CHECKING:
+    from pipelines.runs.definitions.run_plan import RunPlan
+
+
+@dataclass(frozen=True)
+class SchemaKeeping:
+    """Parameters for keeping the schema of a run, as plain values for use in another process.
+
+    Attributes:
+      columns: Columns with their kinds: the fields of `ColumnRow`.
+      label: Name of the label's column.
+      classes: Classes of a classification with the generic model.
+      moving: Columns whose values are meant to change from run to run.
+    """
+
+    columns: tuple[dict[str, Any], ...]
+    label: str
+    classes: tuple[str, ...]
+    moving: tuple[str, ...]
+
+    @classmethod
+    def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
+        """Returns the parameters for a run; None if the user has a schema of their own."""
+        if plan.schema is not None:
+            return None
+        label = plan.code.plan.label if plan.code.plan else None
+        return cls(
+            tuple(asdict(column) for column in plan.columns),
+            plan.config.data.label,
+            tuple(label.classes) if label else (),
+            plan.moving_columns,
+        )
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "SchemaKeeping":
+        """Returns an instance from the JSON of `dataclasses.asdict`."""
+        lists = {key: tuple(fields[key]) for key in ("columns", "classes", "moving")}
+        return cls(label=fields["label"], **lists)
+
+    def prepare(self, schema_uri: str, root: Root, run_id: str) -> None:
+        """Writes the schema beside the root's, unless the root has one.
+
+        Args:
+          schema_uri: URI of the inferred `Schema` artifact.
+          root: Root of the runs.
+          run_id: Id of the run.
+        """
+        if root.schema.file.exists():
+            return
+        (file,) = Path(schema_uri).glob("*.pbtxt")
+        kinds = {column["name"]: column["kind"] for column in self.columns}
+        schema = schema_to_keep(
+            parse_schema(read_bytes(file), str(file), ""),
+            kinds,
+            self.label,
+            self.classes,
+            self.moving,
+        )
+        root.schema.prepare(run_id, schema, self.columns)

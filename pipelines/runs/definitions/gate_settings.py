@@ -1,0 +1,88 @@
+"""Settings of the gate that come from the run that pushed the served version."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.gate.leak_doubts import dominant_column
+from components.evaluator.gate.slice_columns import MAX_VALUES
+from components.evaluator.gate.slice_doubts import excesses_from
+from pipelines.data.missing import MISSING_TOKENS
+from pipelines.root.changed_data import baseline_when_pushed
+from pipelines.root.served_run import serving_run
+from pipelines.runs.definitions.run_plan import RunPlan
+from pipelines.tabular.plan import MISSING_CATEGORY
+
+MAX_CATEGORIES, MAX_NUMBERS = 20, 10
+"""Numbers of columns that divide the examples for the gate's doubts: a number takes 4 bytes an example."""
+
+
+def gate_settings(plan: RunPlan) -> DefaultChecks | None:
+    """Returns the settings of the default checks and the doubts; None if they are switched off."""
+    if plan.code.default_checks is None:
+        return None
+    served = serving_run(plan.root)
+    details: dict[str, Any] = {}
+    if served is not None:
+        details = plan.root.details(served.same_as or served.run_id).read("evaluation") or {}
+    then = excesses_from(details.get("excesses", ()))
+    categories, numbers = _columns(plan)
+    importance = details.get("importance") or {"features": ()}
+    important = [one["feature"] for one in importance["features"]]
+    first = dict.fromkeys((*(one.slice.column for one in then), *important, *numbers))
+    return replace(
+        plan.code.default_checks,
+        baseline_then=baseline_when_pushed(plan.root),
+        doubts=plan.config.gate.doubts,
+        known_doubts=plan.doubts,
+        accepted=tuple(sorted(_accepted_columns(plan, dominant_column(importance)))),
+        categories=tuple(categories[:MAX_CATEGORIES]),
+        numbers=tuple([name for name in first if name in numbers][:MAX_NUMBERS]),
+        slices_then=then,
+    )
+
+
+def same_values(plan: RunPlan, columns: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Returns the values that the generic model takes as one, for the slices of these columns.
+
+    They are the words for a missing value, and those of booleans in upper and lower case. See `Evaluator`.
+    """
+    parts = (
+        {} if plan.code.plan is None else {one.column: one for one in plan.code.plan.categorical}
+    )
+    found = {}
+    for name in columns:
+        if name in parts and parts[name].date is None:
+            words = plan.profile.columns[name].distinct_values if parts[name].words else None
+            found[name] = {
+                **{word: word.lower() for word in words or ()},
+                **dict.fromkeys(MISSING_TOKENS, MISSING_CATEGORY),
+            }
+    return found
+
+
+def _accepted_columns(plan: RunPlan, served: str | None) -> set[str]:
+    """Returns the columns that the model may rely on entirely.
+
+    Columns that the user has named, that are doubted already, or that the served model relies on.
+    """
+    # A date is many features: hour, weekday, season, trend. Where some are missing, the gap may be the leak.
+    dates = {row.name for row in plan.columns if row.kind == "date" and not row.missing_share}
+    leaks = (leak.column for leak in plan.leaks)
+    return {*plan.config.columns, *dates, *leaks, *filter(None, [served])}
+
+
+def _columns(plan: RunPlan) -> tuple[list[str], list[str]]:
+    """Returns the columns with few values, and those of numbers."""
+    read = plan.code.plan.columns if plan.code.plan else tuple(plan.profile.columns)
+    categories, numbers = [], []
+    for name in read:
+        column = plan.profile.columns.get(name)
+        if column is None or name == plan.config.data.label or name in plan.moving_columns:
+            continue
+        if column.num_distinct is not None and column.num_distinct <= MAX_VALUES:
+            categories.append(name)
+        elif column.is_numeric:
+            numbers.append(name)
+    return categories, numbers

@@ -1,0 +1,281 @@
+"""Model code of a run: the user's module, or the generic model for tables."""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.tuner.search_space import SearchSpace
+from components.tuner.settings import DEFAULT_METRIC, TunerSettings
+from components.user import code as user_code
+from components.user import source as user_source
+from pipelines.config.data import SplitConfig
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.config.pipeline_config import ModuleConfig, PipelineConfig
+from pipelines.config.tuner import TunerConfig
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.profile import CsvProfile
+from pipelines.errors import BadInputError
+from pipelines.runs.definitions import evaluation
+from pipelines.tabular import tuning
+from pipelines.tabular.infer import infer_plan
+from pipelines.tabular.label import plan_label
+from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, TabularPlan
+from pipelines.terminal.signals import signal_has_come
+
+_ROWS_FOR_ONE_FOLD, _FOLDS = 2_000, 3  # the best value on a few dozen held-out rows is chance
+
+_TRAINERS = ("trainer_fn", "run_fn")
+
+_GROUPS = {"column": "the column {column!r}", "time": "the day or the week of {column!r}"}
+
+
+@dataclass(frozen=True)
+class ModelCode:
+    """Functions that a pipeline calls, and the criteria for their model.
+
+    Attributes:
+      preprocessing_fn: Import path of the function.
+      trainer: Name of the training function, `trainer_fn` or `run_fn`.
+      trainer_path: Import path of that function; None for a module file.
+      module_file: User's file; None for an import path.
+      transform_config: `custom_config` of `preprocessing_fn`.
+      custom_config: `custom_config` of the trainer.
+      train_steps: Optimizer steps.
+      eval_steps: Batches of an evaluation; None means all.
+      label: Name of the transformed label; None means the one that the model reports.
+      metrics: Names of the metrics.
+      thresholds: Bounds on the metrics, in addition to the default checks.
+      slices: Columns of each slice.
+      required_label: Column without which a row is dropped; None keeps all rows.
+      plan: Plan of the generic model; None for the user's module.
+      default_checks: Settings of the default checks; None turns them off.
+      tuning: Settings of the search before the training; None without one.
+      fingerprint: Fingerprint of the module's source as it was imported; empty if it is not known.
+    """
+
+    preprocessing_fn: str
+    trainer: str
+    trainer_path: str | None
+    module_file: str | None
+    transform_config: dict[str, Any]
+    custom_config: dict[str, Any]
+    train_steps: int
+    eval_steps: int | None
+    label: str | None
+    metrics: tuple[str, ...]
+    thresholds: tuple[ThresholdConfig, ...]
+    slices: tuple[tuple[str, ...], ...]
+    required_label: str | None = None
+    plan: TabularPlan | None = field(default=None)
+    default_checks: DefaultChecks | None = None
+    tuning: TunerSettings | None = None
+    fingerprint: str = ""
+
+    @property
+    def needs_baseline(self) -> bool:
+        """True if a new model must be compared with the one that serves."""
+        bounds = (bound.max_regression for bound in self.thresholds)
+        return self.default_checks is not None or any(bound is not None for bound in bounds)
+
+
+def choose_model_code(
+    config: PipelineConfig,
+    profile: CsvProfile,
+    kinds: Mapping[str, ColumnKind] | None = None,
+) -> ModelCode:
+    """Returns the user's code if there is a `[module]`, otherwise the generic model.
+
+    Args:
+      config: Configuration of the pipeline.
+      profile: Profile of the CSV files.
+      kinds: Kind of each column. Default: inferred.
+
+    Raises:
+      BadInputError: The module cannot be used, or the data cannot be learned from.
+    """
+    if config.module is not None:
+        return _user_code(config.module, config, profile)
+    plan = infer_plan(profile, config, kinds)
+    settings = config.evaluator
+    return ModelCode(
+        preprocessing_fn="pipelines.tabular.preprocessing.preprocessing_fn",
+        trainer="trainer_fn",
+        trainer_path="pipelines.tabular.training.trainer_fn",
+        module_file=None,
+        transform_config=plan.feature_config(),
+        custom_config={**config.trainer.custom_config, **plan.training_config()},
+        train_steps=plan.training.train_steps
+        if plan.training.model == "auto"
+        else plan.training.max_steps(plan.training.model),
+        eval_steps=plan.training.eval_steps,
+        label=settings.label or LABEL_KEY,
+        metrics=settings.metrics or evaluation.default_metrics(plan.label.problem_type),
+        thresholds=settings.thresholds or (),
+        slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
+        required_label=plan.label.column,
+        plan=plan,
+        tuning=_tuning_of_plan(plan, config, profile.num_rows),
+        default_checks=evaluation.default_checks(settings, plan.label.problem_type),
+    )
+
+
+def _user_code(
+    module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile
+) -> ModelCode:
+    module, fingerprint = _load(module_config)
+    where = module_config.path or module_config.file
+    functions = user_code.function_names(module)
+    trainers = [name for name in _TRAINERS if name in functions]
+    for name, present in (
+        ("preprocessing_fn", "preprocessing_fn" in functions),
+        ("trainer_fn or run_fn", bool(trainers)),
+    ):
+        if not present:
+            raise BadInputError(
+                f"The module {where} defines no {name}. "
+                f"Its functions: {', '.join(functions) or 'none'}."
+            )
+    settings, trainer = config.evaluator, config.trainer
+    if trainer.workers and trainers[0] == "run_fn":
+        raise BadInputError(
+            f"trainer.workers = {trainer.workers}: the module {where} has a run_fn, which writes the "
+            "model itself, and every process would write it. Workers need a trainer_fn; or leave "
+            "trainer.workers out."
+        )
+    metrics, thresholds = settings.metrics, settings.thresholds
+    problem_type = evaluation.known_problem_type(config)
+    fallback = problem_type
+    evaluation.check_problem_is_known(config)
+    if metrics is None and problem_type is None:
+        # Without settings for the evaluation, assume that the model's label is the raw column.
+        raw_label = plan_label(profile, profile.columns[config.data.label], config.data)
+        fallback = raw_label.problem_type
+    return ModelCode(
+        preprocessing_fn=f"{module.__name__}.preprocessing_fn",
+        trainer=trainers[0],
+        trainer_path=None if module_config.file else f"{module.__name__}.{trainers[0]}",
+        module_file=str(Path(module_config.file).resolve()) if module_config.file else None,
+        transform_config=trainer.custom_config,
+        custom_config=trainer.custom_config,
+        train_steps=trainer.train_steps or 1_000,
+        eval_steps=trainer.eval_steps or 150,
+        label=settings.label,
+        metrics=_or(metrics, evaluation.default_metrics(fallback)),
+        thresholds=thresholds or (),
+        slices=settings.slices or (),
+        tuning=_tuning_of_module(config, profile.num_rows),
+        default_checks=evaluation.default_checks(settings, problem_type, fallback),
+        fingerprint=fingerprint,
+    )
+
+
+def _tuning_of_plan(
+    plan: TabularPlan, config: PipelineConfig, num_rows: int
+) -> TunerSettings | None:
+    if config.tuner is None:
+        return None
+    if config.tuner.group is not None:
+        raise BadInputError(
+            f"tuner.group = {config.tuner.group!r}: only a module has one; the generic models hold out whole "
+            "groups of split.column. Leave it out."
+        )
+    tuning.check_metric(config.tuner, plan.label.problem_type)
+    space = tuning.search_space(plan, config.tuner)
+    return _settings_of(
+        config,
+        num_rows,
+        space,
+        first_trials=tuning.first_trials(plan, space),
+        own_validation=plan.training.early_stopping,
+        group=GROUP_KEY if plan.group else None,
+    )
+
+
+def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | None:
+    if config.tuner is None:
+        return None
+    parameters = list(config.tuner.parameters())
+    if not parameters:
+        raise BadInputError(
+            "tuner.space is missing: the module's settings are its own. Name those that its training "
+            "function reads with components.hyperparameters, such as [tuner.space] with learning_rate = "
+            "{low = 1e-4, high = 1e-1, log = true}."
+        )
+    for group, _ in parameters:
+        if group is not None:
+            raise BadInputError(
+                f"tuner.space.{group}: a module has no groups of settings, which are those of the generic "
+                "models. Write its settings directly into [tuner.space]."
+            )
+    _check_group(config.tuner.group, config.split)
+    space = SearchSpace(tuple(one for _, one in parameters))
+    return _settings_of(config, num_rows, space, group=config.tuner.group)
+
+
+def _check_group(group: str | None, split: SplitConfig) -> None:
+    if group is not None or split.by not in _GROUPS:
+        return
+    raise BadInputError(
+        f"tuner.group is missing: with split.by = {split.by!r}, the Tuner must not hold out single rows "
+        "either, whose neighbours are learned from. Let preprocessing_fn return "
+        f"{_GROUPS[split.by].format(column=split.column)}, and name that output in tuner.group: rows with "
+        "the same value are held out together."
+    )
+
+
+def _settings_of(
+    config: PipelineConfig, num_rows: int, space: SearchSpace, **others: Any
+) -> TunerSettings:
+    given = config.tuner or TunerConfig()
+    return TunerSettings(
+        space=space,
+        trials=given.trials,
+        folds=given.folds or (_FOLDS if num_rows < _ROWS_FOR_ONE_FOLD else 1),
+        parallel=given.parallel,
+        metric=given.metric or DEFAULT_METRIC,
+        direction=tuning.direction_of(given),
+        pruner=given.pruner,
+        timeout_secs=given.timeout_secs,
+        seed=config.trainer.seed,
+        **others,
+    )
+
+
+def _or(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
+    """Returns the user's module, imported by the same name as in Transform, and its fingerprint."""
+    if module_config.file is None:
+        name = str(module_config.path)
+    else:
+        try:
+            name = user_code.importable_name(module_config.file)
+        except (FileNotFoundError, ValueError) as error:
+            raise BadInputError(
+                f"module.file = {module_config.file!r} is not a Python file."
+            ) from error
+        except ImportError as error:
+            raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
+    path = f"{name}.preprocessing_fn"
+    try:
+        before = user_source.fingerprint(import_path=path)
+        module = user_code.load_module(name)
+        after = user_source.fingerprint(import_path=path)
+    except BaseException as error:  # whatever the user's code raises while it is imported
+        if signal_has_come():
+            raise
+        raise BadInputError(
+            f"The module {module_config.path or module_config.file} cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if before != after:
+        raise BadInputError(
+            f"The module {module_config.path or module_config.file} was changed while it was imported. "
+            "Run again."
+        )
+    return module, after

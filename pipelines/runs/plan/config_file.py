@@ -1,0 +1,124 @@
+"""A configuration file to start from: inferred values, with every setting present or in a comment."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.toml import toml_text
+from pipelines.runs.plan.data_plan import DataPlan
+
+_USES = {"boolean": "category"}
+_PATHS = (("data", "path"), ("module", "file"), ("schema", "path"))
+
+
+def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> str:
+    """Returns a configuration as TOML; a run with it has the same plan.
+
+    Configured settings are copied. Inferred values and defaults are in comments, so that a column which gives
+    the answer away is not accepted unseen. Columns that are the label in other words are left out.
+
+    Args:
+      config: Given configuration.
+      plan: Inferred plan.
+      folder: Future folder of the file, to which its paths are relative.
+    """
+    given = config.model_dump(mode="json", exclude_unset=True)
+    for section, key in _PATHS:
+        if isinstance(given.get(section), dict) and given[section].get(key):
+            given[section][key] = os.path.relpath(given[section][key], folder)
+    inferred = _inferred(plan)
+    lines = [
+        "# A setting in a comment has its default, which is the value shown where one is.",
+        f"name = {_toml(config.name)}",
+        "",
+    ]
+    for name, field in PipelineConfig.model_fields.items():
+        section = field.alias or name
+        value = getattr(config, name)
+        if section == "columns":
+            lines += ["[columns]", *_columns(config, plan), ""]
+        elif isinstance(value, BaseModel):
+            lines += [
+                f"[{section}]",
+                *_settings(value, given.get(section, {}), inferred.get(section, {})),
+                "",
+            ]
+    return "\n".join(lines)
+
+
+def _settings(model: BaseModel, given: Mapping[str, Any], inferred: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for key, field in type(model).model_fields.items():
+        if key in given and given[key] is not None:
+            lines.append(f"{key} = {_toml(given[key])}")
+            continue
+        default = inferred.get(key, field.get_default(call_default_factory=True))
+        lines.append(f"# {key} = {'(not set)' if default is None else _toml(default)}")
+    return lines
+
+
+def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
+    """Returns, by section, the values that a run infers if the configuration leaves them out."""
+    code, dialect = plan.code, plan.data.profile.dialect
+    found: dict[str, dict[str, Any]] = {
+        "data": {
+            "delimiter": dialect.delimiter,
+            "quote": dialect.quote,
+            "encoding": plan.data.texts.encoding,
+        },
+        "trainer": {"train_steps": code.train_steps, "eval_steps": code.eval_steps},
+        "evaluator": {
+            "metrics": code.metrics,
+            "slices": code.slices,
+            "thresholds": [
+                bound.model_dump(mode="json", exclude_none=True) for bound in code.thresholds
+            ],
+        },
+    }
+    if code.plan is not None:
+        training = code.plan.training
+        found["data"]["problem_type"] = code.plan.label.problem_type
+        for key in ("train_steps", "batch_size", "hidden_units", "learning_rate"):
+            found["trainer"][key] = getattr(training, key)
+        found["trainer"]["n_trees"] = training.trees.n_trees
+    return found
+
+
+def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
+    elsewhere = {*config.data.exclude, *config.data.numeric, *config.data.categorical}
+    copies = {leak.column for leak in plan.leaks if leak.is_copy}
+    lines = [
+        "# An entry sets the kind of a column, and accepts that a model may rely on it entirely."
+    ]
+    for row in plan.columns:
+        if row.name in elsewhere:
+            continue
+        use = _USES.get(row.kind, row.kind)
+        comment = f"{row.use}{'; ' + row.note if row.note else ''}".replace("\n", " ")
+        if row.name in config.columns:
+            lines.append(f"{_toml(row.name)} = {_toml(config.columns[row.name])}")
+        elif row.name in copies:
+            lines.append(f'{_toml(row.name)} = "ignore"  # it is the label in other words')
+        else:
+            shown = use if use in ("number", "category", "date", "list", "text", "id") else "ignore"
+            lines.append(f"# {_toml(row.name)} = {_toml(shown)}  # {comment}")
+    return lines
+
+
+def _toml(value: Any) -> str:
+    """Returns a value as TOML, on one line."""
+    if isinstance(value, BaseModel):
+        return _toml(value.model_dump(mode="json", exclude_none=True))
+    if isinstance(value, dict):
+        items = (f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return toml_text(value)
+    return json.dumps(value)

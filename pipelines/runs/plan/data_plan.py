@@ -1,0 +1,280 @@
+"""The plan of a run's data, before anything is written: files, columns, splits, model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.nearest import nearest_first
+from pipelines.config.data import DataConfig
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.span_pattern import has_placeholder
+from pipelines.config.toml import columns_entry
+from pipelines.data.bad_rows import BadRows, set_aside
+from pipelines.data.dialect import Dialect, detect_dialect
+from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
+from pipelines.data.file_states import read_states
+from pipelines.data.files import find_csv_files
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.leaks import Leak, find_leaks
+from pipelines.data.one_pass import profile_once
+from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
+from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.errors import BadInputError
+from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
+from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.schema.type_overrides import (
+    TypeOverrides,
+    changed_kinds,
+    find_type_overrides,
+    override_notes,
+)
+from pipelines.runs.definitions import evaluation
+from pipelines.runs.definitions.model_code import ModelCode, choose_model_code
+from pipelines.runs.plan.leading_zeros import (
+    columns_with_leading_zeros,
+    kept_codes,
+    lost_zeros_notes,
+)
+from pipelines.tabular.column_table import ColumnRow, list_columns
+from pipelines.tabular.infer import infer_kinds
+from pipelines.tabular.label import check_label_column
+
+
+@dataclass(frozen=True)
+class CsvData:
+    """The data files after reading.
+
+    Attributes:
+      profile: Profile of all files.
+      kinds: Kind of each column.
+      splits: Division of the rows.
+      texts: User's files, and copies of them in UTF-8 if they are in another encoding.
+      findings: Notes for the user, one sentence each.
+      type_overrides: Columns whose type comes from the root's schema.
+      spans: Spans that are read; None where `data.path` has none.
+      bad_rows: Rows that cannot be read, and were left out; None without any.
+    """
+
+    profile: CsvProfile
+    kinds: dict[str, ColumnKind]
+    splits: Splits
+    texts: Utf8Files
+    findings: tuple[str, ...]
+    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
+    spans: ResolvedSpans | None = None
+    bad_rows: BadRows | None = None
+
+
+LEAK_PREFIX = "leak? "
+"""Beginning of a note about a column that predicts the label by itself; its evidence follows."""
+
+
+@dataclass(frozen=True)
+class DataPlan:
+    """Plan of the training: data, columns and code.
+
+    Attributes:
+      data: The files.
+      code: Code of the model.
+      columns: Table of the columns.
+      leaks: Columns that are the label in other words.
+      findings: Notes for the user, one sentence each.
+      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, besides those
+        that are text in the root's schema.
+      schema: User's own schema; None infers it.
+    """
+
+    data: CsvData
+    code: ModelCode
+    columns: tuple[ColumnRow, ...]
+    leaks: tuple[Leak, ...]
+    findings: tuple[str, ...]
+    text_columns: tuple[str, ...] = ()
+    schema: CuratedSchema | None = None
+
+
+def read_data(
+    config: PipelineConfig,
+    root_schema: RootSchema | None = None,
+    pinned_spans: Sequence[SpanRecord] = (),
+) -> CsvData:
+    """Reads the files of a configuration.
+
+    Args:
+      config: Configuration of the run.
+      root_schema: Schema of the root; None reads the columns as they look.
+      pinned_spans: Spans to read, even if newer ones exist now. Default: those of `data.spans`.
+
+    Raises:
+      BadInputError: The files cannot be read, or do not fit the configuration.
+    """
+    data = config.data
+    originals, eval_files, spans = _find_files(config, pinned_spans)
+    texts, profile, bad_rows = _profile(originals, data)
+    dialect = profile.dialect
+    try:
+        check_label_column(profile, data.label)
+        given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
+        overrides = find_type_overrides(profile, root_schema, given)
+        kinds = infer_kinds(profile, config, overrides.uses)
+        notes = override_notes(overrides, kinds)
+        profile, kinds = overrides.apply_to(
+            profile, kinds, use_new_columns=config.module is not None
+        )
+        in_eval = frozenset(
+            copy
+            for copy, original in zip(texts.files, texts.originals, strict=True)
+            if original in eval_files
+        )
+        splits = plan_splits(config.split, profile, kinds, in_eval, data.label)
+    except BadInputError as error:
+        raise BadInputError(texts.in_words_of_user(str(error))) from error
+    findings = list(spans.notes) if spans else []
+    if bad_rows:
+        findings.append(f"data: {bad_rows}")
+    if texts.encoding != "utf-8":
+        origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
+        findings.append(f"the files are read as {texts.encoding}; {origin}")
+    if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
+        findings.append(f"{dialect}; set data.delimiter or data.quote if they are not")
+    findings += [
+        kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
+    ]
+    findings += (*notes, *changed_kinds(root_schema, kinds))
+    if splits.note:
+        findings.append(f"split: {splits.note}")
+    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans, bad_rows)
+
+
+def _profile(
+    originals: list[Path], data: DataConfig
+) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
+    """Returns the files as UTF-8, their profile, and the rows that were left out."""
+    if data.encoding in (None, *UTF_8_NAMES):
+        found = profile_once(originals, data.delimiter, data.quote)
+        if found is not None:
+            return Utf8Files(originals, originals, "utf-8"), found, None
+    states = read_states(originals)
+    texts = as_utf8(originals, data.encoding)
+    try:
+        dialect = detect_dialect(texts.files, data.delimiter, data.quote)
+        bad_rows, is_given = None, data.quote is not None
+        if data.on_bad_row == "quarantine":
+            texts, bad_rows = set_aside(texts, dialect, is_given)
+        of_files = None if texts.are_copies else states
+        profile = profile_csv(texts.files, dialect, of_files, is_given)
+    except BadInputError as error:
+        raise BadInputError(texts.in_words_of_user(str(error))) from error
+    if texts.are_copies:
+        profile.originals = dict(zip(texts.files, texts.originals, strict=True))
+        profile.states |= states
+        profile.num_set_aside = bad_rows.num_rows if bad_rows else 0
+    return texts, profile, bad_rows
+
+
+def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
+    """Checks that a configuration still refers to the files that were read.
+
+    Args:
+      config: Configuration of the run.
+      data: Profile of the files that were read.
+      spans: Their spans; None where `data.path` has none.
+
+    Raises:
+      BadInputError: Files were added or removed.
+    """
+    now, _, _ = _find_files(config, spans.as_records() if spans else ())
+    changed = sorted(set(now) ^ set(data.user_files))
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise BadInputError(
+            f"{changed[0]}{more} {'came' if changed[0] in now else 'went'} while the data in "
+            f"{config.data.path} were read. Run again when nothing writes there."
+        )
+
+
+def _find_files(
+    config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
+) -> tuple[list[Path], set[Path], ResolvedSpans | None]:
+    """Returns the files of a configuration, those of them that evaluate, and their spans."""
+    data = config.data
+    eval_files: set[Path] = set()
+
+    def find(path: str) -> list[Path]:
+        if config.split.by != "files":
+            return find_csv_files(path)
+        found = find_split_files(path, config.split)
+        eval_files.update(found["eval"])
+        return found["train"] + found["eval"]
+
+    if not has_placeholder(data.path):
+        return find(data.path), eval_files, None
+    spans = resolve_spans(data.path, data.selection, find, pinned_spans)
+    return spans.files, eval_files, spans
+
+
+def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
+    """Returns the plan of the training, after checking all of the configuration against the files.
+
+    Args:
+      config: Configuration of the run.
+      data: Files that were read.
+      stops_at_copies: Raises if a column is the label itself, unless `[columns]` names that column.
+
+    Raises:
+      BadInputError: The data cannot be learned from, or a setting does not fit them.
+    """
+    columns = data.profile.columns
+    evaluation.check_evaluator_config(config, list(columns))
+    for name in config.example_validator.moving:
+        if name not in columns:
+            raise BadInputError(
+                f"example_validator.moving: there is no column {name!r}. Columns: "
+                f"{', '.join(nearest_first(name, columns))}."
+            )
+    try:
+        code = choose_model_code(config, data.profile, data.kinds)
+    except BadInputError as error:
+        raise BadInputError(data.texts.in_words_of_user(str(error))) from error
+    leaks: list[Leak] = []
+    if code.plan is not None:
+        candidates = tuple(name for name in code.plan.columns if name != config.data.label)
+        is_regression = code.plan.label.problem_type == "regression"
+        leaks = find_leaks(data.profile, data.kinds, config.data.label, is_regression, candidates)
+    copies = [leak for leak in leaks if leak.is_copy and not data.kinds[leak.column].is_given]
+    if copies and stops_at_copies:
+        leak = copies[0]
+        raise BadInputError(
+            f"{leak.evidence}: it is the label in other words, and a model that reads it learns "
+            f"nothing else. Leave it out with {columns_entry(leak.column, 'ignore')}; if it is known when "
+            f'a prediction is made, keep it with {columns_entry(leak.column, "category")} (or "number").'
+        )
+    warnings = {leak.column: "may be the label in other words" for leak in leaks}
+    rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
+    leak_notes = tuple(
+        f"{LEAK_PREFIX}{leak.evidence}. If it is not known when a prediction is made, leave it out: "
+        f"{columns_entry(leak.column, 'ignore')}"
+        for leak in leaks
+    )
+    if code.plan is not None:
+        text_columns = code.plan.text_columns
+        lost: tuple[str, ...] = ()
+    else:
+        codes = [
+            name
+            for name in columns_with_leading_zeros(data.profile)
+            if name not in data.type_overrides.text
+        ]
+        unlike = [name for name, column in columns.items() if column.is_stored_unlike_text]
+        text_columns = (*kept_codes(config, codes), *unlike)
+        lost = lost_zeros_notes(config, codes)
+    schema = None
+    if config.schema_.path is not None:
+        used = code.plan.read_columns if code.plan else ()
+        schema = read_curated_schema(config.schema_.path, data.profile, used, text_columns)
+    if code.plan is not None:
+        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
+    data.profile.check_unchanged()
+    findings = data.findings + leak_notes + lost
+    return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)

@@ -1,0 +1,166 @@
+"""The first look at a run: the request, and its data. Nothing heavy is imported."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.beam.args import check_beam_args
+from pipelines.beam.runners import find_runner
+from pipelines.config.load import load_config
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.byte_checks import readable
+from pipelines.data.spans import SpanRecord
+from pipelines.data.staging import PATTERN_MARKS
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.root.history import unfinished_run
+from pipelines.root.records import RunRecord
+from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.served_run import named_as_in_root
+from pipelines.runs.plan.data_plan import CsvData, read_data
+from pipelines.terminal.progress import Display
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Request of the command line.
+
+    Attributes:
+      root: Root of the runs.
+      config_file: TOML file.
+      data: Value of `--data`.
+      label: Value of `--label`.
+      settings: Values of `--set`, each `section.key=value`.
+      runner: Name of a runner.
+      enable_cache: Skips unchanged components.
+      resume: Continues the newest run if it did not end.
+      force: Continues, with `resume`, even if the code of that run has changed.
+      config: Configuration that was validated before, in place of the four above.
+      scheduled_by: Tick of the schedule that started the run.
+    """
+
+    root: Root
+    config_file: Path | None = None
+    data: str | None = None
+    label: str | None = None
+    settings: tuple[str, ...] = ()
+    runner: str = "local"
+    enable_cache: bool = True
+    resume: bool = False
+    force: bool = False
+    config: PipelineConfig | None = None
+    scheduled_by: str | None = None
+
+    @property
+    def gives_configuration(self) -> bool:
+        """True if any option provides configuration."""
+        return bool(self.config_file or self.data or self.label or self.settings)
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """Inputs of a run: the request, resolved, and its data.
+
+    Attributes:
+      root: Root, without symbolic links.
+      config: Configuration, with the name of the root's pipeline.
+      data: Files that were read.
+      root_schema: Schema of the root; None without one, or with the user's own.
+      unfinished: Run to resume.
+    """
+
+    root: Root
+    config: PipelineConfig
+    data: CsvData
+    root_schema: RootSchema | None
+    unfinished: RunRecord | None
+
+    @property
+    def spans(self) -> tuple[SpanRecord, ...]:
+        """The spans that are read; empty where `data.path` has none."""
+        return self.data.spans.as_records() if self.data.spans else ()
+
+
+def read_inputs(request: RunRequest, display: Display) -> RunInputs:
+    """Resolves the request, and reads its data. Nothing heavy is imported.
+
+    Args:
+      request: Request of the command line.
+      display: Display of the progress.
+
+    Raises:
+      BadInputError: The data, the configuration or the root cannot be used.
+    """
+    with readable(request.root, "--root"):
+        root = Root(request.root.path.resolve())
+        check_root(root)
+    unfinished = unfinished_run(root) if request.resume else None
+    if request.resume and unfinished is None:
+        raise BadInputError(nothing_to_resume(root))
+    config = named_as_in_root(root, _configuration(request, unfinished))
+    check_beam_args(config.beam.args)
+    find_runner(request.runner).check(config.beam)
+    display.activity(f"checking {config.data.path}")
+    root_schema = root.schema.read() if config.schema_.path is None else None
+    data = read_data(config, root_schema, _spans_of(unfinished, config))
+    return RunInputs(root, config, data, root_schema, unfinished)
+
+
+def nothing_to_resume(root: Root) -> str:
+    """Returns the reason why no run can be resumed, and advice."""
+    newest = next(reversed(root.records.read_all()), None)
+    if newest is None:
+        why = "it has no runs"
+    elif newest.kubeflow_run:
+        why = f"its newest run {newest.run_id} is Kubeflow's, whose own Retry goes on with it"
+    else:
+        why = f"its newest run {newest.run_id} has ended ({newest.status})"
+    return (
+        f"--resume: there is nothing to resume in {root}: {why}. Leave --resume out to start a new run; "
+        "unchanged components are reused all the same."
+    )
+
+
+def check_root(root: Root) -> None:
+    """Checks that a root can be used.
+
+    Raises:
+      BadInputError: The folder is not writable, or TFX would misread its name.
+    """
+    place = root.path
+    while not _exists(place):
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
+    marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
+    if marks:
+        raise BadInputError(
+            f"--root {root}: TFX would take {marks[0]!r} for a file pattern. Give a --root "
+            f"without any of {PATTERN_MARKS}"
+        )
+
+
+def _exists(path: Path) -> bool:
+    """Returns whether there is a file, a folder or a link at a path."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
+    if unfinished is not None and not request.gives_configuration:
+        return unfinished.validated_config()
+    if request.config is not None:
+        return request.config
+    return load_config(request.config_file, request.data, request.label, request.settings)
+
+
+def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
+    """Returns the spans of the run that is resumed."""
+    if unfinished is None:
+        return ()
+    known = unfinished.validated_config().data
+    is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
+    return unfinished.spans if is_same else ()  # differences are reported with all others later

@@ -1,0 +1,171 @@
+"""Makes the plan of a run: the request, checked against the data. Nothing is written yet."""
+
+from collections.abc import Iterator
+
+from pipelines.beam.options import engine_name
+from pipelines.config.flat import flat_settings
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.toml import columns_entry
+from pipelines.data.profile import CsvProfile
+from pipelines.errors import BadInputError
+from pipelines.root.history import continued_runs
+from pipelines.root.records import RunRecord
+from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.served_run import serving_run
+from pipelines.runs.definitions.fingerprints import model_fingerprint
+from pipelines.runs.definitions.run_plan import RunPlan
+from pipelines.runs.plan.code_changes import touches_training
+from pipelines.runs.plan.data_plan import LEAK_PREFIX, DataPlan, plan_data
+from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
+from pipelines.terminal.progress import Display
+
+
+def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
+    """Returns the plan of a run.
+
+    Args:
+      request: Request of the command line.
+      display: Display of the progress.
+      inputs: Inputs that `read_inputs` returned. Default: they are read.
+
+    Raises:
+      BadInputError: The data, the configuration or the root cannot be used.
+    """
+    inputs = inputs or read_inputs(request, display)
+    root, config, data = inputs.root, inputs.config, inputs.data
+    root_schema, unfinished = inputs.root_schema, inputs.unfinished
+    profile = data.profile
+    if config.module is not None:
+        display.activity(f"loading {config.module.path or config.module.file}")
+    learned = plan_data(config, data)
+    code = learned.code
+    continued: tuple[RunRecord, ...] = ()
+    if unfinished is not None:
+        _check_same_run(unfinished, config, profile)
+        _check_same_schema(unfinished, root_schema)
+        where = config.module and (config.module.path or config.module.file)
+        where = where or "the generic model"
+        records = (unfinished, *continued_runs(root, unfinished))
+        if touches_training(root, records, code, where, request.force):
+            unfinished, continued = None, records
+        else:
+            continued = records[1:]
+    findings = learned.findings
+    if request.runner == "local" and config.beam.has_engine:
+        findings += (
+            f"--runner local has Beam work in its own process; for {engine_name(config.beam)} as [beam] "
+            "says, run with --runner beam",
+        )
+    return RunPlan(
+        root=root,
+        config=config,
+        profile=profile.without_cells(),
+        code=code,
+        enable_cache=request.enable_cache,
+        unfinished=unfinished,
+        schema=learned.schema,
+        continued=continued,
+        columns=learned.columns,
+        splits=data.splits,
+        findings=findings,
+        root_schema=root_schema,
+        type_overrides=data.type_overrides,
+        spans=data.spans,
+        text_columns=learned.text_columns,
+        scheduled_by=request.scheduled_by,
+        bad_rows=data.bad_rows,
+        model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
+        leaks=learned.leaks,
+        doubts=tuple(_doubts(inputs, learned)),
+    )
+
+
+def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
+    """Yields a doubt for each column that predicts the label by itself.
+
+    A column that `[columns]` names is known to the user, and one that the served model reads was
+    approved with it.
+    """
+    served = serving_run(inputs.root)
+    for leak in learned.leaks:
+        start = f"{LEAK_PREFIX}column {leak.column!r} "
+        was_there = served is not None and any(note.startswith(start) for note in served.notes)
+        if not inputs.data.kinds[leak.column].is_given and not was_there:
+            kind = inputs.data.kinds[leak.column].name
+            use = "category" if kind == "boolean" else kind
+            yield (
+                f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
+                f"is made, leave it out: {columns_entry(leak.column, 'ignore')}; if it is, accept it: "
+                f"{columns_entry(leak.column, use)}"
+            )
+
+
+def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
+    overrides = inputs.data.type_overrides
+    kept_text = tuple(name for name in overrides.text if name not in learned.text_columns)
+    return model_fingerprint(
+        inputs.config,
+        learned.code,
+        inputs.data.profile.digests,
+        learned.schema,
+        (kept_text, overrides.floats),
+    )
+
+
+def check_same_root_schema(plan: RunPlan) -> None:
+    """Checks that the root's schema has not changed since the plan was made.
+
+    Raises:
+      BadInputError: Another process has written it meanwhile.
+    """
+    if plan.schema is not None:
+        return
+    found = plan.root.schema.read()
+    if found != plan.root_schema:
+        raise BadInputError(
+            f"The schema of {plan.root} was changed while the data were read. Run again, to check "
+            "them against the new one."
+        )
+
+
+def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
+    """Checks that the request matches the unfinished run."""
+    advice = "Start a new run without --resume; unchanged components are reused all the same"
+    advice += (
+        "." if unfinished.mended is None else ", but not what two versions of the code trained."
+    )
+    known = unfinished.validated_config()  # with defaults for settings added since
+    before, now = (
+        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
+        for one in (known, config)
+    )
+    for key in dict.fromkeys((*before, *now)):
+        if now.get(key) != before.get(key):
+            raise BadInputError(
+                f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
+                f"received {now.get(key)!r}. {advice}"
+            )
+    if profile.fingerprint != unfinished.data_fingerprint:
+        raise BadInputError(
+            f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
+            f"started. {advice}"
+        )
+
+
+def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:
+    """Checks that an unfinished run does not depend on a validation that no longer counts."""
+    advice = "Start a new run without --resume; unchanged components are reused all the same."
+    origin = root_schema.origin if root_schema else None
+    if origin and origin.accepted_for is not None and origin.written >= unfinished.started:
+        raise BadInputError(
+            f"--resume: the schema of run {origin.run_id} was accepted since run {unfinished.run_id} "
+            f"started. {advice}"
+        )
+    if (
+        unfinished.is_bad_input
+        and unfinished.components[-1:]
+        and (unfinished.components[-1].name == "ExampleValidator")
+    ):
+        raise BadInputError(
+            f"--resume: run {unfinished.run_id} ended as its data did not fit, and would again. {advice}"
+        )

@@ -1,0 +1,240 @@
+"""Plan of the removals from a root, with their reasons. It removes nothing yet."""
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pipelines.atomic_files import is_below, place_of
+from pipelines.config.retention import RetentionConfig
+from pipelines.errors import counted
+from pipelines.root import Root
+from pipelines.root.baseline import statistics_folder
+from pipelines.root.migration import has_metadata_store
+from pipelines.root.records import UNFINISHED, RunRecord
+from pipelines.runs.retention.kept_runs import KeptRuns, kept_runs
+from pipelines.steps.step_folders import FinishedStep, StepFolders
+
+_LOGGER = logging.getLogger(__name__)
+
+Kind = Literal["artifact", "step", "data", "record", "report", "details", "log"]
+_CHECKPOINTS = "model_run"
+_REMOVING = ".removing-"
+_RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A file or folder to remove.
+
+    Attributes:
+      kind: Kind of the file or folder.
+      path: Path of the file or folder.
+      reason: Reason of the removal.
+      size_bytes: Size of its files.
+    """
+
+    kind: Kind
+    path: Path
+    reason: str
+    size_bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the fields for `prune --json`."""
+        return {
+            "kind": self.kind,
+            "path": str(self.path),
+            "reason": self.reason,
+            "bytes": self.size_bytes,
+        }
+
+
+def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Removal]:
+    """Returns the removals, in an order in which nothing left refers to a removed file at any time.
+
+    Args:
+      root: Root of the runs; its lock is held.
+      rules: Rules of the configuration.
+      now: Current time, UTC.
+    """
+    records = root.records.read_all()
+    kept = kept_runs(root, records, rules, now)
+    removals = [
+        *_begun(root),
+        *_steps(root, kept, rules, records),
+        *_older_artifacts(root, kept, records),
+    ]
+    for record in records:
+        if record.run_id not in kept.records:
+            why = f"run {record.run_id} is {_beyond(rules)}"
+            # The record first, since it refers to the others.
+            for kind, path in _files_of(root, record.run_id):
+                if path.exists():
+                    removals.append(Removal(kind, path, why, _size(path)))
+    return [*removals, *_without_record(root, records)]
+
+
+def _begun(root: Root) -> Iterator[Removal]:
+    """Yields what an interrupted removal has left of a step or of its checkpoints."""
+    folders = [
+        path for depth in ("*", "*/*") for path in root.artifacts.glob(f"{depth}/{_REMOVING}*")
+    ]
+    for folder in sorted(folders):
+        if is_below(folder, root.artifacts):
+            yield Removal("artifact", folder, "its removal was begun", _size(folder))
+
+
+def _steps(
+    root: Root, kept: KeptRuns, rules: RetentionConfig, records: Sequence[RunRecord]
+) -> Iterator[Removal]:
+    """Yields the steps, the checkpoints, and the copies of data that nothing needs."""
+    if any(record.status == "running" and record.kubeflow_run for record in records):
+        return  # its record does not say yet which steps it uses
+    finished = StepFolders(root.artifacts).all_finished()
+    of_runs = _used_by(kept.artifacts, finished, records)
+    trained = _used_by(kept.checkpoints, finished, records)
+    needed = of_runs | _used_by_versions(root, kept, finished)
+    needed |= {name for step in finished if step.key in of_runs for name in _inputs_of(step)}
+    for step in reversed(finished):  # an interrupted removal leaves no step whose inputs are gone
+        if not is_below(step.folder, root.artifacts):
+            _LOGGER.warning(
+                "%s is %s, which is not below %s: prune leaves it alone.",
+                step.folder,
+                place_of(step.folder),
+                root.artifacts,
+            )
+        elif step.key not in needed:
+            why = f"none of the newest {rules.artifacts} runs whose artifacts stay has used it"
+            if rules.artifacts is None:
+                why = f"the runs that have used it are {_beyond(rules)}"
+            yield Removal("step", step.folder, why, _size(step.folder))
+        elif _CHECKPOINTS in step.outputs and step.key not in trained:
+            number, what = rules.checkpoints, "runs whose checkpoints stay"
+            if step.key not in of_runs or number is None:
+                number, what = rules.artifacts, "runs whose artifacts stay"
+            why = f"none of the newest {number} {what} has used it"
+            folder = step.folder / _CHECKPOINTS
+            if folder.exists():
+                yield Removal("artifact", folder, why, _size(folder))
+    if records and records[-1].status in UNFINISHED:
+        return  # what a run has left unfinished is for `--resume`
+    for folder in StepFolders(root.artifacts).unfinished():
+        if is_below(folder, root.artifacts):
+            yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
+    read = {_data_read_by(step) for step in finished if step.key in of_runs}
+    for folder in sorted(root.data.glob("[!.]*")):
+        if folder.name not in read:
+            why = "a copy of data that no run reads whose artifacts stay"
+            yield Removal("data", folder, why, _size(folder))
+
+
+def _used_by(
+    run_ids: Collection[str], finished: Sequence[FinishedStep], records: Sequence[RunRecord]
+) -> set[tuple[str, str]]:
+    """Returns the steps that some runs have made, reused or read, by component and name."""
+    used = {
+        (component.name, component.step)
+        for record in records
+        if record.run_id in run_ids
+        for component in record.components
+    }
+    # The record of a run may be unreadable.
+    used |= {step.key for step in finished if step.run_id in run_ids}
+    return used
+
+
+def _used_by_versions(
+    root: Root, kept: KeptRuns, finished: Sequence[FinishedStep]
+) -> set[tuple[str, str]]:
+    """Returns the steps with the models that serve or can serve again, and with the statistics of their data.
+
+    In a pipeline whose Pusher is not ours, it is the newest blessed model.
+    """
+    needed = {
+        step.key
+        for step in finished
+        if any(place_of(model.parent) == place_of(step.folder) for model in kept.models)
+    }
+    for version in kept.versions:
+        statistics = statistics_folder(root, version.pipeline_run_id)
+        needed.add((statistics.parents[1].name, statistics.parent.name))
+    for step in [step for step in finished if step.has_blessed][-1:]:
+        needed |= {step.key, *_inputs_of(step)}
+    return needed
+
+
+def _inputs_of(step: FinishedStep) -> Iterator[tuple[str, str]]:
+    for outputs in step.plan["inputs"].values():
+        yield from ((one["component"], one["step"]) for one in outputs if "step" in one)
+
+
+def _data_read_by(step: FinishedStep) -> str:
+    """Returns the name of the folder that an ExampleGen has read."""
+    value = step.plan["parameters"].get("parameters", {}).get("input_base", {})
+    return Path(value.get("fieldValue", {}).get("stringValue", "")).name
+
+
+def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -> Iterator[Removal]:
+    """Yields artifacts of earlier versions, `<component>/<key>/<number>`, which no run can use."""
+    if has_metadata_store(root):
+        return  # the next run takes statistics from them
+    held = [record.held for record in records if record.awaits_decision and record.held]
+    needed = set(kept.models)
+    for model in held:
+        paths = filter(None, (model.model_uri, model.saved_model, model.warmup))
+        needed |= {place_of(root.path / path) for path in paths}
+    for folder in sorted(root.artifacts.glob("*/*/*")):
+        is_older = folder.name.isdecimal() or folder.parent.name == ".system"
+        is_needed = any(path.is_relative_to(place_of(folder)) for path in needed)
+        if is_older and not is_needed and is_below(folder, root.artifacts):
+            why = "an earlier version of this program made it, and no version of the model needs it"
+            yield Removal("artifact", folder, why, _size(folder))
+
+
+def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
+    yield "record", root.records.file(run_id)
+    yield "report", root.report(run_id)
+    yield "details", root.details(run_id).folder
+    yield "log", root.log(run_id)
+
+
+def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Removal]:
+    """Yields reports and logs of runs whose record is gone, after an interrupted removal."""
+    known = {record.run_id for record in records}
+    beside: dict[Kind, Iterator[Path]] = {
+        "report": root.runs.glob("*.html"),
+        "details": root.run_details.glob("*"),
+        "log": root.logs.glob("*.log"),
+    }
+    for kind, paths in beside.items():
+        for path in sorted(paths):
+            has_record = path.stem in known or root.records.file(path.stem).exists()
+            if _RUN_ID.fullmatch(path.stem) and not has_record:
+                why = f"the record of run {path.stem} is gone"
+                yield Removal(kind, path, why, _size(path))
+
+
+def _beyond(rules: RetentionConfig) -> str:
+    """Returns the rules that remove a record, as text."""
+    parts = []
+    if rules.runs is not None:
+        parts.append(
+            "not the newest run" if rules.runs == 1 else f"not among the newest {rules.runs} runs"
+        )
+    if rules.days is not None:
+        parts.append(f"older than {counted(rules.days, 'day')}")
+    return " and ".join(parts) or "without a record"
+
+
+def removing(folder: Path) -> Path:
+    """Returns the name that a folder has while it is removed, so that no run uses what is left of it."""
+    return folder.with_name(f"{_REMOVING}{folder.name.removeprefix(_REMOVING)}")
+
+
+def _size(path: Path) -> int:
+    if path.is_dir() and not path.is_symlink():
+        return sum(_size(item) for item in path.iterdir())
+    return path.lstat().st_size if path.exists() or path.is_symlink() else 0

@@ -1,0 +1,126 @@
+"""Applies the rules of retention to a root: at the end of a run, and by the command `prune`."""
+
+import logging
+from datetime import datetime, timezone
+from typing import Any
+
+from pipelines.config.retention import RetentionConfig
+from pipelines.errors import BadInputError
+from pipelines.report.files import write_index
+from pipelines.root import Root
+from pipelines.runs.retention.plan import Removal, plan_removals
+from pipelines.runs.retention.removal import remove
+
+_LOGGER = logging.getLogger(__name__)
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def prune_root(
+    root: Root,
+    rules: RetentionConfig,
+    dry_run: bool = False,
+    now: datetime | None = None,
+) -> list[Removal]:
+    """Removes all that no rule keeps and nothing needs, and returns the removals.
+
+    Args:
+      root: Root of the runs; the caller holds its lock.
+      rules: Rules of retention.
+      dry_run: Only returns the removals.
+      now: Current time, UTC. Default: the clock's.
+
+    Raises:
+      OSError: Something cannot be removed.
+    """
+    removals = plan_removals(root, rules, now or datetime.now(timezone.utc))
+    if not dry_run:
+        remove(root, removals)
+    return removals
+
+
+def prune_command(root: Root, given: dict[str, Any], dry_run: bool) -> list[Removal]:
+    """Prunes a root by the rules of its newest run, or by given ones.
+
+    Args:
+      root: Root of the runs.
+      given: Rules that replace those of the configuration, by key; None leaves a rule as it is.
+      dry_run: Only returns the removals.
+
+    Raises:
+      BadInputError: There are no runs or no rules, or a run is in progress.
+    """
+    if not root.runs.is_dir():
+        raise BadInputError(f"There are no runs in {root}.")
+    with root.lock.exclusively("prune"):
+        removals = prune_root(root, rules_of(root, given), dry_run)
+    if not dry_run:
+        write_index(root)  # it links to reports that may be gone
+    return removals
+
+
+def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
+    """Returns the rules of the newest run's configuration, with given ones in their place.
+
+    Raises:
+      BadInputError: There are no rules, or they contradict each other.
+    """
+    from pydantic import ValidationError
+
+    newest = root.records.read_all()[-1:]
+    known = newest[0].section("retention") if newest else {}
+    keys = {key: value for key, value in given.items() if value is not None}
+    try:
+        rules = RetentionConfig.model_validate({**known, **keys})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = "".join(f"--{part} {problem['input']}: " for part in problem["loc"])
+        raise BadInputError(f"{key}{problem['msg'].removeprefix('Value error, ')}") from error
+    if rules.is_empty:
+        raise BadInputError(
+            f"There are no rules for {root}: the newest run had no [retention] in its configuration. "
+            "Give --runs, --days, --artifacts or --checkpoints, such as --artifacts 5 --runs 50."
+        )
+    return rules
+
+
+def prune_after_run(root: Root, rules: RetentionConfig, say: Any) -> None:
+    """Applies the rules at the end of a run; an error is shown and logged, but the run's outcome stays.
+
+    Args:
+      root: Root of the runs; the caller holds its lock.
+      rules: Rules of the run's configuration.
+      say: Function that shows a line.
+    """
+    if rules.is_empty:
+        return
+    try:
+        removals = prune_root(root, rules)
+    except Exception as error:  # of the disk, or of what is on it
+        _LOGGER.exception("pruning %s failed", root)
+        say(f"! [retention] was not applied ({type(error).__name__}: {error}); `prune` tries again")
+        return
+    if any(removal.size_bytes for removal in removals):
+        say(f"  [retention] {summary(removals)}")
+
+
+def summary(removals: list[Removal], dry_run: bool = False) -> str:
+    """Returns a sentence with the number and the size of the removals."""
+    freed = shown_bytes(sum(removal.size_bytes for removal in removals))
+    noun = "file or folder" if len(removals) == 1 else "files and folders"
+    return f"{'would remove' if dry_run else 'removed'} {len(removals)} {noun}, {freed}"
+
+
+def shown_bytes(size: float) -> str:
+    """Returns a size with its unit, such as `12.3 MB`."""
+    unit = 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def lines(root: Root, removals: list[Removal]) -> list[str]:
+    """Returns a line for each removal."""
+    return [
+        f"{shown_bytes(removal.size_bytes):>10}  {removal.path.relative_to(root)}  ({removal.reason})"
+        for removal in removals
+    ]

@@ -1,0 +1,257 @@
+import dataclasses
+import io
+import itertools
+import json
+
+import pytest
+from tfx.dsl.compiler import compiler
+from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
+from tfx.utils.dependency_utils import make_beam_dependency_flags
+
+import components
+from pipelines.data.staging import StagedData
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
+from pipelines.runs.definitions.csv_to_serving import csv_to_serving
+from pipelines.runs.plan.run_plan import RunRequest, plan_run
+from pipelines.terminal.progress import PlainDisplay
+from tests.pipelines import sum_models
+
+
+@pytest.fixture
+def define(data, tmp_path, display):
+    def make(*settings, beam_args=()):
+        plan = plan_run(
+            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
+            display,
+        )
+        return csv_to_serving(plan, StagedData(tmp_path, "part-*.csv", ()), beam_args)
+
+    return make
+
+
+def roles(pipeline):
+    """Returns the components by role."""
+    return {
+        field.name: getattr(pipeline, field.name)
+        for field in dataclasses.fields(pipeline)
+        if field.name != "pipeline" and getattr(pipeline, field.name) is not None
+    }
+
+
+def test_each_component_of_the_pipeline_has_one_role(define):
+    pipeline = define()
+    assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
+    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 11
+    for role, kind in (
+        ("trainer", components.Trainer),
+        ("evaluator", components.Evaluator),
+        ("pusher", components.Pusher),
+        ("transform", components.Transform),
+        ("served_model", components.Resolver),
+    ):
+        assert isinstance(getattr(pipeline, role), kind)
+
+
+def test_what_each_component_waits_for(define):
+    pipeline = define()
+    waits_for = {
+        role: {other for other, node in roles(pipeline).items() if node in component.upstream_nodes}
+        for role, component in roles(pipeline).items()
+    }
+    assert waits_for == {
+        "example_gen": set(),
+        "statistics_gen": {"example_gen"},
+        "schema_gen": {"statistics_gen"},
+        "served_statistics": set(),
+        "example_validator": {"statistics_gen", "schema_gen", "served_statistics"},
+        "transform": {"example_gen", "schema_gen", "example_validator"},
+        "served_model": set(),
+        "trainer": {"transform", "schema_gen"},
+        "evaluator": {"example_gen", "schema_gen", "served_model", "trainer"},
+        "serving_check": {"example_gen", "trainer", "evaluator"},
+        "pusher": {"trainer", "evaluator", "serving_check"},
+    }
+
+
+def test_components_that_take_time_wait_for_each_other(define):
+    # So a runner gains nothing by running some at a time: it could only do so for the two resolvers.
+    pipeline = define()
+
+    def all_before(component):
+        before = set(component.upstream_nodes)
+        return before.union(*(all_before(node) for node in before))
+
+    chain = (
+        "example_gen", "statistics_gen", "schema_gen", "example_validator", "transform", "trainer",
+        "evaluator", "serving_check", "pusher",
+    )  # fmt: skip
+    for before, component in itertools.pairwise(chain):
+        assert getattr(pipeline, before) in all_before(getattr(pipeline, component)), component
+    assert set(roles(pipeline)) - set(chain) == {"served_model", "served_statistics"}
+
+
+def test_the_evaluator_sees_raw_examples_and_the_trainer_transformed_ones(define):
+    pipeline = define()
+    assert pipeline.evaluator.inputs["examples"] is pipeline.example_gen.outputs["examples"]
+    assert pipeline.trainer.inputs["examples"] is pipeline.transform.outputs["transformed_examples"]
+
+
+def test_the_settings_reach_the_components(define, tmp_path):
+    pipeline = define("trainer.train_steps=17", beam_args=("--experiments=one",))
+    assert pipeline.example_gen.exec_properties["input_base"] == str(tmp_path)
+    assert "part-*.csv" in pipeline.example_gen.exec_properties["input_config"]
+    assert '"num_steps": 17' in pipeline.trainer.exec_properties["train_args"]
+    pushed = json.loads(pipeline.pusher.exec_properties["custom_config"])
+    assert len(pushed.pop("model_fingerprint")) == 64
+    assert pushed == {
+        "keep": None,
+        "newer_than": 0,
+        "taken_over": [],
+        "skip_unchanged": True,
+        "withdrawn": str(tmp_path / "root" / "withdrawn"),
+    }
+    args = pipeline.pipeline.beam_pipeline_args
+    assert "--experiments=one" in args
+    assert args[-1] == "--beam_plugins=components.tfx.compat"
+    assert make_beam_dependency_flags(args) == args  # TFX packs nothing
+
+
+def test_the_trainer_starts_from_the_model_that_serves_only_if_it_is_to(define, tmp_path):
+    def base_and_required(*given):
+        pipeline = define(f"module.file={module}", "evaluator.metrics=['auc']", *given)
+        base = pipeline.trainer.inputs.get("base_model")
+        served = pipeline.served_model
+        assert base in (None, served.outputs["model"])
+        return base is not None, served.exec_properties[RESOLVER_CONFIG]["required"]
+
+    module = tmp_path / "warm_module.py"
+    module.write_text("def preprocessing_fn(inputs): ...\ndef trainer_fn(fn_args, schema): ...\n")
+    off = "evaluator.default_checks=false"
+    bound = 'evaluator.thresholds=[{metric="auc", lower=0.6}]'
+    assert base_and_required(off, bound) == (False, False)
+    assert base_and_required(off, bound, "trainer.warm_start=true") == (True, True)
+
+
+def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(define):
+    def settings(*given):
+        pipeline = define(*given)
+        checks = json.loads(pipeline.evaluator.exec_properties.get("default_checks") or "null")
+        strategy = pipeline.served_model.exec_properties[RESOLVER_CONFIG]
+        return checks, strategy["required"]
+
+    checks, required = settings("evaluator.confidence=0.9")
+    assert (checks["problem_type"], checks["confidence"], required) == ("binary", 0.9, True)
+    off = "evaluator.default_checks=false"
+    bound = 'evaluator.thresholds=[{metric = "auc", %s}]'
+    assert settings(off, bound % "lower = 0.6") == (None, False)
+    assert settings(off, bound % "max_regression = 0.1") == (None, True)
+
+
+def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):
+    def parameters(*settings):
+        pipeline = define(*settings)
+        nodes = compiler.Compiler().compile(pipeline.pipeline).nodes
+        (trainer,) = (
+            node.pipeline_node
+            for node in nodes
+            if node.pipeline_node.node_info.id == pipeline.trainer.id
+        )
+        return {
+            name: value.field_value.string_value
+            for name, value in trainer.parameters.parameters.items()
+        }
+
+    alone = parameters()
+    two = parameters("trainer.workers=2", "trainer.ps=1")
+    assert "cluster" not in alone
+    assert json.loads(two.pop("cluster")) == {"workers": 2, "ps": 1, "evaluator": False}
+    assert two == alone
+    evaluated = parameters("trainer.workers=2", "trainer.ps=1", "trainer.evaluator=true")
+    assert json.loads(evaluated["cluster"]) == {"workers": 2, "ps": 1, "evaluator": True}
+
+
+def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
+    # The column that divides is no feature but where it is said to be one.
+    groups = ("split.by=column", "split.column=x", "columns.x=number")
+    properties = define().example_gen.exec_properties
+    assert "single_split" in properties["input_config"]
+    assert "partition_feature_name" not in properties["output_config"]
+    grouped = define(*groups).example_gen.exec_properties
+    output = json.loads(grouped["output_config"])["split_config"]
+    assert output["partition_feature_name"] == "x"
+    assert [(part["name"], part["hash_buckets"]) for part in output["splits"]] == [
+        ("train", 2),
+        ("eval", 1),
+    ]
+    data.write_text("zip,y\n" + "".join(f"{row % 9:05d},{row % 2}\n" for row in range(60)))
+    made = plan_run(
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=()),
+        PlainDisplay(io.StringIO()),
+    )
+    parts = (("train", "train/*.csv"), ("eval", "eval/*.csv"))
+    properties = csv_to_serving(
+        made, StagedData(tmp_path, "*.csv", (), parts)
+    ).example_gen.exec_properties
+    assert "train/*.csv" in properties["input_config"]
+    assert "eval/*.csv" in properties["input_config"]
+    assert "zip" in properties["custom_config"]
+    assert "y=integer" in properties["custom_config"]  # the cells were read once for it
+    copies = StagedData(tmp_path, "*.csv", ("rows are left out",), parts)
+    assert (
+        "y=integer" not in csv_to_serving(made, copies).example_gen.exec_properties["custom_config"]
+    )
+
+
+def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
+    data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(400)))
+    assert define().tuner is None
+    pipeline = define("tuner.trials=7")
+    tuner, trainer = pipeline.tuner, pipeline.trainer
+    assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
+    assert trainer.inputs["hyperparameters"].producer_component_id == tuner.id == "Tuner"
+    for key in ("custom_config", "train_args", "eval_args", "trainer_fn", "user_code"):
+        assert tuner.exec_properties[key] == trainer.exec_properties[key]
+    settings = components.TunerSettings.from_json(tuner.exec_properties["tuner_settings"])
+    assert (settings.trials, settings.own_validation) == (7, True)
+
+
+def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_with(
+    define, data, tmp_path
+):
+    rows = [f"${number}.50,2024-01-{1 + number % 28:02},{number % 2}" for number in range(60)]
+    data.write_text("\n".join(["price,day,y", *rows]) + "\n")
+    pipeline = define()
+    parsed = components.ParsedColumns.from_json(
+        pipeline.statistics_gen.exec_properties["parsed_columns"]
+    )
+    assert {name: [*formats] for name, formats in parsed.formats.items()} == {
+        "price": ["amounts of money (USD)"],
+        "day": ["dates (iso)"],
+    }
+    assert json.loads(pipeline.example_validator.exec_properties["moving"]) == []
+    assert json.loads(
+        define('example_validator.moving=["day"]').example_validator.exec_properties["moving"]
+    ) == ["day", "day"]
+
+    root = Root(tmp_path / "root")
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "saved_model.pb").touch()
+    sum_models.push(model, root.path, 5)
+    kilograms = {"name": "price", "kind": "number", "number_format": {"unit": "kg"}}
+    root.records.write(
+        RunRecord(
+            run_id="run-5",
+            name="data",
+            status="pushed",
+            started="2026-01-01T00:00:00+00:00",
+            config={"name": "data", "data": {"path": str(data), "label": "y"}},
+            data_fingerprint="f",
+            log="log",
+            columns=(kilograms,),
+        )
+    )
+    properties = define().statistics_gen.exec_properties
+    formats = components.ParsedColumns.from_json(properties["parsed_columns"]).formats
+    assert [*formats["price"]] == ["amounts of money (USD)", "numbers in kg"]

@@ -1,0 +1,186 @@
+import pytest
+from tensorflow_model_analysis.metrics import metric_specs, metric_types
+
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.metrics.batched_metrics import sums_for
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.config.load import load_config
+from pipelines.config.metrics import METRICS
+from pipelines.errors import BadInputError
+from pipelines.runs.definitions import evaluation
+from pipelines.runs.definitions.evaluation import (
+    build_eval_config,
+    check_evaluator_config,
+    check_problem_is_known,
+    default_checks,
+    default_metrics,
+    merge_thresholds,
+    problem_type_of_metrics,
+)
+
+
+def config(*settings):
+    return load_config(data="a.csv", label="y", settings=settings)
+
+
+def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
+    def checks(*settings):
+        return default_checks(config(*settings).evaluator, "binary", "regression")
+
+    assert checks() == DefaultChecks("binary", "regression", 0.95, 0.05)
+    given = checks(
+        "evaluator.confidence=0.9", "evaluator.tolerance=0", "evaluator.min_skill_kept=0.25"
+    )
+    assert given == DefaultChecks("binary", "regression", 0.9, 0.0, None, 0.25)
+    off = "evaluator.default_checks=false"
+    assert checks(off) is None
+    with pytest.raises(BadInputError, match=r"then there are no criteria for a model"):
+        check_evaluator_config(config(off), ["a"])
+    threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
+    check_evaluator_config(config(off, threshold), ["a"])
+    for setting in ("confidence=0.5", "confidence=1", "tolerance=-0.1", "tolerance=1"):
+        with pytest.raises(BadInputError, match=setting.partition("=")[0]):
+            config(f"evaluator.{setting}")
+
+
+@pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
+def test_default_metrics_are_known_and_tell_the_problem_type(problem_type):
+    metrics = default_metrics(problem_type)
+    assert set(metrics) <= set(METRICS)
+    assert problem_type_of_metrics(metrics) == problem_type
+
+
+@pytest.mark.parametrize(
+    ("metrics", "problem_type"),
+    [
+        (("calibration", "example_count"), None),  # fit two or three
+        (("mean_label", "f1_score"), "binary"),
+        (("no_such",), None),
+    ],
+)
+def test_metrics_tell_the_problem_type_if_they_fit_one_only(metrics, problem_type):
+    assert problem_type_of_metrics(metrics) == problem_type
+
+
+def test_a_label_that_the_module_makes_needs_a_problem_type():
+    made = ("module.path=my.module", "evaluator.label=y_xf")
+    bound = "evaluator.thresholds=[{{metric = {metric!r}, lower = 0.6}}]".format
+    for settings in (
+        made[:1],  # the model says which label it has, perhaps the raw one
+        (made[0], "evaluator.label=y"),
+        (*made, "data.problem_type=binary"),
+        (*made, 'evaluator.metrics=["example_count"]'),
+        (*made, bound(metric="auc")),
+    ):
+        check_problem_is_known(config(*settings))
+    for settings in (made, (*made, bound(metric="mean_prediction"))):
+        with pytest.raises(
+            BadInputError, match=r"'y_xf' is not the column 'y'.*data\.problem_type"
+        ):
+            check_problem_is_known(config(*settings))
+
+
+def test_names_are_checked():
+    check_evaluator_config(
+        config('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]'), ["a"]
+    )
+    for setting, message in (
+        ('evaluator.metrics=["AUC"]', r"no metric 'AUC'\. Did you mean"),
+        ('evaluator.slices=[["b"]]', r"no column 'b'\. Columns: a"),
+        (
+            'evaluator.thresholds=[{metric = "mean_label", max_regression = 1}]',
+            "max_regression = 1.0 has no meaning for 'mean_label'",
+        ),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            check_evaluator_config(config(setting), ["a"])
+
+
+ENTRIES = [
+    ThresholdConfig(metric="auc", lower=0.9999),
+    ThresholdConfig(metric="recall", lower=0.3),
+    ThresholdConfig(metric="auc", lower=0.6, upper=1.0, max_regression=0.02),
+    ThresholdConfig(metric="auc", upper=0.99999, max_regression=0.01),
+]
+
+
+@pytest.mark.parametrize("entries", [ENTRIES, ENTRIES[::-1]])
+def test_all_bounds_of_one_metric_hold(entries):
+    merged = {bound.metric: bound for bound in merge_thresholds(tuple(entries))}
+    assert merged == {
+        "auc": ThresholdConfig(metric="auc", lower=0.9999, upper=0.99999, max_regression=0.01),
+        "recall": ThresholdConfig(metric="recall", lower=0.3),
+    }
+    (auc,) = (
+        metric
+        for metric in build_eval_config("y", ("auc",), tuple(entries), ()).metrics_specs[0].metrics
+        if metric.class_name == "AUC"
+    )
+    bounds = auc.per_slice_thresholds[0].threshold
+    assert bounds.value_threshold.lower_bound.value == 0.9999
+    assert bounds.value_threshold.upper_bound.value == 0.99999
+    assert bounds.change_threshold.absolute.value == -0.01
+
+
+def test_bounds_of_one_metric_that_contradict_each_other_are_refused():
+    setting = 'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]'
+    message = r"2 entries for 'auc': lower = 0\.9 is above upper = 0\.8"
+    with pytest.raises(BadInputError, match=message):
+        check_evaluator_config(config(setting), ["a"])
+
+
+@pytest.mark.parametrize("bound", ["lower = nan", "upper = inf", "max_regression = nan"])
+def test_a_bound_is_a_finite_number(bound):
+    with pytest.raises(BadInputError, match="finite number"):
+        config(f'evaluator.thresholds=[{{metric = "auc", {bound}}}]')
+
+
+def test_metrics_must_fit_the_problem():
+    config = load_config(None, "a.csv", "kind", ('evaluator.metrics=["auc"]',))
+    evaluation.check_metrics_fit(config, "binary")
+    with pytest.raises(
+        BadInputError, match=r"'auc' is not a metric for a multi-class problem.*'kind'"
+    ):
+        evaluation.check_metrics_fit(config, "multi-class")
+
+
+def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
+    thresholds = (
+        ThresholdConfig(metric="auc", lower=0.6, max_regression=0.01),
+        ThresholdConfig(metric="mean_squared_error", upper=3, max_regression=0.5),
+    )
+    proto = build_eval_config("tips_xf", ("auc", "recall"), thresholds, ((), ("city", "hour")))
+    assert proto.model_specs[0].label_key == "tips_xf"
+    assert [list(spec.feature_keys) for spec in proto.slicing_specs] == [[], ["city", "hour"]]
+    auc, recall, error = proto.metrics_specs[0].metrics
+    assert (auc.class_name, recall.class_name, error.class_name) == (
+        "AUC",
+        "Recall",
+        "MeanSquaredError",
+    )
+    auc_bounds, error_bounds = (metric.per_slice_thresholds[0].threshold for metric in (auc, error))
+    for metric in (auc, error):  # on the whole data set, and not on each slice
+        assert not metric.HasField("threshold")
+        (bounded,) = metric.per_slice_thresholds
+        assert [spec.ByteSize() for spec in bounded.slicing_specs] == [0]
+    assert auc_bounds.value_threshold.lower_bound.value == 0.6
+    assert not auc_bounds.value_threshold.HasField("upper_bound")
+    assert auc_bounds.change_threshold.absolute.value == -0.01
+    assert error_bounds.value_threshold.upper_bound.value == 3
+    assert error_bounds.change_threshold.absolute.value == 0.5
+    assert auc_bounds.change_threshold.direction != error_bounds.change_threshold.direction
+    assert not recall.per_slice_thresholds
+    assert not recall.HasField("threshold")
+
+
+@pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
+def test_all_default_metrics_are_summed_over_arrays(problem_type):
+    """Any other metric makes the whole evaluation go through TFMA, example by example."""
+    eval_config = build_eval_config("y", default_metrics(problem_type), (), ())
+    computations = metric_specs.to_computations(
+        list(eval_config.metrics_specs), eval_config=eval_config
+    )
+    kept = [one for one in computations if isinstance(one, metric_types.MetricComputation)]
+    unknown = [one for one in kept if sums_for(one) is None]
+    assert kept
+    assert [type(one.combiner).__name__ for one in unknown] == []

@@ -1,0 +1,42 @@
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.runs.plan.inputs import RunRequest, read_inputs
+
+
+def test_what_is_asked_for_and_its_data(data, tmp_path, display):
+    inputs = read_inputs(
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display
+    )
+    assert (inputs.root, inputs.config.data.label) == (Root(tmp_path / "root"), "y")
+    assert inputs.data.profile.num_rows == 40
+    assert (inputs.root_schema, inputs.unfinished, inputs.spans) == (None, None, ())
+    assert not inputs.root.path.exists()
+
+
+def test_the_spans_that_are_read(spans, tmp_path, display):
+    settings = ("data.spans=last 2",)
+    request = RunRequest(root=Root(tmp_path / "root"), data=spans, label="y", settings=settings)
+    assert [span["span"] for span in read_inputs(request, display).spans] == [9, 10]
+
+
+def test_a_killed_run_is_gone_on_with(killed, tmp_path, display):
+    inputs = read_inputs(RunRequest(root=Root(tmp_path / "root"), resume=True), display)
+    assert inputs.unfinished is not None
+    assert inputs.unfinished.run_id == killed.run_id
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"status": "pushed"}, "20260102-030405 has ended \\(pushed\\)"),
+        ({"status": "not_blessed"}, "20260102-030405 has ended \\(not_blessed\\)"),
+        ({"kubeflow_run": "k-1"}, "20260102-030405 is Kubeflow's"),
+    ],
+)
+def test_with_nothing_to_resume_it_is_said_and_refused(killed, tmp_path, display, changes, why):
+    Root(tmp_path / "root").records.write(killed.changed(**changes))
+    request = RunRequest(root=Root(tmp_path / "root"), resume=True)
+    with pytest.raises(BadInputError, match=f"nothing to resume in .*{why}.* Leave --resume out"):
+        read_inputs(request, display)
