@@ -29,7 +29,7 @@ def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
 def unfinished_run(root: Root) -> RunRecord | None:
     """Returns the newest run if it did not end: the run that `--resume` continues.
 
-    A run on Kubeflow is retried there: its cache has the finished steps.
+    A run on Kubeflow is tried again there, and any later run reuses its finished steps.
 
     A run that was killed after its push is continued, too, if its version is served: only its record
     is left to write. If the version was withdrawn, the run has ended.

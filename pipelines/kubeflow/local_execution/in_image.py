@@ -1,7 +1,6 @@
 """Runs a container in its image, by docker, podman or buildah.
 
-As on a cluster, the image's code runs, as the image's user. Unlike there, an artifact's local copy is below
-the container's folder, which is mounted at its own path.
+As on a cluster, the image's code runs, as the image's user.
 """
 
 import contextlib
