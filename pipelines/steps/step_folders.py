@@ -167,7 +167,7 @@ class StepFolders:
         file = self.place(plan) / _LOCK
         with FileLock(file).held(math.inf, "a step is being made"):
             yield
-            file.unlink()  # now the step has finished; those that wait find it so
+            file.unlink(missing_ok=True)  # now the step has finished; those that wait find it so
 
     def forget(self, plan: StepPlan) -> None:
         """Makes a step unfinished before its outputs are made: its `step.json` may have been unreadable."""
