@@ -73,7 +73,8 @@ def _check_same_version(root: Root, component: str, run_id: str, planned: str | 
     if root.versions.pushed_by(run_id) is None and serving != planned:
         raise RunFailedError(
             component,
-            f"{f'version {serving}' if serving else 'no version'} serves now, and the model was "
-            f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback "
-            "has changed it. Run again: unchanged steps are not made again",
+            f"{f'version {serving}' if serving else 'no version'} serves now, and "
+            f"{f'version {planned}' if planned else 'none'} did when the run began: another run, a rollback, "
+            "or a try of this step that was killed has changed it. Run again: unchanged steps are not made "
+            "again",
         )

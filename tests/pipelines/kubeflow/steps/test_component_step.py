@@ -147,7 +147,7 @@ def test_a_version_that_came_between_ends_the_run(pushing, capsys):
     assert [pushing.step(component, "late") for component in ("Write", "Save", "Judge")] == [0] * 3
     version = pushing.run("run-1", folder=folder).version
     assert pushing.step("Pusher", "late") == 1
-    said = f"version {version} serves now, and the model was compared with none"
+    said = f"version {version} serves now, and none did when the run began"
     assert said in capsys.readouterr().err
     assert pushing.root.versions.served() == [int(version)]
 
