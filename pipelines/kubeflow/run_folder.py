@@ -177,7 +177,10 @@ class RunFolder:
 
     def _read(self, name: str) -> Any:
         file = self.path / name
-        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        try:
+            return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        except ValueError as error:
+            raise LookupError(f"{file} cannot be read ({error}): start a new run") from error
 
 
 def run_folders(root: Root) -> list[Path]:

@@ -152,8 +152,8 @@ class StepFolders:
         step = self.finished(output.component, output.step)
         if step is None:
             raise FileNotFoundError(
-                f"The step {output.component} {output.step[:12]} is not in {self.folder}: it was removed "
-                "while a run needed it. Run again."
+                f"The step {output.component} {output.step[:12]} is not in {self.folder}: it was removed, "
+                "or its step.json was damaged, while a run needed it. Run again."
             )
         return step.artifact(output.key)
 
