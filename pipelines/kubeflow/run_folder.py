@@ -27,6 +27,7 @@ RUN_ID_VARIABLE = "KFP_RUN_ID"
 """Environment variable with the id of the run, from the label of the pod."""
 
 _RUN, _PLAN = "run.json", "plan.json"
+_END = ".end.json"  # of a step: the id of a component may be `run` or `plan`
 _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 
@@ -146,21 +147,21 @@ class RunFolder:
 
     def write_step(self, end: StepEnd) -> None:
         """Writes the end of a step; a retry replaces it."""
-        self._write(f"{end.component}.json", asdict(end))
+        self._write(f"{end.component}{_END}", asdict(end))
 
     def read_step(self, component: str) -> StepEnd | None:
         """Returns the end of a step; None if it did not run, as when it is cached."""
-        fields = self._read(f"{component}.json")
+        fields = self._read(f"{component}{_END}")
         return StepEnd(**fields) if fields else None
 
     def forget_step(self, component: str) -> None:
         """Removes the end of a step."""
-        (self.path / f"{component}.json").unlink(missing_ok=True)
+        (self.path / f"{component}{_END}").unlink(missing_ok=True)
 
     def steps(self) -> list[StepEnd]:
         """Returns the ends of steps, in the order in which they ended."""
-        files = (path for path in self.path.glob("*.json") if path.name not in (_RUN, _PLAN))
-        ends = (self.read_step(path.stem) for path in sorted(files, key=_changed))
+        files = sorted(self.path.glob(f"*{_END}"), key=_changed)
+        ends = (self.read_step(file.name.removesuffix(_END)) for file in files)
         return [end for end in ends if end is not None]
 
     def failures(self) -> list[StepEnd]:
@@ -176,7 +177,10 @@ class RunFolder:
 
     def _read(self, name: str) -> Any:
         file = self.path / name
-        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        try:
+            return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        except ValueError as error:
+            raise LookupError(f"{file} cannot be read ({error}): start a new run") from error
 
 
 def run_folders(root: Root) -> list[Path]:

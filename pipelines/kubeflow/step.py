@@ -51,7 +51,7 @@ def main(
       arguments: Arguments of the command line. Default: `sys.argv`'s.
       sleep: Function that waits between two tries.
     """
-    args = _parser().parse_args(arguments)
+    args = _parsed(arguments)
     start = time.monotonic()
     run = {PLAN: _plan, RECORD: _record, END: _end}.get(args.component, _component)
 
@@ -142,7 +142,7 @@ def keep_interruption(arguments: Sequence[str] | None = None) -> None:
     Kubernetes grants 30 s, but Argo stops the container 0.5 to 1.5 s after the end of KFP's launcher, which
     the same signal ends.
     """
-    args = _parser().parse_args(arguments)
+    args = _parsed(arguments)
     if args.component == END or args.component in {
         end.component for end in _folder(args).failures()
     }:
@@ -181,6 +181,18 @@ def _folder(args: argparse.Namespace) -> RunFolder:
     return RunFolder(args.root, args.run or kubeflow_run_of(args.executor_input))
 
 
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    options = list(sys.argv[1:] if arguments is None else arguments)
+    parameters = []
+    while "--parameter" in options:  # a value may begin with '-', and argparse would refuse it
+        start = options.index("--parameter")
+        parameters.append(options[start + 1 : start + 3])
+        del options[start : start + 3]
+    args = _parser().parse_args(options)
+    args.parameter = parameters
+    return args
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m pipelines.kubeflow.step", description=__doc__)
     parser.add_argument("component")
@@ -189,8 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--executor-input", default="")
     parser.add_argument("--key", help="Makes the arguments of equal steps equal, for KFP's cache.")
     parser.add_argument("--config", default="")
-    for name in ("--key-of", "--parameter"):
-        parser.add_argument(name, nargs=2, action="append", default=[])
+    parser.add_argument("--key-of", nargs=2, action="append", default=[])
     return parser
 
 

@@ -44,12 +44,17 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
     for folder in root.artifacts.glob("*/*"):
         is_step = re.fullmatch(r"[0-9a-f]{64}", folder.name) and not (folder / "step.json").exists()
         is_left = is_step and not any(folder.glob(f"{UNFINISHED_DIR}/*"))
-        if is_left and not (going_on and FileLock(folder / ".lock").is_held()):
+        if is_left and not _is_at_work(folder):
             _LOGGER.info("Removing %s, a step that a killed run has left", folder)
             atomic_files.remove_below(root.artifacts, folder)
     for folder in _unread_copies(root, records):
         atomic_files.remove_below(root.kept, folder)
     return lost
+
+
+def _is_at_work(step: Path) -> bool:
+    """Returns True if a process makes a step: on Kubeflow, also one of a run in which another step failed."""
+    return FileLock(step / ".lock").is_held()
 
 
 def _goes_on(record: RunRecord) -> bool:
@@ -89,5 +94,6 @@ def _orphaned_paths(root: Root, run_ids: tuple[str, ...]) -> Iterator[Path]:
         yield from atomic_files.left_over(folder)
     for path in sorted(root.artifacts.glob(f"*/*/{UNFINISHED_DIR}/*")):
         # Otherwise a link may lead to the artifacts of another root.
-        if run_of(path) not in run_ids and atomic_files.is_below(path, root.artifacts):
+        is_orphaned = run_of(path) not in run_ids and not _is_at_work(path.parents[1])
+        if is_orphaned and atomic_files.is_below(path, root.artifacts):
             yield path

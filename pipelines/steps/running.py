@@ -10,17 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
+from google.protobuf import json_format
+from tfx.components.example_gen.utils import FINGERPRINT_PROPERTY_NAME
+from tfx.proto import example_gen_pb2
+from tfx.types.standard_component_specs import INPUT_BASE_KEY, INPUT_CONFIG_KEY
 
+from components.errors import SettingError
+from components.example_gen.files import PlannedFiles, describe_change
 from components.interruption import interruption
 from components.serving_check import model_process
 from pipelines.errors import RunFailedError
 from pipelines.root.records import RunRecord
 from pipelines.steps.causes import describe_cause, is_setting_error
+from pipelines.steps.code_fingerprints import content_fingerprint
 from pipelines.steps.execution import run_executor
 from pipelines.steps.planning import PipelinePlan
 from pipelines.steps.reasons import reason_of_run
 from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact
-from pipelines.steps.step_plan import StepPlan, with_root
+from pipelines.steps.step_plan import OutputRef, StepPlan, with_root
 from pipelines.terminal.signals import signal_has_come
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 _SCRATCH = ".scratch"
+_OWN_EXAMPLE_GEN = "components.example_gen."
 _SERVING_CHECK = {"classPath": "components.serving_check.executor.Executor"}
 
 
@@ -209,7 +217,28 @@ def _outputs_of(
         run_id,
     )
     shutil.rmtree(scratch)
+    _check_sources(step, folders)
     return outputs
+
+
+def _check_sources(step: StepPlan, folders: StepFolders) -> None:
+    """Checks that the files from outside of the root are still those that the plans name."""
+    for ref in (ref for sources in step.inputs.values() for ref in sources):
+        source = folders.finished(ref.component, ref.step) if isinstance(ref, OutputRef) else None
+        if source is not None and not source.plan["executor"]:  # an Importer
+            uri = source.plan["parameters"]["artifact_uri"]
+            if content_fingerprint(uri, source.component) != source.plan["fingerprints"]["content"]:
+                raise SettingError(describe_change(uri))
+    values = step.parameters.get("parameters", {})
+    base, config, fingerprint = (
+        values.get(name, {}).get("fieldValue", {}).get("stringValue", "")
+        for name in (INPUT_BASE_KEY, INPUT_CONFIG_KEY, FINGERPRINT_PROPERTY_NAME)
+    )
+    # Ours checks what it reads. A driver of the user's has fingerprints of another form.
+    if base and fingerprint.startswith("{") and not step.class_path.startswith(_OWN_EXAMPLE_GEN):
+        splits = json_format.Parse(config, example_gen_pb2.Input()).splits
+        patterns = [split.pattern for split in splits]
+        PlannedFiles(with_root(base, folders.root), patterns, fingerprint).check_contents()
 
 
 def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":

@@ -10,7 +10,7 @@ import logging
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +109,7 @@ class StepFolders:
     def __init__(self, folder: Path):
         self.root = folder.parent
         self.folder = folder
-        self._newest_number: int | None = None
+        self._numbers: dict[tuple[Path, int], int] = {}  # by `step.json` and the time of its change
 
     def finished(self, component: str, name: str) -> FinishedStep | None:
         """Returns a finished step; None if it has not finished."""
@@ -152,8 +152,8 @@ class StepFolders:
         step = self.finished(output.component, output.step)
         if step is None:
             raise FileNotFoundError(
-                f"The step {output.component} {output.step[:12]} is not in {self.folder}: it was removed "
-                "while a run needed it. Run again."
+                f"The step {output.component} {output.step[:12]} is not in {self.folder}: it was removed, "
+                "or its step.json was damaged, while a run needed it. Run again."
             )
         return step.artifact(output.key)
 
@@ -167,7 +167,8 @@ class StepFolders:
         file = self.place(plan) / _LOCK
         with FileLock(file).held(math.inf, "a step is being made"):
             yield
-            file.unlink(missing_ok=True)  # now the step has finished; those that wait find it so
+            # Now the step has finished; those that wait find it so, with the lock of the removed file.
+            file.unlink(missing_ok=True)
 
     def forget(self, plan: StepPlan) -> None:
         """Makes a step unfinished before its outputs are made: its `step.json` may have been unreadable."""
@@ -191,9 +192,6 @@ class StepFolders:
         run_id: str,
         elapsed_secs: float,
     ) -> FinishedStep:
-        if self._newest_number is None:
-            self._newest_number = max((step.number for step in self.all_finished()), default=0)
-        self._newest_number += 1
         folder = self.place(plan)
         step = FinishedStep(
             plan=asdict(plan),
@@ -201,7 +199,7 @@ class StepFolders:
                 key: without_root(_fields(artifact, folder), self.root)
                 for key, (artifact,) in outputs.items()
             },
-            number=self._newest_number,
+            number=self._newest_number() + 1,
             run_id=run_id,
             elapsed_secs=round(elapsed_secs, 3),
             folder=folder,
@@ -212,10 +210,24 @@ class StepFolders:
         atomic_files.write(folder / _FILE, json.dumps(values, indent=1, allow_nan=False))
         return step
 
+    def _newest_number(self) -> int:
+        """Returns the highest number of a step; other processes finish steps, too."""
+        for file in self.folder.glob(f"*/*/{_FILE}"):
+            with suppress(FileNotFoundError):  # its step has just been removed
+                changed = (file, file.stat().st_mtime_ns)
+                if changed not in self._numbers:
+                    step = self.finished(file.parents[1].name, file.parent.name)
+                    self._numbers[changed] = step.number if step else 0
+        return max(self._numbers.values(), default=0)
+
     def unfinished(self) -> list[Path]:
-        """Returns the folders of steps that did not finish, sorted."""
+        """Returns the folders of steps that did not finish, and that no process makes, sorted."""
         folders = (path for path in self.folder.glob("*/*") if _NAME.fullmatch(path.name))
-        return sorted(folder for folder in folders if not (folder / _FILE).exists())
+        return sorted(
+            folder
+            for folder in folders
+            if not (folder / _FILE).exists() and not FileLock(folder / _LOCK).is_held()
+        )
 
 
 def new_artifact(

@@ -69,11 +69,18 @@ def _push(
 
 
 def _check_same_version(root: Root, component: str, run_id: str, planned: str | None) -> None:
-    serving = root.versions.serving()
-    if root.versions.pushed_by(run_id) is None and serving != planned:
+    serving, pushed = root.versions.serving(), root.versions.pushed_by(run_id)
+    if pushed in root.versions.withdrawn():
         raise RunFailedError(
             component,
-            f"{f'version {serving}' if serving else 'no version'} serves now, and the model was "
-            f"compared with {f'version {planned}' if planned else 'none'}: another run or a rollback "
-            "has changed it. Run again: unchanged steps are not made again",
+            f"version {pushed}, which an earlier try of this step pushed, was withdrawn by a rollback: to push "
+            "the model again would undo that. Start a new run if it is to serve",
+        )
+    if pushed is None and serving != planned:
+        raise RunFailedError(
+            component,
+            f"{f'version {serving}' if serving else 'no version'} serves now, and "
+            f"{f'version {planned}' if planned else 'none'} did when the run began: another run, a rollback, "
+            "or a try of this step that was killed has changed it. Run again: unchanged steps are not made "
+            "again",
         )

@@ -18,9 +18,9 @@ def test_steps_leave_how_they_ended(tmp_path):
     folder.write_step(failed)
     later = StepEnd("Evaluator", 0.5, "broke as well")
     folder.write_step(later)
-    os.utime(folder.path / "Transform.json", (10, 10))
-    os.utime(folder.path / "Trainer.json", (20, 20))
-    os.utime(folder.path / "Evaluator.json", (30, 30))
+    os.utime(folder.path / "Transform.end.json", (10, 10))
+    os.utime(folder.path / "Trainer.end.json", (20, 20))
+    os.utime(folder.path / "Evaluator.end.json", (30, 30))
     again = RunFolder(Root(tmp_path), "run/1")
     assert again.read_run_id() == "20260102-030405"
     assert again.failures() == [failed, later]
@@ -29,6 +29,17 @@ def test_steps_leave_how_they_ended(tmp_path):
     assert RunFolder(Root(tmp_path), "run-2").steps() == []
     again.remove()
     assert folder.steps() == []
+
+
+def test_components_may_be_named_like_the_files_of_the_run(tmp_path):
+    folder = RunFolder(Root(tmp_path), "run")
+    folder.write_run("20260102-030405")
+    folder.write_plan(PlannedRun(()))
+    for component in ("run", "plan"):
+        folder.write_step(StepEnd(component, 1.5))
+        folder.forget_step(component)
+    assert folder.read_run_id() == "20260102-030405"
+    assert folder.read_plan() == PlannedRun(())
 
 
 def test_a_step_that_is_tried_again_replaces_its_end(tmp_path):

@@ -44,6 +44,19 @@ def test_plan_hands_the_keys_of_the_steps_on(tmp_path, config_of, monkeypatch):
     assert (tmp_path / "out" / "trainer").read_text() == "abc"
 
 
+def test_a_value_of_a_parameter_may_begin_with_a_hyphen(tmp_path, config_of, monkeypatch):
+    labels = []
+
+    def plan(root, config, kubeflow_run, tasks):
+        labels.append(config.data.label)
+        return {"Trainer": "abc"}
+
+    monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
+    value = ["--parameter", "data.label", "-tips"]
+    assert step.main([*plan_arguments(tmp_path, config_of), *value]) == 0
+    assert labels == ["-tips"]
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -231,6 +244,14 @@ def test_the_files_of_a_run_whose_record_failed_after_the_push_stay(begun, kille
     plan.with_suffix(".hidden").rename(plan)
     assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 0
     assert begun.records.read(killed.run_id).status == "unchanged"  # no step has run
+
+
+def test_a_damaged_plan_ends_the_record(begun, killed, capsys):
+    plan = RunFolder(begun, "run-1").path / "plan.json"
+    plan.write_text('{"steps": [')
+    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 1
+    assert f"{plan} cannot be read" in capsys.readouterr().err
+    assert begun.records.read(killed.run_id).status == "failed"
 
 
 def test_a_step_at_work_gives_signs_of_life(begun, tmp_path):

@@ -5,6 +5,7 @@ from pipelines.root import Root
 from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.lock import FileLock
 from pipelines.root.records import RunRecord
+from pipelines.steps.step_folders import StepFolders
 from tests.pushed_versions import write_version
 
 STEP = "0123456789abcdef" * 4
@@ -88,6 +89,22 @@ def test_what_a_run_on_kubeflow_makes_meanwhile_stays(on_kubeflow):
     root.records.write(root.records.read(run_id).changed(status="failed"))
     remove_leftovers(root, "20260103-000000")
     assert not training.exists()
+
+
+def test_steps_at_work_stay_though_another_step_of_their_run_has_failed(on_kubeflow):
+    root, run_id = on_kubeflow
+    root.records.write(root.records.read(run_id).changed(status="failed"))
+    training = root.artifacts / "Trainer" / STEP / "unfinished" / f"{run_id}-0123"
+    made = root.artifacts / "Transform" / STEP
+    for folder in (training, made):
+        folder.mkdir(parents=True)
+    with (
+        FileLock(made / ".lock").held(),
+        FileLock(training.parents[1] / ".lock").held(),
+    ):
+        assert remove_leftovers(root, "20260103-000000") == []
+        assert StepFolders(root.artifacts).unfinished() == []
+    assert training.exists() and made.exists()
 
 
 def test_copies_of_versions_that_cannot_be_served_any_more_go(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.root.history import read_runs
+from pipelines.root.rollback import rollback
 from pipelines.steps.step_folders import StepFolders
 from tests.pipelines.kubeflow.on_kubeflow import TeamOnKubeflow
 from tests.pipelines.steps.conftest import Team
@@ -147,9 +148,70 @@ def test_a_version_that_came_between_ends_the_run(pushing, capsys):
     assert [pushing.step(component, "late") for component in ("Write", "Save", "Judge")] == [0] * 3
     version = pushing.run("run-1", folder=folder).version
     assert pushing.step("Pusher", "late") == 1
-    said = f"version {version} serves now, and the model was compared with none"
+    said = f"version {version} serves now, and none did when the run began"
     assert said in capsys.readouterr().err
     assert pushing.root.versions.served() == [int(version)]
+
+
+def test_a_retry_does_not_push_what_was_rolled_back(pushing, capsys):
+    folder = str(pushing.root.serving)
+    first = pushing.run(folder=folder).version
+    pushing.plan("run-2", folder=folder, text="b")
+    for component in ("Write", "Save", "Judge", "Pusher"):
+        assert pushing.step(component, "run-2") == 0
+    second = pushing.root.versions.serving()
+    # As if the pod had been killed after the push.
+    StepFolders(pushing.root.artifacts).all_finished("Pusher")[-1].folder.joinpath(
+        "step.json"
+    ).unlink()
+    rollback(pushing.root)
+    assert pushing.step("Pusher", "run-2") == 1
+    assert f"version {second}, which an earlier try" in capsys.readouterr().err
+    assert pushing.root.versions.served() == [int(first)]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_is_imported_must_not_change_after_the_plan(team, tmp_path, capsys, is_late):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "text").write_text("ab")
+    team.define(f"""
+        @component
+        def Read(examples: InputArtifact[Examples], model: OutputArtifact[Model]):
+            file = pathlib.Path(examples.uri, "text")
+            pathlib.Path(model.uri, "text").write_text(file.read_text())
+            if {is_late}:
+                file.write_text("changed")
+
+        def create_pipeline(uri):
+            importer = Importer(source_uri=uri, artifact_type=Examples).with_id("Given")
+            return pipeline(importer, Read(examples=importer.outputs["result"]))
+    """)
+    on_kubeflow = TeamOnKubeflow(team, ("Read",))
+    on_kubeflow.plan(uri=str(tmp_path / "given"))
+    if not is_late:
+        (tmp_path / "given" / "text").write_text("changed")
+    assert on_kubeflow.step("Read") == 2
+    assert "given was changed after its fingerprint was taken" in capsys.readouterr().err
+    assert not StepFolders(team.root.artifacts).all_finished("Read")
+
+
+def test_the_data_of_tfx_own_example_gen_must_not_change_after_the_plan(team, tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "some.csv").write_text("a,b\n1,2\n")
+    team.define("""
+        from tfx.components import CsvExampleGen
+
+        def create_pipeline(folder):
+            return pipeline(CsvExampleGen(input_base=folder))
+    """)
+    on_kubeflow = TeamOnKubeflow(team, ("CsvExampleGen",))
+    on_kubeflow.plan(folder=str(data))
+    (data / "some.csv").write_text("a,b\n3,4\n")
+    assert on_kubeflow.step("CsvExampleGen") == 2
+    assert "some.csv was changed after its fingerprint was taken" in capsys.readouterr().err
+    (data / "some.csv").write_text("a,b\n1,2\n")
+    assert on_kubeflow.step("CsvExampleGen") == 0
 
 
 def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
