@@ -32,9 +32,6 @@ SCHEMES = {"kubeflow": ("minio://", "s3://", "gs://"), "vertex": ("gs://",)}
 MAX_NAME = 57
 """Longest name: the workflow is named NAME-xxxxx, and the value of a label has at most 63 characters."""
 
-# The files run.json and plan.json of a run are beside those that are named after its steps.
-_TAKEN = (PLAN, RECORD, END, "run", "plan")
-
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SEEN = ("data.path", "module.file", "schema.path")
@@ -101,10 +98,10 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
             f"{key} = {name!r}: Kubernetes takes lower-case letters, digits and '-' (RFC 1123), at most "
             f'{MAX_NAME} characters since Argo adds six. Set kubeflow.name = "{proposal}".'
         )
-    if taken := [component for component in components if component in _TAKEN]:
+    if taken := [component for component in components if component in (PLAN, RECORD, END)]:
         raise BadInputError(
-            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline, or of its run's files. "
-            "Give the component another id by with_id."
+            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline. Give the component "
+            "another id by with_id."
         )
     steps = (PLAN, *components, RECORD, END)
     for step in settings.components:

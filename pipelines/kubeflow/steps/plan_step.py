@@ -116,9 +116,9 @@ class _NewRun:
         **fields: Any,
     ) -> PlannedRun:
         """Writes the plan for the other steps; those without a task are made at once."""
-        import pipelines.runs.checks.component_checks as checking
         from pipelines.kubeflow.steps.step_code import code_of_step
         from pipelines.root.leftovers import remove_leftovers
+        from pipelines.runs.checks.component_checks import check_as_json
         from pipelines.steps.running import find_reusable, make_step
         from pipelines.steps.step_folders import StepFolders
 
@@ -143,7 +143,7 @@ class _NewRun:
                     executor,
                     finished.run_id if finished else run_id,
                     reason,
-                    checking.check_as_json(check) if check else None,
+                    check_as_json(check) if check else None,
                     code_of_step(step, root) if step.executor else {},
                 )
             )
