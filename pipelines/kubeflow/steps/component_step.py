@@ -73,8 +73,8 @@ def _check_same_version(root: Root, component: str, run_id: str, planned: str | 
     if pushed in root.versions.withdrawn():
         raise RunFailedError(
             component,
-            f"version {pushed}, which an earlier try of this step pushed, was withdrawn by a rollback: to push "
-            "the model again would undo that. Start a new run if it is to serve",
+            f"version {pushed}, which an earlier try of this step pushed, was withdrawn by a rollback: "
+            "pushing the model again would undo that. Start a new run if it is to serve",
         )
     if pushed is None and serving != planned:
         raise RunFailedError(
