@@ -18,7 +18,7 @@ from tfx.orchestration.portable import runtime_parameter_utils
 from components.nearest import nearest_first
 from pipelines.errors import BadInputError
 
-_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")
+_FOLDER_NAME = re.compile(r"\w[\w.-]*")
 _EXECUTORS = ("PythonClassExecutableSpec", "BeamExecutableSpec")
 _ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
 
@@ -133,13 +133,13 @@ class CompiledDefinition:
 
 
 def upstream_of(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
-    """Returns the components that each one comes after, directly or through one without an id in `ids`."""
+    """Returns the components that each one comes after, directly or through some that are not in `ids`."""
 
     def above(component: BaseNode) -> set[str]:
-        found: set[str] = set()
+        names: set[str] = set()
         for upstream in component.upstream_nodes:
-            found |= {upstream.id} if upstream.id in ids else above(upstream)
-        return found
+            names |= {upstream.id} if upstream.id in ids else above(upstream)
+        return names
 
     return {
         component.id: sorted(above(component))

@@ -33,7 +33,6 @@ _LOGGER = logging.getLogger(__name__)
 
 _FILE = "step.json"
 _LOCK = ".lock"
-_LOCK_SECS = 60.0
 _NAME = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("plan", "outputs", "number", "run_id", "elapsed_secs")
 _PROPERTIES = ("properties", "customProperties")
@@ -182,7 +181,7 @@ class StepFolders:
         elapsed_secs: float,
     ) -> FinishedStep:
         """Marks a step as finished, now that its outputs are complete, and returns it."""
-        with FileLock(self.folder / _LOCK).held(_LOCK_SECS, "a step is being numbered"):
+        with FileLock(self.folder / _LOCK).held(math.inf, "a step is being numbered"):
             return self._finish(plan, outputs, run_id, elapsed_secs)
 
     def _finish(

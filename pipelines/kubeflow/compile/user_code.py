@@ -20,9 +20,9 @@ _PATHS = ("module_file", "input_base", "artifact_uri", "schema_file")
 
 @contextmanager
 def loaded(source: PipelineSource) -> Iterator["Pipeline"]:
-    """Yields the pipeline of a definition, whose relative paths are those from its folder.
+    """Yields the pipeline of a definition, with relative paths resolved against the definition's folder.
 
-    That folder is the working directory meanwhile: a container's own is any folder.
+    That folder is the working directory meanwhile, since a container starts in any folder.
 
     Raises:
       BadInputError: The definition cannot be loaded.

@@ -19,7 +19,7 @@ from pipelines.steps.step_folders import StepFolders
 def run_component(
     root: Root, folder: RunFolder, planned: PlannedRun, component: str, start: float
 ) -> StepEnd:
-    """Makes the outputs of a step, or finds them made, and checks them.
+    """Makes the outputs of a step unless they exist, and checks them.
 
     Args:
       root: Root of the runs.
@@ -74,7 +74,7 @@ def _check_same_version(root: Root, component: str, run_id: str, planned: str | 
         raise RunFailedError(
             component,
             f"version {pushed}, which an earlier try of this step pushed, was withdrawn by a rollback: "
-            "to push the model again would undo that. Start a new run if it is to serve",
+            "pushing the model again would undo that. Start a new run if it is to serve",
         )
     if pushed is None and serving != planned:
         raise RunFailedError(

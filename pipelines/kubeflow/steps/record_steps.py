@@ -228,12 +228,15 @@ def _record_steps(
                 continue
             end = StepEnd(component, 0.0, reused=step.made_by != recorder.record.run_id)
         status: Literal["cached", "failed", "finished"] = "cached" if end.reused else "finished"
+        reason, own = step.reason, recorder.record.run_id
+        if made is not None and step.made_by == own != made.run_id:
+            reason = f"run {made.run_id} made it meanwhile"
         recorder.add_component(
             ComponentRecord(
                 component,
                 "failed" if made is None else status,
                 end.elapsed_secs,
-                step.reason,
+                reason,
                 step.plan.name,
             )
         )

@@ -3,6 +3,7 @@
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.kubeflow.compile.dag import END
 from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.root.history import read_runs
 from pipelines.root.rollback import rollback
@@ -223,6 +224,10 @@ def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
     ends = [RunFolder(pushing.root, run).read_step("Save").reused for run in ("run-1", "run-2")]
     assert ends == [False, True]
     assert len(StepFolders(pushing.root.artifacts).all_finished("Save")) == 1
+    assert pushing.step("Pusher", "run-1") == 0
+    assert [pushing.step(component, "run-2") for component in ("Pusher", END)] == [1, 0]
+    reason = f"run {pushing.record('run-1').run_id} made it meanwhile"
+    assert components_of(pushing.record("run-2"))[1] == ("Save", "cached", reason)
 
 
 def test_what_a_run_that_goes_on_has_made_stays_when_another_one_begins(team):
