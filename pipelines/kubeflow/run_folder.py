@@ -141,7 +141,8 @@ class RunFolder:
         return LookupError(
             f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. If Plan has just begun it, "
             "this step sees another folder: kubeflow.root must be on a volume that every step mounts. "
-            "Otherwise the run is over and its files were removed: start a new run; unchanged steps are not made again."
+            "Otherwise the run is over and its files were removed: start a new run; unchanged steps are "
+            "not made again."
         )
 
     def write_step(self, end: StepEnd) -> None:
