@@ -123,11 +123,7 @@ class RootLock:
 
     def is_held(self) -> bool:
         """Returns whether a run is active in the root."""
-        try:
-            self.check_free()
-        except RootBusyError:
-            return True
-        return False
+        return self.writing.is_held() or self.local_kubeflow.is_held()
 
 
 def _lock(stream: TextIO, wait_secs: float) -> None:

@@ -182,32 +182,23 @@ class StepFolders:
     ) -> FinishedStep:
         """Marks a step as finished, now that its outputs are complete, and returns it."""
         with FileLock(self.folder / _LOCK).held(math.inf, "a step is being numbered"):
-            return self._finish(plan, outputs, run_id, elapsed_secs)
-
-    def _finish(
-        self,
-        plan: StepPlan,
-        outputs: Mapping[str, Sequence["Artifact"]],
-        run_id: str,
-        elapsed_secs: float,
-    ) -> FinishedStep:
-        folder = self.place(plan)
-        step = FinishedStep(
-            plan=asdict(plan),
-            outputs={
-                key: without_root(_fields(artifact, folder), self.root)
-                for key, (artifact,) in outputs.items()
-            },
-            number=self._newest_number() + 1,
-            run_id=run_id,
-            elapsed_secs=round(elapsed_secs, 3),
-            folder=folder,
-        )
-        values = {name: getattr(step, name) for name in _FIELDS}
-        for partial in atomic_files.left_over(folder):
-            partial.unlink()
-        atomic_files.write(folder / _FILE, json.dumps(values, indent=1, allow_nan=False))
-        return step
+            folder = self.place(plan)
+            step = FinishedStep(
+                plan=asdict(plan),
+                outputs={
+                    key: without_root(_fields(artifact, folder), self.root)
+                    for key, (artifact,) in outputs.items()
+                },
+                number=self._newest_number() + 1,
+                run_id=run_id,
+                elapsed_secs=round(elapsed_secs, 3),
+                folder=folder,
+            )
+            values = {name: getattr(step, name) for name in _FIELDS}
+            for partial in atomic_files.left_over(folder):
+                partial.unlink()
+            atomic_files.write(folder / _FILE, json.dumps(values, indent=1, allow_nan=False))
+            return step
 
     def _newest_number(self) -> int:
         """Returns the highest number of a step; other processes finish steps, too."""
