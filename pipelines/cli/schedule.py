@@ -180,26 +180,28 @@ def list_command(
     if host is not None:
         _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
         return
-    from pipelines.cli.schedule_run import found_in
+    from pipelines.cli.schedule_run import overview_of
 
-    found, now, outbox = found_in(existing(root))
+    overview = overview_of(existing(root))
     if as_json:
-        print(json.dumps([one.as_json(now) for one in found], indent=1, allow_nan=False))
+        lines = [standing.as_json(overview.now) for standing in overview.standings]
+        print(json.dumps(lines, indent=1, allow_nan=False))
+        for line in overview.damaged:
+            print(f"! {line}", file=sys.stderr)
         return
-    from rich.console import Console
+    if overview.standings:
+        from rich.console import Console
 
-    from pipelines.scheduling.monitoring.overview import notification_problems, problems, table
+        from pipelines.scheduling.monitoring.overview import table
 
-    about_notifications = notification_problems(found, outbox)
-    if not found:
-        for line in about_notifications:
-            print(f"! {line}")
+        width = None if sys.stdout.isatty() else 140
+        Console(width=width).print(table(overview.standings))
+    else:
         print(f"There are no schedules in {root}.", file=sys.stderr)
-        return
-    Console(width=None if sys.stdout.isatty() else 140).print(table(found, now))
-    for line in (*problems(found, now), *about_notifications):
+    for line in (*overview.problems(), *overview.remarks()):
         print(f"! {line}")
-    _note_missing_scheduler(root)
+    if overview.standings:
+        _note_missing_scheduler(root)
 
 
 def _note_missing_scheduler(root: Root) -> None:
@@ -246,7 +248,7 @@ def delete(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Remove a schedule and its history. Its runs, reports and versions stay."""
+    """Remove a schedule. Its runs, reports and versions stay, and a run that is going on continues."""
     if host is not None:
         server = HostOptions(host, namespace, token_file).server()
         for recurring in server.recurring_runs(name):

@@ -24,7 +24,9 @@ from pipelines.root import Root
 from pipelines.runs.plan.inputs import check_root
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import check_has_windows, find_arrivals, note_old_spans
+from pipelines.scheduling.history import History
+from pipelines.scheduling.receivers import Receivers, receivers_only, without_receivers
+from pipelines.scheduling.spans import check_has_windows, find_arrivals, new_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso
 
@@ -123,18 +125,18 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
             "change it."
         )
     schedule = _schedule(request, config, name, former)
-    if former is not None and former.on_new_span != schedule.on_new_span:
-        raise BadInputError(
-            f"The schedule {name!r} is {former.when()}. What it has done cannot be counted on the other way: "
-            "give another --name, or delete it first."
-        )
     made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
-    if schedule.on_new_span:  # before the schedule exists: a scheduler may be active
-        made["old_spans"] = note_old_spans(schedule, store.ledger(name), root, find_arrivals)
-    store.write(schedule)
     timetable = schedule.timetable()
     if following := timetable.after(schedule.since) if timetable else None:
         made["next"] = iso(following)
+    if schedule.on_new_span:
+        old = new_arrivals(schedule, History.read(root), find_arrivals).old
+        made["old_spans"] = len(old or ())
+        if old is not None:
+            schedule = schedule.model_copy(update={"passed_spans": old})
+    receivers = Receivers(notify=config.notify, settings=receivers_only(request.stored_settings()))
+    receivers.write(store.state(name))
+    store.write(schedule)
     return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 
 
@@ -145,12 +147,8 @@ def switch_local(name: str, root: Root, on: bool) -> None:
       BadInputError: No schedule has this name.
     """
     store = ScheduleStore(root)
-    store.read(name)
-    with store.changing():
-        schedule = store.read(name)
-        if schedule.enabled != on:
-            since = _now() if on else schedule.since
-            store.write(schedule.model_copy(update={"enabled": on, "since": since}))
+    if store.read(name).enabled != on:
+        store.change(name, enabled=on, **({"since": _now()} if on else {}))
 
 
 def create_on_kubeflow(
@@ -238,7 +236,7 @@ def _schedule(
     fields = {
         "name": name,
         "config": None if request.config is None else str(request.config.resolve()),
-        "settings": request.stored_settings(),
+        "settings": without_receivers(request.stored_settings()),
         "working_dir": str(Path.cwd()),
         "runner": request.runner,
         "cron": request.cron,
@@ -255,7 +253,7 @@ def _schedule(
         "since": now,
         "created": now,
         "enabled": former is None or former.enabled,
-        "notify": config.notify,
+        "passed_spans": former.passed_spans if former and former.on_new_span else None,
     }
     try:
         return Schedule.model_validate(fields)

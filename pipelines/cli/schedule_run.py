@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,10 +25,9 @@ from pipelines.errors import counted
 from pipelines.root import Root
 
 if TYPE_CHECKING:
-    from pipelines.scheduling.clock import Clock, Stop
+    from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.metrics import PipelineCollector
-    from pipelines.scheduling.monitoring.overview import Standing
-    from pipelines.scheduling.notify.outbox import Outbox
+    from pipelines.scheduling.monitoring.overview import Overview
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -59,6 +57,14 @@ def run_command(
             "--once", help="Run all that is due now, and end: for cron, timers and CronJobs."
         ),
     ] = False,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            "--now",
+            metavar="NAME",
+            help="Run this schedule's pipeline now, whatever is due, and end. A scheduler may be working.",
+        ),
+    ] = None,
     metrics_file: MetricsFile = None,
     metrics_port: Annotated[
         int | None,
@@ -72,8 +78,8 @@ def run_command(
 ) -> None:
     """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
 
-    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once 1 if a run
-    has failed; 2 if another scheduler works in the root.
+    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now 1 if a
+    run has failed; 2 if another scheduler works in the root.
     """
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.locks import scheduler_lock
@@ -83,8 +89,11 @@ def run_command(
     existing(root, EXIT_FAILED)
     stop = Stop()
     clock = SystemClock(stop)
+    if now is not None:
+        _run_now(root, now, clock, stop)
+        return
     with (
-        scheduler_lock(root.schedules, "schedule run"),
+        scheduler_lock(root.schedules),
         _signals_to(stop),
         _log_to_stderr(),
     ):
@@ -97,7 +106,7 @@ def run_command(
                     _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
 
         scheduler = Scheduler(root, clock, stop, on_change=write)
-        collector = PipelineCollector(root, clock, scheduler.outbox)
+        collector = PipelineCollector(root, clock)
         with _metrics_at(collector, metrics_address, metrics_port):
             write()
             if once:
@@ -105,7 +114,24 @@ def run_command(
             else:
                 _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), root)
                 scheduler.run()
-    if once and any(tick.status == "failed" for tick in done):
+    if once and any(run.status == "failed" for run in done):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _run_now(root: Root, name: str, clock: "SystemClock", stop: "Stop") -> None:
+    from pipelines.scheduling.scheduler import Scheduler, StoppedError
+    from pipelines.scheduling.ticks import Tick, key_of_time
+
+    scheduler = Scheduler(root, clock, stop)
+    schedule = scheduler.store.read(name)
+    tick = Tick(name, f"now-{key_of_time(clock.now())}", clock.now())
+    with _signals_to(stop), _log_to_stderr():
+        try:
+            run = scheduler.run_tick(schedule, tick)
+        except StoppedError:
+            raise typer.Exit(128 + signal.SIGINT) from None
+    print(json.dumps({"run_id": run.run_id, "status": run.status, "version": run.version}))
+    if run.status == "failed":
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -128,31 +154,22 @@ def backfill_command(
     """
     from pipelines.scheduling.backfill import plan_backfill
     from pipelines.scheduling.clock import Stop, SystemClock
-    from pipelines.scheduling.locks import scheduler_lock
-    from pipelines.scheduling.scheduler import Scheduler
-    from pipelines.scheduling.tick_runner import StoppedError, TickRunner
+    from pipelines.scheduling.scheduler import Scheduler, StoppedError
 
     existing(root)
     stop = Stop()
     clock = SystemClock(stop)
     scheduler = Scheduler(root, clock, stop)
-    scheduler.store.hide_receivers()
     schedule = scheduler.store.chosen(name)
-    folder = scheduler.store.folder / schedule.name
-    # Runs of `schedule run` and these take turns, by the lock of the run.
-    with (
-        scheduler_lock(folder / "backfills", "schedule backfill"),
-        _signals_to(stop),
-        _log_to_stderr(),
-    ):
-        backfill = plan_backfill(schedule, folder, first, last, clock.now(), again)
-        runner = TickRunner(root, clock, stop, scheduler)
+    # These runs and those of `schedule run` take turns, by the lock of the root.
+    with _signals_to(stop), _log_to_stderr():
+        backfill = plan_backfill(schedule, root, first, last, clock.now(), again)
         with contextlib.suppress(StoppedError):
-            for tick in backfill.run(runner, keep_going):
-                reason = f": {tick.reason}" if tick.reason else ""
-                print(f"span {tick.spans}: {tick.status}{reason}", file=sys.stderr)
-        scheduler.send()  # in case no `schedule run` is active to do so
-        summary = backfill.summary()
+            for tick, run in backfill.run(scheduler, keep_going):
+                reason = getattr(run, "reason", None)
+                text = f"span {tick.spans}: {run.status}" + (f": {reason}" if reason else "")
+                print(text, file=sys.stderr)
+        summary = backfill.summary(root)
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
         raise typer.Exit(128 + signal.SIGINT)
@@ -162,14 +179,13 @@ def backfill_command(
 
 def check_command(root: RootOption = DEFAULT_ROOT) -> None:
     """Exit with 1 if a schedule is late or was stopped, or its due runs are unknown; for monitoring."""
-    from pipelines.scheduling.monitoring.overview import problems
-
-    found, now, _ = found_in(existing(root, EXIT_FAILED))
-    lines = problems(found, now)
-    if lines:
+    overview = overview_of(existing(root, EXIT_FAILED))
+    for line in overview.remarks():
+        print(f"! {line}", file=sys.stderr)
+    if lines := overview.problems():
         print("\n".join(lines))
         raise typer.Exit(EXIT_FAILED)
-    print(f"{counted(len(found), 'schedule')}, none late")
+    print(f"{counted(len(overview.standings), 'schedule')}, none late")
 
 
 def metrics_command(
@@ -181,11 +197,9 @@ def metrics_command(
 
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, registry, write_metrics
-    from pipelines.scheduling.scheduler import Scheduler
 
     existing(root, EXIT_FAILED)
-    clock = SystemClock(Stop())
-    collector = PipelineCollector(root, clock, Scheduler(root, clock, Stop()).outbox)
+    collector = PipelineCollector(root, SystemClock(Stop()))
     if metrics_file is None:
         print(generate_latest(registry(collector)).decode(), end="")
     else:
@@ -221,7 +235,7 @@ def manifest_command(
     from pipelines.scheduling.store import ScheduleStore
 
     existing(root)
-    schedules = ScheduleStore(root).read_all()
+    schedules, _ = ScheduleStore(root).read_all()
     if kind is ManifestKind.SYSTEMD:
         options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
         path = os.environ.get("PYTHONPATH")
@@ -234,16 +248,12 @@ def manifest_command(
     print(cron_job(schedules, config.kubeflow, str(root), image, cron), end="")
 
 
-def found_in(root: Root) -> "tuple[list[Standing], datetime, Outbox]":
-    """Returns the state of a root's schedules, the time of that, and the notifications."""
+def overview_of(root: Root) -> "Overview":
+    """Returns the present state of a root's schedules."""
     from pipelines.scheduling.clock import Stop, SystemClock
-    from pipelines.scheduling.monitoring.overview import standings
-    from pipelines.scheduling.scheduler import Scheduler
+    from pipelines.scheduling.monitoring.overview import look
 
-    clock: Clock = SystemClock(Stop())
-    now = clock.now()
-    outbox = Scheduler(root, clock, Stop()).outbox
-    return standings(root, now, outbox), now, outbox
+    return look(root, SystemClock(Stop()).now())
 
 
 @contextlib.contextmanager

@@ -1,13 +1,12 @@
-"""Runs over a range of past spans, in order. Results are recorded, so a stopped backfill can continue."""
+"""Runs over a range of past spans, in order. Their records tell which are done, so a stopped backfill goes on."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from pipelines.atomic_files import read_json, remove, write_json
 from pipelines.config.span_pattern import parse_span_pattern
 from pipelines.config.span_selection import (
     SpanKey,
@@ -18,11 +17,13 @@ from pipelines.config.span_selection import (
 )
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.scheduling.ledger import Ledger
+from pipelines.root import Root
+from pipelines.root.records import UNFINISHED
+from pipelines.scheduling.history import ENDED, History, Run
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import check_has_windows, data_of, span_selection
-from pipelines.scheduling.tick_runner import TickRunner
-from pipelines.scheduling.ticks import STATUSES, Tick, iso, key_of_time
+from pipelines.scheduling.scheduler import Scheduler
+from pipelines.scheduling.spans import check_has_windows, data_of, span_selection
+from pipelines.scheduling.ticks import Tick
 
 
 @dataclass(frozen=True)
@@ -31,93 +32,72 @@ class Backfill:
 
     Attributes:
       schedule: Schedule with the configuration of the runs.
-      ledger: Ledger of the backfill's ticks.
-      ticks: One tick for each span, in order, as first created.
-      begun: True if part of it was done before.
+      ticks: One tick for each span, in order.
     """
 
     schedule: Schedule
-    ledger: Ledger
     ticks: tuple[Tick, ...]
-    begun: bool
 
-    def run(self, runner: TickRunner, keep_going: bool) -> Iterator[Tick]:
-        """Runs the remaining ticks, and yields each with its outcome.
-
-        Failed ticks are run again. Ends at the first failure.
+    def run(self, scheduler: Scheduler, keep_going: bool) -> Iterator[tuple[Tick, Run]]:
+        """Runs the remaining ticks, and yields each with its run. Failed ones are run again.
 
         Args:
-          runner: Runner of a tick.
+          scheduler: Scheduler that runs a tick.
           keep_going: Continues after a failure.
 
         Raises:
           StoppedError: The process has to end.
         """
         for tick in self.ticks:
-            known = self.ledger.read(tick.key)
-            if known is not None and known.state == "done":
-                if known.status != "failed":
-                    continue
-                for file in self.ledger.output_files(known):
-                    remove(file)
-                self.ledger.write(tick)
-            done = runner.run(self.schedule, self.ledger, tick)
-            yield done
-            if done.status == "failed" and not keep_going:
+            runs = self._runs(scheduler.root, tick)
+            if runs and runs[-1].status not in UNFINISHED:
+                continue
+            run = scheduler.run_tick(self.schedule, tick, again=True)
+            yield tick, run
+            if run.status == "failed" and not keep_going:
                 return
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, root: Root) -> dict[str, Any]:
         """Returns the number of spans by outcome, and the spans that are left."""
-        known = [self.ledger.read(tick.key) for tick in self.ticks]
-        done = [tick for tick in known if tick is not None and tick.state == "done"]
-        left = [
-            tick.spans
-            for tick, found in zip(self.ticks, known, strict=True)
-            if found is None or found.state != "done"
-        ]
-        counts = Counter(tick.status for tick in done)
-        return {**{status: counts[status] for status in STATUSES}, "left": left}
+        newest = [(tick, self._runs(root, tick)[-1:]) for tick in self.ticks]
+        counts = Counter(run.status for _, runs in newest for run in runs)
+        left = [tick.spans for tick, runs in newest if not runs or runs[0].status not in ENDED]
+        return {**{status: counts[status] for status in ENDED}, "left": left}
+
+    @staticmethod
+    def _runs(root: Root, tick: Tick) -> list[Run]:
+        return History.read(root).of(tick.schedule).get(tick.key, [])
 
 
 def plan_backfill(
-    schedule: Schedule, folder: Path, first: str, last: str, now: datetime, again: bool
+    schedule: Schedule, root: Root, first: str, last: str, now: datetime, again: bool
 ) -> Backfill:
-    """Returns a new backfill, or the one of these spans that was stopped.
+    """Returns a new backfill, or the newest one of these spans.
 
     Args:
       schedule: Schedule with the configuration of the runs.
-      folder: Folder of the schedule.
+      root: Root of the runs.
       first: First span: a number, or a date.
       last: Last span, included.
-      now: Time in UTC.
-      again: Starts over, even if part of it was done before.
+      now: Time, UTC.
+      again: Starts over, even if the spans were run before.
 
     Raises:
       BadInputError: The range is invalid, or a span is missing.
     """
     keys = _keys(schedule, first, last)
-    place = folder / "backfills" / f"{keys[0]}..{keys[-1]}.json"
-    try:
-        known = None if again else read_json(place)
-    except FileNotFoundError:
-        known = None
-    if known is None:
-        known = {"id": key_of_time(now), "created": iso(now)}
-        write_json(place, known)
     data = data_of(schedule)
-    ledger = Ledger(folder / "backfills" / f"{keys[0]}..{keys[-1]}-{known['id']}", schedule.name)
-    ticks = tuple(
-        Tick(
-            schedule.name,
-            f"backfill-{known['id']}-{key:018d}"
-            if isinstance(key, int)
-            else f"backfill-{known['id']}-{key}",
-            known["created"],
-            spans=span_selection(data, key),
-        )
-        for key in keys
+    stem = f"backfill-{keys[0]}..{keys[-1]}"
+    pattern = re.compile(rf"{re.escape(stem)}-(\d+)-")
+    matches = (pattern.match(key) for key in History.read(root).of(schedule.name))
+    number = max((int(match[1]) for match in matches if match), default=1) + again
+    return Backfill(
+        schedule,
+        tuple(
+            Tick(schedule.name, f"{stem}-{number}-{key}", now, span_selection(data, key))
+            for key in keys
+        ),
     )
-    return Backfill(schedule, ledger, ticks, bool(ledger.keys()))
 
 
 def _keys(schedule: Schedule, first: str, last: str) -> list[SpanKey]:

@@ -1,48 +1,52 @@
-"""Finds the ticks of a schedule that are due, and decides which of the late ones are run or skipped."""
+"""Finds the ticks of a schedule that are due, and decides which of them is run next and which are not run."""
 
-import bisect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from pipelines.root import Root
-from pipelines.scheduling.lazy_sequence import LazySequence
-from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.history import History, RunsByTick
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import FindArrivals, new_arrivals, span_name, span_tick
-from pipelines.scheduling.ticks import Tick, iso, time_tick
+from pipelines.scheduling.spans import FindArrivals, new_arrivals
+from pipelines.scheduling.ticks import Tick, iso, time_of_key, time_tick
+from pipelines.scheduling.timetable import Timetable
+
+MAX_COUNTED = 1_000
+"""Number of due ticks that are counted; a schedule may have been asleep for a year of seconds."""
+
+FUTURE_SECS = 300.0
+"""A time that is later than now by more than this comes from a clock that was wrong."""
 
 
 @dataclass(frozen=True)
 class Due:
-    """Due ticks of a schedule, without a tick that was claimed.
+    """Ticks of a schedule that are due and that no run has done.
 
     Attributes:
-      ticks: Ticks to run, in this order.
-      skipped: Ticks that are not run: one tick that stands for all times, or one for each span.
-      overtaken: Spans in `skipped` that arrived after a later one was run. The user is notified of each.
-      late: Ticks that should have been started by now, oldest first: some of `ticks` and of `skipped`.
-      count: Number of due ticks.
+      tick: Tick to run next; None without one.
+      count: Number of due ticks, at most `MAX_COUNTED`.
+      late: Due ticks that should have been started by now, oldest first; at most `MAX_COUNTED`.
+      start: Time up to which no tick is run any more, if late ones are skipped; None if none are.
+      passed_spans: Spans that are not run from now on: those that were there before the schedule, and those
+        that a later one has overtaken. None if there is nothing to store.
+      overtaken: Those of them that arrived after a later one was run. The user is told of each.
     """
 
-    ticks: Sequence[Tick] = ()
-    skipped: Sequence[Tick] = ()
-    overtaken: Sequence[Tick] = ()
-    late: Sequence[Tick] = ()
+    tick: Tick | None = None
     count: int = 0
+    late: tuple[Tick, ...] = ()
+    start: datetime | None = None
+    passed_spans: frozenset[str] | None = None
+    overtaken: tuple[Tick, ...] = ()
 
 
-def find_due(
-    schedule: Schedule, ledger: Ledger, now: datetime, root: Root, find: FindArrivals
-) -> Due:
-    """Returns the due ticks.
+def find_due(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
+    """Returns the due ticks of a schedule; a disabled one has none.
 
     Args:
-      schedule: Schedule; a disabled one has no due ticks.
-      ledger: Ledger of the schedule.
-      now: Time in UTC.
-      root: Root of the runs.
+      schedule: Schedule.
+      history: Runs of the root.
+      now: Time, UTC.
       find: Function that finds the spans of the data.
 
     Raises:
@@ -52,91 +56,103 @@ def find_due(
         return Due()
     timetable = schedule.timetable()
     if timetable is None:
-        return _due_spans(schedule, ledger, now, root, find)
-    waiting = LazySequence(
-        timetable.between(handled_until(schedule, ledger), now),
-        lambda time: time_tick(schedule.name, time),
-    )
-    # The grace ends before the next time, or is the same for all: the older ones are late.
-    num_late = bisect.bisect_left(waiting, True, key=lambda tick: not _is_late(schedule, tick, now))
-    late = waiting[:num_late] or ()
-    if not waiting:
-        return Due(late=late)
-    if schedule.missed == "catch-up":
-        return Due(waiting, late=late, count=len(waiting))
-    kept = 1
-    if schedule.missed == "skip" and late and late[-1] == waiting[-1]:
-        kept = 0
-    over = waiting[: len(waiting) - kept]
-    skipped = (_skipped(over, now),) if over else ()
-    return Due(waiting[len(over) :], skipped, late=late, count=len(waiting))
-
-
-def _due_spans(
-    schedule: Schedule, ledger: Ledger, now: datetime, root: Root, find: FindArrivals
-) -> Due:
-    new = new_arrivals(schedule, ledger, root, find)
-    ticks = {one.key: span_tick(schedule.name, one, now) for one in new.arrivals}
-    complete = [ticks[one.key] for one in new.arrivals if one.is_complete]
-    behind = [tick for tick in complete if tick.key < new.newest]
-    skipped: tuple[Tick, ...] = ()
-    overtaken: tuple[Tick, ...] = ()
-    if schedule.missed == "catch-up":
-        ahead = (one for one in new.arrivals if one.key > new.newest)
-        # In order: no new span is run before an older new one that is still being written.
-        finished = itertools.takewhile(lambda one: one.is_complete, ahead)
-        following = [ticks[one.key] for one in finished]
-        run = [*behind, *following]
-    else:
-        following = [tick for tick in complete if tick.key > new.newest]
-        run = following[-1:]
-        overtaken = tuple(_overtaken(tick, new.newest, now) for tick in behind)
-        skipped = (*overtaken, *(_skipped([tick], now) for tick in following[:-1]))
-    overtaken_keys = {tick.key for tick in overtaken}
-    late = [
+        return _due_spans(schedule, history, now, find)
+    runs = history.of(schedule.name)
+    start = handled_until(schedule, runs, now)
+    times = list(itertools.islice(_times(timetable, start, now), MAX_COUNTED))
+    ticks = [
         tick
-        for tick in ticks.values()
-        if _is_late(schedule, tick, now) and tick.key not in overtaken_keys
+        for tick in (time_tick(schedule.name, time) for time in times)
+        if tick.key not in runs  # after the clock was set back, it comes again
     ]
-    late.sort(key=lambda tick: tick.due_time)
-    return Due(run, skipped, overtaken, late, len(run) + len(skipped))
+    if not ticks:
+        return Due()
+    late = tuple(tick for tick in ticks if is_late(schedule, tick, now))
+    if schedule.missed == "catch-up":
+        return Due(ticks[0], len(ticks), late)
+    last = ticks[-1] if len(times) < MAX_COUNTED else _last(schedule, timetable, now)
+    if schedule.missed == "skip" and is_late(schedule, last, now):
+        return Due(None, len(ticks), late, start=last.due)
+    return Due(last, len(ticks), late)
 
 
-def handled_until(schedule: Schedule, ledger: Ledger) -> datetime:
-    """Returns the time up to which the ticks of a schedule have been handled."""
-    newest = ledger.newest()
-    return schedule.since if newest is None else max(schedule.since, newest.due_time)
+def handled_until(schedule: Schedule, runs: RunsByTick, now: datetime) -> datetime:
+    """Returns the time up to which the ticks of a schedule are done or skipped.
+
+    Times in the future are those of a wrong clock: waiting for them would silence the schedule.
+    """
+    done = (time for key in runs if (time := time_of_key(key)) is not None)
+    times = (schedule.since, schedule.created, *done)
+    return max((time for time in times if not is_future(time, now)), default=now)
 
 
-def next_time(schedule: Schedule, ledger: Ledger, now: datetime) -> datetime | None:
+def next_time(schedule: Schedule, runs: RunsByTick, now: datetime) -> datetime | None:
     """Returns the time of the next tick, in the past if it is due; None if unknown."""
     timetable = schedule.timetable()
     if timetable is None or not schedule.enabled:
         return None
-    return timetable.after(handled_until(schedule, ledger))
+    return timetable.after(handled_until(schedule, runs, now))
 
 
-def _is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
-    return (now - tick.due_time).total_seconds() > schedule.grace_of(tick.due_time)
+def is_future(time: datetime, now: datetime) -> bool:
+    """Returns whether a time is that of a clock that was ahead."""
+    return (time - now).total_seconds() > FUTURE_SECS
 
 
-def _skipped(ticks: Sequence[Tick], now: datetime) -> Tick:
-    """Returns skipped ticks as one, under the key of the last of them."""
-    return ticks[-1].changed(
-        state="skipped",
-        finished=iso(now),
-        count=len(ticks),
-        first=ticks[0].due,
-        reason="late: a later one is due, or the time to start it is over",
+def is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
+    """Returns whether a tick should have been started by now."""
+    return (now - tick.due).total_seconds() > schedule.grace_of(tick.due)
+
+
+def untold(
+    schedule: Schedule, late: tuple[Tick, ...], runs: RunsByTick, now: datetime
+) -> tuple[Tick, ...]:
+    """Returns the late ticks that the user was not told about: no run has started since they became late.
+
+    The user is told of all late ticks whenever one of them is started.
+    """
+    starts = (run.started for of_tick in runs.values() for run in of_tick)
+    newest = max((start for start in starts if start <= iso(now)), default="")
+    return tuple(
+        tick
+        for tick in late
+        if iso(tick.due + timedelta(seconds=schedule.grace_of(tick.due))) >= newest
     )
 
 
-def _overtaken(tick: Tick, newest: str, now: datetime) -> Tick:
-    """Returns the tick of a span that arrived after a later one and is not run."""
-    name = span_name(tick.key)
-    return tick.changed(
-        state="skipped",
-        finished=iso(now),
-        reason=f"span {name} arrived after span {span_name(newest)}, and only newer ones are run; `schedule "
-        f"backfill --name {tick.schedule} --from {name} --to {name}` runs it",
+def _times(timetable: Timetable, after: datetime, until: datetime) -> Iterator[datetime]:
+    time = timetable.after(after)
+    while time is not None and time <= until:
+        yield time
+        time = timetable.after(time)
+
+
+def _last(schedule: Schedule, timetable: Timetable, now: datetime) -> Tick:
+    last = timetable.until(now)
+    if last is None:
+        raise ValueError(f"It was checked that ticks are due. Received: {schedule.name}, {now}")
+    return time_tick(schedule.name, last)
+
+
+def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
+    new = new_arrivals(schedule, history, find)
+    ticks = {arrival.key: arrival.tick(schedule.name, now) for arrival in new.arrivals}
+    complete = [ticks[arrival.key] for arrival in new.arrivals if arrival.is_complete]
+    behind = tuple(tick for tick in complete if tick.key < new.newest)
+    late = [tick for tick in ticks.values() if is_late(schedule, tick, now)]
+    late.sort(key=lambda tick: tick.due)
+    if schedule.missed == "catch-up":
+        ahead = (arrival for arrival in new.arrivals if arrival.key > new.newest)
+        # In order: no new span is run before an older new one that is still being written.
+        finished = itertools.takewhile(lambda arrival: arrival.is_complete, ahead)
+        to_run = [*behind, *(ticks[arrival.key] for arrival in finished)]
+        return Due(to_run[0] if to_run else None, len(to_run), tuple(late), passed_spans=new.old)
+    following = [tick for tick in complete if tick.key > new.newest]
+    passed = frozenset(tick.key for tick in (*behind, *following[:-1]))
+    return Due(
+        following[-1] if following else None,
+        len(following) + len(behind),
+        tuple(tick for tick in late if tick not in behind),
+        passed_spans=new.old if not passed else passed | (new.old or frozenset()),
+        overtaken=behind,
     )

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pipelines.root import Root
-from pipelines.scheduling.receivers import is_of_notify
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
 
@@ -31,14 +30,12 @@ class Launch:
       working_dir: Working directory.
       stdout: File for its standard output.
       stderr: File for its standard error.
-      lock: Descriptor that it holds as long as it lives.
     """
 
     command: tuple[str, ...]
     working_dir: str
     stdout: Path
     stderr: Path
-    lock: int
 
 
 class Process(Protocol):
@@ -62,9 +59,7 @@ class Process(Protocol):
 def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tuple[str, ...]:
     """Returns the command of a scheduled run."""
     spans = (f"data.spans={tick.spans}",) if tick.spans is not None else ()
-    # Settings for the scheduler alone may be secret, and everybody sees the arguments of a process.
-    own = [setting for setting in schedule.settings if not is_of_notify(setting)]
-    settings = [word for setting in (*own, *spans) for word in ("--set", setting)]
+    settings = [word for setting in (*schedule.settings, *spans) for word in ("--set", setting)]
     command = [sys.executable, "-m", "estimator_pipelines", "run"]
     command += [] if schedule.config is None else ["--config", schedule.config]
     command += [*settings, "--root", str(root), "--runner", schedule.runner]
@@ -83,7 +78,6 @@ def start_process(launch: Launch) -> "RunProcess":
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                pass_fds=(launch.lock,),
                 start_new_session=True,  # Ctrl-C reaches the scheduler alone, which stops its run
             )
         )

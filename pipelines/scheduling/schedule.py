@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, field_validator, model_validator
 
 from pipelines.config.data import Section
-from pipelines.config.notify import NotifyConfig
 from pipelines.scheduling.timetable import Cron, Every, Timetable
 
 Missed = Literal["latest", "skip", "catch-up"]
 
 _LONGEST_GRACE_SECS = 900.0
+_MAX_SECS = 10 * 366 * 86_400
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 
@@ -37,9 +37,10 @@ class Schedule(Section):
       timeout_secs: Time limit after which a run is stopped and counts as failed. Default: none.
       retries: Number of times a failed run is resumed, unless its data or configuration are bad.
       enabled: True if it starts runs.
-      since: Time of creation or enabling; nothing before it is due.
+      since: Time up to which nothing is due: that of creation or enabling, or of a tick that was skipped.
       created: Time of creation, UTC.
-      notify: Receivers, from the configuration file when the schedule was created.
+      passed_spans: Keys of spans that are not run: those that were there before, and skipped ones. None as
+        long as the folder of the data was never there.
     """
 
     name: str = Field(pattern=NAME_PATTERN)
@@ -48,18 +49,18 @@ class Schedule(Section):
     working_dir: str
     runner: str = "local"
     cron: str | None = None
-    every_secs: int | None = Field(default=None, ge=1)
+    every_secs: int | None = Field(default=None, ge=1, le=_MAX_SECS)
     on_new_span: bool = False
-    poll_secs: float = Field(default=60, gt=0, allow_inf_nan=False)
+    poll_secs: float = Field(default=60, gt=0, le=_MAX_SECS, allow_inf_nan=False)
     timezone: str = "UTC"
     missed: Missed = "latest"
-    grace_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    timeout_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    grace_secs: float | None = Field(default=None, gt=0, le=_MAX_SECS, allow_inf_nan=False)
+    timeout_secs: float | None = Field(default=None, gt=0, le=_MAX_SECS, allow_inf_nan=False)
     retries: int = Field(default=1, ge=0, le=100)
     enabled: bool = True
     since: datetime.datetime
     created: datetime.datetime
-    notify: NotifyConfig = NotifyConfig()
+    passed_spans: frozenset[str] | None = None
 
     @field_validator("since", "created")
     @classmethod
@@ -91,6 +92,8 @@ class Schedule(Section):
         given = [self.cron is not None, self.every_secs is not None, self.on_new_span]
         if sum(given) != 1:
             raise ValueError("give exactly one of cron, every_secs and on_new_span")
+        if (timetable := self.timetable()) is not None:
+            timetable.after(self.since)  # a date beyond the calendar is found before anything is stored
         if self.on_new_span and self.missed == "skip":
             raise ValueError(
                 'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'

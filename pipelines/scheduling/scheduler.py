@@ -1,34 +1,53 @@
-"""Runs the due ticks of all schedules of a root, one after another."""
+"""Runs the due ticks of all schedules of a root, one after another.
 
-import contextlib
+Nothing is kept about a tick but the records of its runs. So a scheduler may be killed at any moment: the run goes
+on, or is interrupted, and its record says which tick it is of. A run that finds its tick done is refused.
+"""
+
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeGuard
 
-from pipelines.config.notify import NotifyConfig
-from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.history import unfinished_run
+from pipelines.root.records import RunRecord, new_run
 from pipelines.scheduling.clock import Clock, Stop
-from pipelines.scheduling.due import Due, find_due, next_time
-from pipelines.scheduling.known_spans import KnownSpans
-from pipelines.scheduling.ledger import Ledger
-from pipelines.scheduling.memory import read_memory, remember
-from pipelines.scheduling.notify.delivery import Deliver, deliver
-from pipelines.scheduling.notify.notification import of_missed, of_outcome, of_overtaken
-from pipelines.scheduling.notify.outbox import Outbox
-from pipelines.scheduling.run_process import Command, Launch, Process, run_command, start_process
+from pipelines.scheduling.due import Due, find_due, is_future, next_time, untold
+from pipelines.scheduling.history import ENDED, History, Run, is_over, num_starts, unfinished_keys
+from pipelines.scheduling.notify import Tell, of_missed, of_run, tell
+from pipelines.scheduling.receivers import current_receivers
+from pipelines.scheduling.run_process import (
+    Command,
+    Launch,
+    Process,
+    end_of,
+    last_line,
+    run_command,
+    start_process,
+)
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import PREFIX, FindArrivals, find_arrivals, note_old_spans
+from pipelines.scheduling.spans import FindArrivals, find_arrivals, span_name, tick_of_span
 from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.tick_runner import StoppedError, TickRunner
-from pipelines.scheduling.ticks import Tick, iso
+from pipelines.scheduling.ticks import Tick, iso, time_of_key, time_tick
 
 _LOGGER = logging.getLogger(__name__)
 
+MAX_STARTS_LEFT = 10
+"""Starts, beyond the retries, of a run that never ends: it may be the one that kills the machine."""
+
+RETRY_WAIT_SECS = 60.0
 _LONGEST_WAIT_SECS = 30.0
 _SHORTEST_WAIT_SECS = 0.1
-_WATCH_SECS = 10.0
+_POLL_SECS = 1.0
+_BUSY_POLL_SECS = 5.0
+_STOP_SECS = 120.0
+_LOCK_WAIT_SECS = 60.0
+
+
+class StoppedError(Exception):
+    """The scheduler has to end; the next one resumes its run."""
 
 
 class Scheduler:
@@ -38,10 +57,10 @@ class Scheduler:
       root: Root of the runs.
       clock: Clock that determines due times.
       stop: Request to stop.
-      on_change: Function called after each change, for example to write metrics.
+      on_change: Function called after each change and every few seconds of a run, for example to write metrics.
       command: Function that returns the command of a run.
       start: Function that starts it.
-      deliver: Function that sends a notification.
+      tell: Function that sends a notification.
       find: Function that finds the spans of a schedule's data.
     """
 
@@ -53,20 +72,22 @@ class Scheduler:
         on_change: Callable[[], None] = lambda: None,
         command: Command = run_command,
         start: Callable[[Launch], Process] = start_process,
-        deliver: Deliver = deliver,
+        tell: Tell = tell,
         find: FindArrivals = find_arrivals,
     ):
         self.root = root
         self.store = ScheduleStore(root)
-        self.outbox = Outbox(self.store.folder / "outbox", clock, deliver)
         self._clock = clock
         self._stop = stop
         self._on_change = on_change
+        self._command = command
+        self._start = start
+        self._tell = tell
         self._find = find
-        self._runner = TickRunner(root, clock, stop, self, command, start)
-        self._watched = clock.monotonic()
         self._polled: dict[str, float] = {}
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
+        self._told: set[str] = set()
+        self._changed = clock.monotonic()
 
     def run(self) -> None:
         """Runs due ticks until it is asked to stop. A full disk or a lost mount does not end it."""
@@ -79,148 +100,274 @@ class Scheduler:
                 _LOGGER.error("it is tried again in %.0f s: %s", wait_secs, error)
             self._clock.sleep(wait_secs)
 
-    def run_due(self) -> list[Tick]:
-        """Runs all ticks that are due now, and returns them with their outcomes.
+    def run_due(self) -> list[Run]:
+        """Runs all ticks that are due now, and returns their runs.
 
         Runs that an earlier scheduler has started come first. Ticks that become due meanwhile are included.
         """
-        done: list[Tick] = []
-        self.store.hide_receivers()
+        done: list[Run] = []
+        self.store.migrate()
         try:
-            while not self._stop.requested and (tick := self._run_next()) is not None:
-                done.append(tick)
+            while not self._stop.requested and (run := self._run_next()) is not None:
+                done.append(run)
         except StoppedError:
             _LOGGER.info("stopped; the next scheduler resumes the unfinished run")
-        self.send()
+        self._on_change()
         return done
 
-    def waiting(self) -> None:
-        """Sends notifications and looks for late ticks while a run is in progress; called regularly."""
-        if self._clock.monotonic() - self._watched >= _WATCH_SECS:
-            self._watched = self._clock.monotonic()
-            for schedule in self._schedules():
-                self._due(schedule)
-            self.send()
+    def run_tick(self, schedule: Schedule, tick: Tick, again: bool = False) -> Run:
+        """Runs a tick until it is done, and returns its last run; only tells of it if it is done already.
 
-    def ended(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> None:
-        """Stores the notifications about a tick that has ended."""
-        output = ledger.output_file(tick, "err")
-        config = self._notify_config(schedule)
-        for notification in of_outcome(self.root, tick, iso(self._clock.now()), output):
-            self.outbox.put(notification, config)
+        Args:
+          schedule: Schedule of the tick.
+          tick: Tick to run.
+          again: Starts at least one run, also if the tick is done and has failed.
 
-    def send(self) -> None:
-        """Sends the notifications that are due; failed ones are kept for later."""
+        Raises:
+          StoppedError: The scheduler has to end.
+        """
+        fresh = False  # True if an interrupted run cannot be resumed
+        retries = schedule.retries
+        while True:
+            self._wait_for_root(tick)
+            runs = self._runs(tick)
+            if again:
+                retries += num_starts(runs)
+            elif runs and is_over(runs, retries):
+                self._tell_of_run(schedule, tick, runs[-1])
+                return runs[-1]
+            if num_starts(runs) >= retries + MAX_STARTS_LEFT:
+                reason = f"started {num_starts(runs)} times without coming to an end"
+                self._record_failure(tick, reason)
+                continue
+            again = False
+            unfinished = unfinished_run(self.root)
+            resume = unfinished is not None and unfinished.scheduled_by == tick.id and not fresh
+            fresh = self._start_once(schedule, tick, runs, resume)
+            runs = self._runs(tick)
+            if runs and runs[-1].status == "failed" and not is_over(runs, retries):
+                _LOGGER.warning("%s: %s; it is tried again", tick.id, _reason(runs[-1]))
+                self._pause(RETRY_WAIT_SECS)
 
-        def config_of(name: str) -> NotifyConfig | None:
-            if name not in self.store.names():
-                return None
-            return self._notify_config(self.store.read(name))
-
-        self.outbox.send_due(config_of)
-        self._on_change()
-
-    def _run_next(self) -> Tick | None:
-        """Runs one tick and returns it; None if nothing is due."""
+    def _run_next(self) -> Run | None:
+        """Runs one tick and returns its run; None if nothing is due."""
+        history = History.read(self.root)
         schedules = self._schedules()
         for schedule in schedules:
-            ledger = self.store.ledger(schedule.name)
-            if schedule.enabled and (unfinished := ledger.unfinished()) is not None:
-                return self._run_tick(schedule, ledger, unfinished)
-        first: tuple[Schedule, Tick] | None = None
+            runs = history.of(schedule.name)
+            for key, of_tick in runs.items():
+                if self._is_to_tell(of_tick[-1]) and is_over(of_tick, schedule.retries):
+                    self._tell_of_run(schedule, self._tick_of(schedule, key), of_tick[-1])
+            unfinished = unfinished_keys(schedule, runs)
+            if schedule.enabled and unfinished:
+                return self._run(schedule, self._tick_of(schedule, unfinished[0]))
+        first: tuple[Schedule, Tick, Due] | None = None
         for schedule in schedules:
-            due = self._due(schedule)
-            self._skip(schedule, due)
-            if due.ticks:  # searched again at once: another schedule may come first now
-                self._polled.pop(schedule.name, None)
-            if due.ticks and (first is None or due.ticks[0].due < first[1].due):
-                first = (schedule, due.ticks[0])
+            due = self._due(schedule, history)
+            if due.tick is None:
+                continue
+            self._polled.pop(schedule.name, None)  # searched again at once
+            if first is None or due.tick.due < first[1].due:
+                first = (schedule, due.tick, due)
         if first is None:
             return None
-        return self._run_tick(first[0], self.store.ledger(first[0].name), first[1])
+        schedule, tick, due = first
+        self._tell_of_missed(schedule, due, history)
+        return self._run(schedule, tick)
 
-    def _run_tick(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
+    def _run(self, schedule: Schedule, tick: Tick) -> Run:
         self._on_change()
-        done = self._runner.run(schedule, ledger, tick)
+        run = self.run_tick(schedule, tick)
         self._polled.pop(schedule.name, None)
-        self._fold(ledger)
-        self.send()
-        return done
+        _LOGGER.info("%s: %s %s", tick.id, run.status, _reason(run))
+        return run
 
-    def _skip(self, schedule: Schedule, due: Due) -> None:
-        """Records the ticks that are not run, and stores notifications about overtaken spans."""
-        if not due.skipped:
-            return
-        ledger = self.store.ledger(schedule.name)
-        for tick in due.overtaken:  # the notification first: a crash in between cannot suppress it
-            _LOGGER.warning("%s: %s", schedule.name, tick.reason)
-            self.outbox.put(
-                of_overtaken(self.root, tick, iso(self._clock.now())),
-                self._notify_config(schedule),
-            )
-        if num_others := sum(tick.count for tick in due.skipped) - len(due.overtaken):
-            _LOGGER.warning("%s: %d ticks are skipped", schedule.name, num_others)
-        for tick in due.skipped:
-            ledger.write(tick)
-        self._fold(ledger)
-
-    @staticmethod
-    def _fold(ledger: Ledger) -> None:
-        """Removes old ticks; their spans stay known."""
-        if spans := ledger.keys(PREFIX):
-            known = KnownSpans(ledger.folder)
-            if known.read() is None:  # the spans that existed before are not recorded yet
-                return
-            known.add(spans)
-        ledger.fold()
-
-    def _due(self, schedule: Schedule) -> Due:
-        """Returns the due ticks of a schedule, and stores a notification about late ones."""
-        ledger = self.store.ledger(schedule.name)
-        now = self._clock.now()
+    def _due(self, schedule: Schedule, history: History) -> Due:
+        """Returns the due ticks of a schedule; stores which ones are not run, and tells of them."""
         if self._secs_to_poll(schedule) > 0:
             return Due()
         self._polled[schedule.name] = self._clock.monotonic()
+        now = self._clock.now()
         try:
-            if schedule.on_new_span and schedule.enabled:
-                self._note_old_spans(schedule, ledger)
-            due = find_due(schedule, ledger, now, self.root, self._find)
+            due = find_due(schedule, history, now, self._find)
         except (BadInputError, OSError) as error:
-            if read_memory(ledger.folder).problem != str(error):
-                _LOGGER.warning("%s: its due runs are unknown: %s", schedule.name, error)
-            remember(ledger.folder, problem=str(error))
+            self._log_once(f"{schedule.name}: its due runs are unknown: {error}")
             return Due()
-        remember(ledger.folder, problem=None)
-        self._notify_missed(schedule, ledger, due, now)
+        if is_future(schedule.since, now) and schedule.enabled:
+            self._log_once(
+                f"{schedule.name}: nothing would be due until {iso(schedule.since)}, a time in the future. The "
+                "clock was wrong when that was stored; it is ignored."
+            )
+        if due.start is not None:
+            _LOGGER.warning("%s: the runs due until %s are skipped", schedule.name, iso(due.start))
+            self._tell_of_missed(schedule, due, history)
+            self.store.change(schedule.name, since=due.start)
+        for tick in due.overtaken:
+            name = span_name(tick.key)
+            text = (
+                f"span {name} arrived after a later one was run, and only newer ones are run; `schedule backfill "
+                f"--name {schedule.name} --from {name} --to {name}` runs it"
+            )
+            _LOGGER.warning("%s: %s", schedule.name, text)
+            self._send(schedule, of_missed(self.root, [tick], iso(now), text))
+        if due.passed_spans is not None:
+            _LOGGER.warning("%s: %d spans are not run", schedule.name, len(due.passed_spans))
+            passed = due.passed_spans.union(schedule.passed_spans or ())
+            self.store.change(schedule.name, passed_spans=passed)
         return due
 
-    def _note_old_spans(self, schedule: Schedule, ledger: Ledger) -> None:
-        num_old = note_old_spans(schedule, ledger, self.root, self._find)
-        if num_old:
-            _LOGGER.warning(
-                "%s: %d spans that were there before are not run; `schedule backfill` does that",
-                schedule.name,
-                num_old,
+    def _start_once(
+        self, schedule: Schedule, tick: Tick, runs: list[Run], resume: bool
+    ) -> bool:
+        """Starts the run of a tick and waits for its end; returns True if it cannot be resumed."""
+        folder = self.store.state(schedule.name)
+        stdout, stderr = folder / "stdout", folder / "stderr"
+        command = self._command(schedule, tick, self.root, resume)
+        try:
+            process = self._start(Launch(tuple(command), schedule.working_dir, stdout, stderr))
+        except OSError as error:  # the folder or the interpreter is gone; or there is no memory
+            self._record_failure(tick, f"its process could not be started: {error}")
+            return False
+        _LOGGER.info(
+            "%s: run %s, process %s", tick.id, "resumed" if resume else "begun", process.pid
+        )
+        code, is_over_time = self._wait_for(schedule, tick, process)
+        now = self._runs(tick)
+        if is_over_time:
+            if not (now and now[-1].status in ENDED):  # else it ended all the same
+                reason = f"stopped after its time limit, {schedule.timeout_secs:g} s"
+                self._record_failure(tick, reason)
+        elif _begun(now) == _begun(runs):  # its record does not tell how it ended
+            line = last_line(stdout) or {}
+            is_bad_input = line.get("error") == "bad_input"
+            if line.get("error") == "root_busy":
+                return False
+            if resume and is_bad_input:
+                _LOGGER.warning("%s: it cannot be resumed: %s", tick.id, line.get("reason"))
+                return True
+            ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            reason = line.get("reason") or f"its process {ended} before its run began: {end_of(stderr)}"
+            self._record_failure(tick, reason, is_bad_input)
+        return False
+
+    def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:
+        """Records that a tick has failed: in the record of its run, or in one of its own without it."""
+        with self.root.lock.writing.held(_LOCK_WAIT_SECS):
+            runs = self._runs(tick)
+            newest = runs[-1] if runs else None
+            if isinstance(newest, RunRecord) and newest.status in ("running", "interrupted"):
+                record = newest
+            else:
+                record = RunRecord(
+                    **new_run(self.root, tick.id),
+                    name=tick.schedule,
+                    status="failed",
+                    started=iso(self._clock.now()),
+                    config={},
+                    data_fingerprint="",
+                    log=str(self.store.state(tick.schedule) / "stderr"),
+                    attempt=0,
+                )
+            self.root.records.write(
+                record.changed(
+                    status="failed", reason=reason, is_bad_input=is_bad_input, finished=iso(self._clock.now())
+                )
             )
 
-    def _notify_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
-        """Stores one notification about late ticks, and no other until all of these are handled."""
-        if not due.late:
+    def _wait_for(self, schedule: Schedule, tick: Tick, process: Process) -> tuple[int, bool]:
+        """Waits for the end of a run; returns its exit code, and True if it took too long."""
+        begun = self._clock.monotonic()
+        while (code := process.wait(_POLL_SECS)) is None:
+            if self._stop.requested:
+                _LOGGER.info("%s: its run is stopped, and resumed by the next scheduler", tick.id)
+                self._stop_process(process)
+                raise StoppedError
+            elapsed = self._clock.monotonic() - begun
+            if schedule.timeout_secs is not None and elapsed > schedule.timeout_secs:
+                _LOGGER.warning("%s: over its time limit, it is stopped", tick.id)
+                return self._stop_process(process), True
+            self._refresh()
+        return code, False
+
+    def _stop_process(self, process: Process) -> int:
+        process.stop()
+        deadline = self._clock.monotonic() + _STOP_SECS
+        while (code := process.wait(_POLL_SECS)) is None:
+            if self._clock.monotonic() > deadline:
+                process.kill()
+        return code
+
+    def _wait_for_root(self, tick: Tick) -> None:
+        """Waits while a run holds the root: one started by hand, or one that a killed scheduler left."""
+        logged = False
+        while self.root.lock.is_held():
+            if not logged:
+                _LOGGER.warning("%s: another run has the root and is waited for", tick.id)
+                logged = True
+            self._pause(_BUSY_POLL_SECS)
+        if self._stop.requested:
+            raise StoppedError
+
+    def _pause(self, secs: float) -> None:
+        self._refresh()
+        self._clock.sleep(secs)
+        if self._stop.requested:
+            raise StoppedError
+
+    def _refresh(self) -> None:
+        if self._clock.monotonic() - self._changed >= _LONGEST_WAIT_SECS:
+            self._changed = self._clock.monotonic()
+            self._on_change()
+
+    def _tell_of_missed(self, schedule: Schedule, due: Due, history: History) -> None:
+        now = self._clock.now()
+        if late := untold(schedule, due.late, history.of(schedule.name), now):
+            content = of_missed(self.root, late, iso(now))
+            _LOGGER.warning("%s", content["text"])
+            self._send(schedule, content)
+
+    def _tell_of_run(self, schedule: Schedule, tick: Tick, run: Run) -> None:
+        """Tells of a tick that is done, and notes in its record that this was done, or why it failed."""
+        if not self._is_to_tell(run):
             return
-        memory = read_memory(ledger.folder)
-        if schedule.on_new_span:
-            keys = [tick.key for tick in due.late]
-            if not set(keys).isdisjoint(memory.told_spans):
-                return
-            notified: dict[str, object] = {"told_spans": keys}
-        else:
-            if due.late[0].key <= memory.told_missed:
-                return
-            notified = {"told_missed": due.late[-1].key}
-        missed = of_missed(self.root, due.late, iso(now))
-        _LOGGER.warning("%s", missed.text)
-        self.outbox.put(missed, self._notify_config(schedule))
-        remember(ledger.folder, **notified)
+        self._told.add(run.run_id)  # the note may have to wait for the root
+        contents = of_run(self.root, tick, run, iso(self._clock.now()))
+        errors = [self._send(schedule, content) for content in contents]
+        with self.root.lock.writing.held(_LOCK_WAIT_SECS):
+            record = self.root.records.read(run.run_id)
+            if record is not None:  # else it was pruned
+                error = "; ".join(filter(None, errors))
+                self.root.records.write(record.changed(notification=error))
+
+    def _is_to_tell(self, run: Run) -> TypeGuard[RunRecord]:
+        is_pending = isinstance(run, RunRecord) and run.notification == "pending"
+        return is_pending and run.run_id not in self._told
+
+    def _send(self, schedule: Schedule, content: dict[str, object]) -> str:
+        config = current_receivers(schedule, self.store.state(schedule.name))
+        error = self._tell(config, content)
+        if error:
+            _LOGGER.error("%s: not told: %s (%s)", schedule.name, content["text"], error)
+        return error
+
+    def _tick_of(self, schedule: Schedule, key: str) -> Tick:
+        """Returns the tick that has a key."""
+        time = time_of_key(key)
+        return tick_of_span(schedule, key, self._clock.now()) if time is None else time_tick(schedule.name, time)
+
+    def _runs(self, tick: Tick) -> list[Run]:
+        return History.read(self.root).of(tick.schedule).get(tick.key, [])
+
+    def _schedules(self) -> list[Schedule]:
+        schedules, errors = self.store.read_all()
+        for error in errors:
+            self._log_once(error)
+        return schedules
+
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:
+            _LOGGER.error("%s", text)
+        self._logged.add(text)
 
     def _secs_to_poll(self, schedule: Schedule) -> float:
         """Returns the seconds until new spans are searched again."""
@@ -229,43 +376,25 @@ class Scheduler:
             return 0.0
         return polled + schedule.poll_secs - self._clock.monotonic()
 
-    def _schedules(self) -> list[Schedule]:
-        found = []
-        for name in self.store.names():
-            try:
-                schedule = self.store.read(name)
-                self.store.ledger(name).unfinished()  # reads all files
-            except BadInputError as error:  # damaged, or just deleted: the others continue
-                if str(error) not in self._said:
-                    _LOGGER.error("%s", error)
-                self._said.add(str(error))
-            else:
-                found.append(schedule)
-        return found
-
-    def _notify_config(self, schedule: Schedule) -> NotifyConfig:
-        """Returns `[notify]` of the configuration file, or its last readable state."""
-        try:
-            config = load_any_config(schedule.config_file, schedule.settings).notify
-        except (BadInputError, OSError):
-            return schedule.notify
-        # A full disk is no error: the copy is only needed when the file is broken.
-        with contextlib.suppress(OSError):
-            now = schedule.model_copy(update={"notify": config})
-            self.store.receivers(schedule.name).write(now)
-        return config
-
     def _wait_secs(self) -> float:
         """Returns the seconds to wait. They are few, because commands may change the schedules."""
         now = self._clock.now()
+        history = History.read(self.root)
         waits = [_LONGEST_WAIT_SECS]
-        if (next_attempt := self.outbox.next_attempt()) is not None:
-            waits.append((next_attempt - now).total_seconds())
         for schedule in self._schedules():
-            ledger = self.store.ledger(schedule.name)
             if schedule.enabled and schedule.on_new_span:
                 waits.append(self._secs_to_poll(schedule))
-            time: datetime | None = next_time(schedule, ledger, now)
+            time: datetime | None = next_time(schedule, history.of(schedule.name), now)
             if time is not None:
                 waits.append((time - now).total_seconds())
         return max(_SHORTEST_WAIT_SECS, min(waits))
+
+
+def _begun(runs: list[Run]) -> tuple[str, int] | None:
+    """Returns the newest run of a tick and the number of its starts, which a new start changes."""
+    newest = runs[-1] if runs else None
+    return (newest.run_id, newest.attempt) if isinstance(newest, RunRecord) else None
+
+
+def _reason(run: Run) -> str:
+    return isinstance(run, RunRecord) and run.reason or ""

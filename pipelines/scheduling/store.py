@@ -1,9 +1,11 @@
-"""The schedules of a root: `ROOT/schedules/NAME.json`, and their state in `ROOT/schedules/NAME/`."""
+"""The schedules of a root: `ROOT/schedules/NAME.json`."""
 
 import contextlib
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,12 +15,10 @@ from pipelines.config.load import explain
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.lock import FileLock, RootBusyError
-from pipelines.scheduling.ledger import Ledger
-from pipelines.scheduling.locks import is_run_going_on
-from pipelines.scheduling.receivers import Receivers
-from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.migration import FORMER_FORMAT, in_new_format, remove_former_state
+from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
 
-_FORMAT = 1
+_FORMAT = 2
 _LOCK = ".change.lock"
 _LOCK_WAIT_SECS = 10
 
@@ -32,7 +32,14 @@ class ScheduleStore:
 
     def names(self) -> list[str]:
         """Returns the names of the schedules, sorted."""
-        return sorted(file.stem for file in self.folder.glob("*.json") if file.name[0] != ".")
+        return [file.stem for file in self._files() if _is_schedule(file)]
+
+    def strangers(self) -> list[Path]:
+        """Returns the files among the schedules that are none, such as the copies of a file manager."""
+        return [file for file in self._files() if not _is_schedule(file)]
+
+    def _files(self) -> list[Path]:
+        return sorted(file for file in self.folder.glob("*.json") if file.name[0] != ".")
 
     def read(self, name: str) -> Schedule:
         """Returns a schedule.
@@ -45,26 +52,34 @@ class ScheduleStore:
             fields = read_json(file)
         except FileNotFoundError as error:
             raise BadInputError(self._unknown(name)) from error
-        if fields.pop("format", _FORMAT) != _FORMAT:
-            raise BadInputError(f"{file} was written by a newer version of this program.")
+        written_as = fields.pop("format", FORMER_FORMAT)
+        if written_as not in (FORMER_FORMAT, _FORMAT):
+            raise BadInputError(
+                f"{file} is of a format that this version cannot read. Received: format = {written_as!r}. "
+                "If a newer version of this program wrote it, update this one; else remove the file."
+            )
+        if written_as == FORMER_FORMAT:
+            fields = in_new_format(fields, self.state(name))
         try:
             schedule = Schedule.model_validate(fields)
         except ValidationError as error:
             raise BadInputError(f"{explain(error, file)} Correct it, or remove it.") from error
-        return self.receivers(name).added_to(schedule)
+        if schedule.name != name:
+            raise BadInputError(
+                f"{file} is the file of the schedule {schedule.name!r}. Rename it, or correct its `name`."
+            )
+        return schedule
 
-    def read_all(self) -> list[Schedule]:
-        """Returns all schedules by name.
-
-        Raises:
-          BadInputError: The file of one is damaged.
-        """
-        found = []
+    def read_all(self) -> tuple[list[Schedule], list[str]]:
+        """Returns the schedules by name, and the errors of the files that cannot be read."""
+        schedules, errors = [], []
         for name in self.names():
-            with contextlib.suppress(FileNotFoundError):  # it was just deleted
-                if self.file(name).exists():
-                    found.append(self.read(name))
-        return found
+            try:
+                schedules.append(self.read(name))
+            except BadInputError as error:
+                if self.file(name).exists():  # it was not just deleted
+                    errors.append(str(error))
+        return schedules, errors
 
     def chosen(self, name: str | None) -> Schedule:
         """Returns the named schedule, or the only one.
@@ -84,25 +99,31 @@ class ScheduleStore:
         return self.read(names[0])
 
     def write(self, schedule: Schedule) -> None:
-        """Stores a schedule, and its receivers in a separate file that only its owner can read."""
-        receivers = self.receivers(schedule.name)
-        receivers.write(schedule)
-        fields = receivers.taken_from(schedule).model_dump(mode="json", exclude_defaults=True)
+        """Stores a schedule."""
+        fields = schedule.model_dump(mode="json", exclude_defaults=True)
         write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
 
-    def hide_receivers(self) -> None:
-        """Removes receivers from the files of a former version, which others can read."""
-        for name in self.names():
-            # Damage is reported elsewhere; a full disk is only temporary.
-            with contextlib.suppress(BadInputError, OSError):
-                if self._has_visible_receivers(name):
-                    with self.changing():
-                        receivers = self.receivers(name)
-                        self.write(receivers.of_former_version(self.read(name)))
-                        receivers.forget_former_version()
+    def change(self, name: str, **changes: Any) -> Schedule:
+        """Changes fields of a schedule, and returns it.
 
-    def _has_visible_receivers(self, name: str) -> bool:
-        return self.receivers(name).are_visible(read_json(self.file(name)))
+        Raises:
+          BadInputError: There is no such schedule any more, or another command holds the lock for long.
+        """
+        with self.changing():
+            schedule = self.read(name)
+            changed = schedule.model_copy(update=changes)
+            if changed != schedule:
+                self.write(changed)
+        return changed
+
+    def migrate(self) -> None:
+        """Rewrites the schedules of a former version, and removes the state that it kept of their runs."""
+        for name in self.names():
+            with contextlib.suppress(BadInputError):  # reported by whoever reads the schedule
+                if read_json(self.file(name)).get("format", FORMER_FORMAT) == FORMER_FORMAT:
+                    with self.changing():
+                        self.write(self.read(name))
+            remove_former_state(self.state(name))
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
@@ -120,38 +141,25 @@ class ScheduleStore:
                 ) from error
             yield
 
-    def receivers(self, name: str) -> Receivers:
-        """Returns the receivers of a schedule's notifications."""
-        return Receivers(self.folder / name)
-
     def delete(self, name: str) -> None:
-        """Removes a schedule and its ticks; runs and versions stay.
+        """Removes a schedule; its runs stay, also one that is going on.
 
         Raises:
-          BadInputError: There is none, or its run is active.
+          BadInputError: There is none.
         """
         if name not in self.names():
             raise BadInputError(self._unknown(name))
         with self.changing():
-            self._delete(name)
-
-    def _delete(self, name: str) -> None:
-        unfinished = self.ledger(name).unfinished()
-        if unfinished is not None and is_run_going_on(self.folder):
-            raise BadInputError(
-                f"A run of the schedule {name!r} is going on (process {unfinished.pid}). Stop the scheduler, "
-                "or wait for the run; `schedule disable` keeps it from starting another one."
-            )
-        remove(self.file(name))
-        shutil.rmtree(self.folder / name, ignore_errors=True)
-
-    def ledger(self, name: str) -> Ledger:
-        """Returns the ledger of a schedule's ticks."""
-        return Ledger(self.folder / name, name)
+            remove(self.file(name))
+            shutil.rmtree(self.state(name), ignore_errors=True)
 
     def file(self, name: str) -> Path:
         """Returns the path of a schedule's file."""
         return self.folder / f"{name}.json"
+
+    def state(self, name: str) -> Path:
+        """Returns the folder of a schedule: its receivers, and the output of its newest run."""
+        return self.folder / name
 
     def _unknown(self, name: str | None) -> str:
         names = self.names()
@@ -161,3 +169,7 @@ class ScheduleStore:
             f"There is no schedule {name!r} in {self.root}. Schedules: "
             f"{', '.join(nearest_first(name or '', names))}."
         )
+
+
+def _is_schedule(file: Path) -> bool:
+    return re.fullmatch(NAME_PATTERN, file.stem) is not None

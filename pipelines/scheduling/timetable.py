@@ -1,12 +1,9 @@
 """Due times of runs: the arithmetic of cron expressions and intervals."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Protocol
 from zoneinfo import ZoneInfo
-
-from pipelines.scheduling.lazy_sequence import LazySequence
 
 
 class Timetable(Protocol):
@@ -16,8 +13,8 @@ class Timetable(Protocol):
         """Returns the first due time after `time`, UTC; None if there are no more."""
         ...
 
-    def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
-        """Returns the due times after `after`, up to and including `until`; UTC, ascending."""
+    def until(self, time: datetime) -> datetime | None:
+        """Returns the last due time up to and including `time`, UTC; None if there was none."""
         ...
 
 
@@ -62,21 +59,25 @@ class Cron:
         """Returns the first due time after `time`, UTC."""
         from cronsim import CronSim
 
-        zone = timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
-        for due in CronSim(self.expression, time.astimezone(zone)):
+        for due in CronSim(self.expression, time.astimezone(self._zone)):
             # In the hour that clocks repeat, the library may start in its first half.
-            if (found := due.astimezone(timezone.utc)) > time:
-                return found
+            if (utc := due.astimezone(timezone.utc)) > time:
+                return utc
         return None
 
-    def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
-        """Returns the due times after `after`, up to and including `until`; UTC, ascending."""
-        times = []
-        time = self.after(after)
-        while time is not None and time <= until:
-            times.append(time)
-            time = self.after(time)
-        return times
+    def until(self, time: datetime) -> datetime | None:
+        """Returns the last due time up to and including `time`, UTC."""
+        for days in (1, 10, 400, 18_500):
+            last, following = None, self.after(time - timedelta(days=days))
+            while following is not None and following <= time:
+                last, following = following, self.after(following)
+            if last is not None:
+                return last
+        return None
+
+    @property
+    def _zone(self) -> timezone | ZoneInfo:
+        return timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Every:
     """Times at equal intervals.
 
     Attributes:
-      start: Time from which they are counted; not a due time itself.
+      start: Time from which they are counted.
       secs: Seconds between two of them.
     """
 
@@ -93,19 +94,11 @@ class Every:
 
     def after(self, time: datetime) -> datetime | None:
         """Returns the first due time after `time`, UTC."""
-        return self._time(self._next_number(time))
+        return self._time((time - self.start) // timedelta(seconds=self.secs) + 1)
 
-    def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
-        """Returns the due times after `after`, up to and including `until`; UTC, ascending.
-
-        They are computed on access: there may be one for each second of a month.
-        """
-        numbers = range(self._next_number(after), self._next_number(until))
-        return LazySequence(numbers, self._time)
+    def until(self, time: datetime) -> datetime | None:
+        """Returns the last due time up to and including `time`, UTC."""
+        return self._time((time - self.start) // timedelta(seconds=self.secs))
 
     def _time(self, number: int) -> datetime:
         return self.start + timedelta(seconds=self.secs * number)
-
-    def _next_number(self, time: datetime) -> int:
-        """Returns the number, counted from 1, of the first time after `time`."""
-        return max((time - self.start) // timedelta(seconds=self.secs), 0) + 1

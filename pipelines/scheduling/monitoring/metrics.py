@@ -3,8 +3,7 @@
 They are read from the root at each scrape, so that counters continue when a scheduler is restarted.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -13,9 +12,8 @@ from pipelines import atomic_files
 from pipelines.root import Root
 from pipelines.root.records import Status
 from pipelines.scheduling.clock import Clock
-from pipelines.scheduling.monitoring.overview import Standing, standings
-from pipelines.scheduling.notify.outbox import Outbox
-from pipelines.scheduling.ticks import STATUSES
+from pipelines.scheduling.history import ENDED, Run
+from pipelines.scheduling.monitoring.overview import Standing, look
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -32,35 +30,23 @@ class PipelineCollector:
     Args:
       root: Root of the runs.
       clock: Clock for the time of the scrape.
-      outbox: Notifications that wait to be sent.
     """
 
-    def __init__(self, root: Root, clock: Clock, outbox: Outbox):
+    def __init__(self, root: Root, clock: Clock):
         self._root = root
         self._clock = clock
-        self._outbox = outbox
 
     def collect(self) -> Iterator["Metric"]:
         """Yields the metrics to `prometheus_client`."""
         now = self._clock.now()
-        damaged: list[str] = []
-        found = standings(self._root, now, self._outbox, damaged=damaged)
-        yield from _of_schedules(found, now)
+        overview = look(self._root, now)
+        yield from _of_schedules(overview.standings, now)
         yield from _of_runs(self._root)
         yield from _of_model(self._root)
-        yield _gauge(
-            "damaged_schedules", "Schedules with a file that cannot be read", (), len(damaged)
-        )
-        aside = Counter(one.schedule for one in self._outbox.undelivered())
-        yield _gauge(
-            "undelivered_notifications",
-            "Notifications that were given up and put aside; of no schedule if that cannot be read",
-            ("schedule",),
-            *(
-                ((name,), float(aside[name]))
-                for name in sorted({*aside, *(one.schedule.name for one in found)})
-            ),
-        )
+        damaged = len(overview.damaged)
+        yield _gauge("damaged_files", "Files of schedules and runs that cannot be read", (), damaged)
+        text = "Runs, ticks and schedules with a time in the future, which are ignored"
+        yield _gauge("future_records", text, (), overview.num_future)
         yield _gauge(
             "metrics_time_seconds", "When these metrics were collected", (), now.timestamp()
         )
@@ -112,21 +98,16 @@ def serve_metrics(
     return server.server_port, end
 
 
-def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
+def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily
 
     counts = CounterMetricFamily(
         f"{PREFIX}_scheduled_runs", "Scheduled runs that have ended", labels=("schedule", "status")
     )
-    skipped = CounterMetricFamily(
-        f"{PREFIX}_skipped_ticks", "Ticks that were late and not run", labels=("schedule",)
-    )
     for one in found:
-        for status in STATUSES:
+        for status in ENDED:
             counts.add_metric((one.schedule.name, status), one.counts[status])
-        skipped.add_metric((one.schedule.name,), one.counts["skipped"])
     yield counts
-    yield skipped
     gauges: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
         ("schedule_enabled", "Whether the schedule starts runs", lambda one: one.schedule.enabled),
         (
@@ -140,8 +121,8 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             "Whether a run was stopped or killed, and no scheduler is working that could resume it",
             lambda one: one.interrupted is not None,
         ),
-        ("schedule_due_ticks", "Ticks that are due and have not started", lambda one: one.num_due),
-        ("schedule_late_ticks", "Ticks that should have started by now", lambda one: len(one.late)),
+        ("schedule_due_ticks", "Ticks that are due and have not started", lambda one: one.due.count),
+        ("schedule_late_ticks", "Ticks that should have started by now", lambda one: len(one.due.late)),
         (
             "schedule_late_seconds",
             "For how long the oldest of them has been due",
@@ -153,9 +134,9 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             lambda one: one.problem is not None,
         ),
         (
-            "pending_notifications",
-            "Notifications that are to be sent",
-            lambda one: one.pending,
+            "failed_notifications",
+            "Runs whose notification has failed",
+            lambda one: one.num_not_told,
         ),
         (
             "last_run_end_time_seconds",
@@ -169,8 +150,8 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
         ),
         (
             "last_run_duration_seconds",
-            "From its first start to its end",
-            lambda one: one.last.duration_secs if one.last else None,
+            "From its start to its end",
+            lambda one: _duration_secs(one.last),
         ),
     )
     for name, text, value_of in gauges:
@@ -192,7 +173,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             ((one.schedule.name, status), float(one.last.status == status))
             for one in found
             if one.last
-            for status in STATUSES
+            for status in ENDED
         ),
     )
 
@@ -213,7 +194,7 @@ def _of_runs(root: Root) -> Iterator["Metric"]:
     )
     yield _gauge("newest_run_start_time_seconds", "When it began", (), _time(newest.started) or 0.0)
     ended = [one for one in records if one.finished is not None]
-    good = [one for one in ended if one.status in STATUSES and one.status != "failed"]
+    good = [one for one in ended if one.status in ENDED and one.status != "failed"]
     if ended:
         start, end = _time(ended[-1].started), _time(ended[-1].finished)
         if start is not None and end is not None:
@@ -261,6 +242,11 @@ def _gauge(
         of_labels, number = value if isinstance(value, tuple) else ((), value)
         gauge.add_metric(list(of_labels), float(number))
     return gauge
+
+
+def _duration_secs(run: Run | None) -> float | None:
+    start, end = (_time(run.started), _time(run.finished)) if run else (None, None)
+    return None if start is None or end is None else end - start
 
 
 def _time(text: str | None) -> float | None:

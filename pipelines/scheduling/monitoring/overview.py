@@ -8,16 +8,15 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.scheduling.due import Due, find_due, next_time
+from pipelines.root.records import RunRecord
+from pipelines.scheduling.due import Due, find_due, is_future, next_time
 from pipelines.scheduling.durations import format_duration
-from pipelines.scheduling.locks import is_run_going_on, is_scheduled
-from pipelines.scheduling.memory import read_memory
-from pipelines.scheduling.notify.outbox import Outbox, Undelivered
+from pipelines.scheduling.history import ENDED, History, Run, unfinished_keys
+from pipelines.scheduling.locks import is_scheduled
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import FindArrivals, find_arrivals
+from pipelines.scheduling.spans import FindArrivals, find_arrivals
 from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.ticks import Tick, iso
-
+from pipelines.scheduling.ticks import iso, time_of_key
 
 @dataclass(frozen=True)
 class Standing:
@@ -26,36 +25,33 @@ class Standing:
     Attributes:
       schedule: The schedule itself.
       next_time: Time of the next run, possibly past; None if unknown.
-      running: Tick whose run is active, or about to be resumed by a scheduler; None without one.
-      interrupted: Tick whose run was stopped or killed, with no scheduler to resume it; or None.
-      last: Tick that ended last.
-      last_good: Tick that ended last without failing.
-      counts: Ticks by status, and `skipped`, from the beginning.
-      num_due: Number of ticks that are due and not claimed.
-      late: Due ticks that should have been started by now.
-      pending: Number of notifications that wait to be sent.
-      pending_error: Error of the last attempt to send one of them; None without one.
-      undelivered: Notifications that were put aside.
+      running: Key of the tick whose run is active, or about to be resumed by a scheduler; None without one.
+      interrupted: Key of the tick whose run was stopped or killed, with no scheduler to resume it; or None.
+      last: Newest run that has ended.
+      last_good: Newest run that has ended without failing.
+      counts: Number of runs by status, from the beginning.
+      due: Ticks that are due.
+      num_not_told: Number of runs whose notification has failed.
+      not_told: Error of the notification of the last run; empty without one.
       problem: Reason why the due ticks are unknown; None if they are known.
     """
 
     schedule: Schedule
     next_time: datetime | None
-    running: Tick | None
-    interrupted: Tick | None
-    last: Tick | None
-    last_good: Tick | None
+    running: str | None
+    interrupted: str | None
+    last: Run | None
+    last_good: Run | None
     counts: Counter[str]
-    num_due: int
-    late: Sequence[Tick]
-    pending: int
-    pending_error: str | None
-    undelivered: Sequence[Undelivered]
+    due: Due
+    num_not_told: int
+    not_told: str
     problem: str | None
 
     def late_secs(self, now: datetime) -> float:
         """Returns the time for which the oldest late tick has been due; 0 without one."""
-        return (now - self.late[0].due_time).total_seconds() if self.late else 0.0
+        late = self.due.late
+        return (now - late[0].due).total_seconds() if late else 0.0
 
     def as_json(self, now: datetime) -> dict[str, Any]:
         """Returns the fields that `schedule list --json` prints."""
@@ -67,159 +63,182 @@ class Standing:
             "enabled": self.schedule.enabled,
             "missed": self.schedule.missed,
             "next": iso(self.next_time) if self.next_time else None,
-            "running": self.running.key if self.running else None,
-            "interrupted": self.interrupted.key if self.interrupted else None,
+            "running": self.running,
+            "interrupted": self.interrupted,
             "last": {
-                "tick": last.key,
-                "due": last.due,
+                "tick": str(last.scheduled_by).partition("/")[2],
                 "finished": last.finished,
                 "run_id": last.run_id,
                 "status": last.status,
-                "reason": last.reason,
+                "reason": getattr(last, "reason", None),
                 "version": last.version,
             }
             if last
             else None,
             "counts": dict(self.counts),
-            "due": self.num_due,
-            "late": len(self.late),
+            "due": self.due.count,
+            "late": len(self.due.late),
             "late_secs": round(self.late_secs(now)),
-            "pending_notifications": self.pending,
-            "pending_notifications_error": self.pending_error,
-            "undelivered_notifications": [
-                {"file": str(one.file), "reason": one.reason} for one in self.undelivered
-            ],
+            "failed_notifications": self.num_not_told,
+            "notification_error": self.not_told or None,
             "problem": self.problem,
         }
 
 
-def standings(
-    root: Root,
-    now: datetime,
-    outbox: Outbox,
-    find: FindArrivals = find_arrivals,
-    damaged: list[str] | None = None,
-) -> list[Standing]:
-    """Returns the state of each schedule of a root, by name.
+@dataclass(frozen=True)
+class Overview:
+    """State of all schedules of a root.
+
+    Attributes:
+      now: Time at which it was looked at, UTC.
+      standings: State of each schedule that can be read, by name.
+      damaged: Errors of the files of schedules and runs that cannot be read.
+      strange: One sentence for each thing that is ignored: files that are no schedules, and times from the
+        future.
+      num_future: Number of runs, ticks and schedules from the future.
+    """
+
+    now: datetime
+    standings: Sequence[Standing]
+    damaged: Sequence[str]
+    strange: Sequence[str]
+    num_future: int
+
+    def problems(self) -> list[str]:
+        """Returns one sentence for each reason why something does not run: late, stopped, or unknown."""
+        lines = list(self.damaged)
+        for standing in self.standings:
+            name, late = standing.schedule.name, standing.due.late
+            if late:
+                minutes = format_duration(standing.late_secs(self.now) // 60 * 60)
+                lines.append(
+                    f"{name}: {len(late)} late, the oldest by {minutes}: it was due at {iso(late[0].due)}"
+                )
+            if standing.interrupted is not None and standing.schedule.enabled:
+                lines.append(
+                    f"{name}: the run of {standing.interrupted} was stopped or killed, and no scheduler works "
+                    "here that resumes it"
+                )
+            if standing.problem is not None and standing.schedule.enabled:
+                lines.append(f"{name}: {standing.problem}")
+        return lines
+
+    def remarks(self) -> list[str]:
+        """Returns one sentence for each thing that keeps nothing from running."""
+        not_told = (
+            f"{standing.schedule.name}: nobody was told of the last run: {standing.not_told}"
+            for standing in self.standings
+            if standing.not_told
+        )
+        return [*self.strange, *not_told]
+
+
+def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overview:
+    """Returns the state of the schedules of a root.
 
     Args:
       root: Root of the runs.
-      now: Time in UTC.
-      outbox: Notifications of the root.
+      now: Time, UTC.
       find: Function that finds the spans of a schedule's data.
-      damaged: List that receives the errors of files that cannot be read. None raises them.
-
-    Raises:
-      BadInputError: A file of a schedule is damaged.
     """
-    store = ScheduleStore(root)
-    found = []
-    for name in store.names():
-        try:
-            found.append(_standing(store, store.read(name), now, outbox, find))
-        except BadInputError as error:
-            if damaged is None:
-                raise
-            damaged.append(str(error))
-    return found
+    store, history = ScheduleStore(root), History.read(root)
+    schedules, damaged = store.read_all()
+    is_busy = is_scheduled(store.folder) or root.lock.is_held()
+    strange = [
+        f"{file} is not the file of a schedule, and is ignored. Remove it, or rename it."
+        for file in store.strangers()
+    ]
+    read = {run.run_id for run in history.runs}
+    damaged += [
+        f"{root.records.file(run_id)} is no record of a run, and is ignored. Restore it, or remove it."
+        for run_id in root.records.ids()
+        if run_id not in read
+    ]
+    future = _future(schedules, history, now)
+    return Overview(
+        now,
+        [_standing(schedule, history, now, find, is_busy) for schedule in schedules],
+        damaged,
+        [*strange, *(f"{text}: the clock was wrong then; it is ignored" for text in future)],
+        len(future),
+    )
 
 
 def _standing(
-    store: ScheduleStore,
-    schedule: Schedule,
-    now: datetime,
-    outbox: Outbox,
-    find: FindArrivals,
+    schedule: Schedule, history: History, now: datetime, find: FindArrivals, is_busy: bool
 ) -> Standing:
-    ledger = store.ledger(schedule.name)
-    problem = read_memory(ledger.folder).problem
-    due = Due()
+    runs = history.of(schedule.name)
+    due, problem = Due(), None
     try:
-        due = find_due(schedule, ledger, now, store.root, find)
+        due = find_due(schedule, history, now, find)
     except (BadInputError, OSError) as error:
         problem = str(error)
-    last, last_good = ledger.last_ended()
-    unfinished = ledger.unfinished()
-    pending = [letter for letter in outbox.pending() if letter.schedule == schedule.name]
-    goes_on = is_scheduled(store.folder) or is_run_going_on(store.folder)
+    all_runs = [run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")]
+    ended = [run for run in all_runs if run.status in ENDED]
+    unfinished = next(iter(unfinished_keys(schedule, runs)), None)
+    errors = [
+        "" if run.notification == "pending" else run.notification
+        for run in ended
+        if isinstance(run, RunRecord)
+    ]
     return Standing(
         schedule=schedule,
-        next_time=next_time(schedule, ledger, now),
-        running=unfinished if goes_on else None,
-        interrupted=None if goes_on else unfinished,
-        last=last,
-        last_good=last_good,
-        counts=ledger.counts(),
-        num_due=due.count,
-        late=due.late,
-        pending=len(pending),
-        pending_error=next((letter.error for letter in pending if letter.error), None),
-        undelivered=[one for one in outbox.undelivered() if one.schedule == schedule.name],
+        next_time=next_time(schedule, runs, now),
+        running=unfinished if is_busy else None,
+        interrupted=None if is_busy else unfinished,
+        last=next(reversed(ended), None),
+        last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
+        counts=Counter(run.status for run in ended),
+        due=due,
+        num_not_told=len(list(filter(None, errors))),
+        not_told=errors[-1] if errors else "",
         problem=problem,
     )
 
 
-def problems(found: Sequence[Standing], now: datetime) -> list[str]:
-    """Returns the problems of schedules, one sentence each: late, stopped, or unknown."""
-    lines = []
-    for one in found:
-        if one.late:
-            minutes = format_duration(one.late_secs(now) // 60 * 60)
-            lines.append(
-                f"{one.schedule.name}: {len(one.late)} late, the oldest by {minutes}: "
-                f"it was due at {one.late[0].due}"
-            )
-        if one.interrupted is not None and one.schedule.enabled:
-            lines.append(
-                f"{one.schedule.name}: the run that was due at {one.interrupted.due} was stopped or killed, "
-                "and no scheduler works here that resumes it"
-            )
-        if one.problem is not None and one.schedule.enabled:
-            lines.append(f"{one.schedule.name}: {one.problem}")
-    return lines
+def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> list[str]:
+    """Returns what has a time from the future, in words."""
+    runs = (
+        f"the run {run.run_id} began at {run.started}"
+        for run in history.runs
+        if is_future(datetime.fromisoformat(run.started), now)
+    )
+    ticks = (
+        f"the run {run.run_id} is that of {run.scheduled_by}"
+        for run in history.runs
+        if (time := time_of_key((run.scheduled_by or "").partition("/")[2])) and is_future(time, now)
+    )
+    starts = (
+        f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"
+        for schedule in schedules
+        if is_future(schedule.since, now)
+    )
+    return [*runs, *ticks, *starts]
 
 
-def notification_problems(found: Sequence[Standing], outbox: Outbox) -> list[str]:
-    """Returns the problems of notifications, one sentence each. Runs do not depend on them."""
-    lines = [
-        f"{one.schedule.name}: {one.pending} notifications are not sent yet: {one.pending_error}"
-        for one in found
-        if one.pending_error is not None
-    ]
-    aside = [f"not delivered: {one.file}: {one.reason}" for one in outbox.undelivered()]
-    return [*lines, *aside]
-
-
-def table(found: Sequence[Standing], now: datetime) -> Any:
+def table(found: Sequence[Standing]) -> Any:
     """Returns schedules as a `rich.table.Table`."""
     from rich.table import Table
 
     names = ("schedule", "when", "next (UTC)", "last run", "status", "version", "")
     made = Table(*names, box=None)
-    for one in found:
-        last = one.last
-        marks = []
-        if not one.schedule.enabled:
-            marks.append("disabled")
-        if one.running is not None:
-            marks.append("running")
-        if one.interrupted is not None:
-            marks.append("INTERRUPTED")
-        if one.late:
-            marks.append(f"LATE: {len(one.late)}")
-        if one.problem is not None:
-            marks.append("PROBLEM")
-        if one.pending:
-            marks.append(f"{one.pending} not sent")
-        if one.undelivered:
-            marks.append(f"{len(one.undelivered)} UNDELIVERED")
+    for standing in found:
+        last = standing.last
+        marks = {
+            "disabled": not standing.schedule.enabled,
+            "running": standing.running,
+            "INTERRUPTED": standing.interrupted,
+            f"LATE: {len(standing.due.late)}": standing.due.late,
+            "PROBLEM": standing.problem,
+            "NOT TOLD": standing.not_told,
+        }
         made.add_row(
-            one.schedule.name,
-            one.schedule.when(),
-            one.next_time.strftime("%Y-%m-%d %H:%M:%S") if one.next_time else "",
-            (last.run_id or last.due) if last else "",
-            str(last.status) if last else "",
+            standing.schedule.name,
+            standing.schedule.when(),
+            f"{standing.next_time:%Y-%m-%d %H:%M:%S}" if standing.next_time else "",
+            last.run_id if last else "",
+            last.status if last else "",
             (last.version or "") if last else "",
-            ", ".join(marks),
+            ", ".join(mark for mark, applies in marks.items() if applies),
         )
     return made

@@ -4,11 +4,14 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pipelines.root import Root
-from pipelines.root.records import RunRecord
+from pipelines.root.history import unfinished_run
+from pipelines.root.records import RunRecord, new_run
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.history import ENDED, History
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
+from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.ticks import iso
 
 START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)
 
@@ -47,11 +50,11 @@ class FakeProcess:
     def wait(self, secs):
         self._clock.pass_by(min(secs, self._left))
         self._left -= secs
-        return self._end() if self._left <= 0 else None
+        return self._end(self.signals) if self._left <= 0 else None
 
     def stop(self):
         self.signals.append("stop")
-        self._left, self._end = min(self._left, 3), lambda: 130
+        self._left = min(self._left, 3)
 
     def kill(self):
         self.signals.append("kill")
@@ -59,10 +62,12 @@ class FakeProcess:
 
 
 class FakeRuns:
-    """A stand-in for `python -m pipelines run`.
+    """A stand-in for `python -m pipelines run` that writes the records of its runs.
 
     Attributes:
-      outcomes: Outcomes of the next runs: a status, or a dict of the last line, or a function of the launch.
+      outcomes: Outcomes of the next runs: the status of a record, or its fields; fields of the last line, if
+        there is an `error` among them, and no record; or a function of the launch that returns an exit code.
+        Default: `pushed`.
       launches: Launches so far.
       secs: Duration of a run.
     """
@@ -73,26 +78,58 @@ class FakeRuns:
 
     def start(self, launch):
         self.launches.append(launch)
-        number = len(self.launches)
         outcome = self.outcomes.pop(0) if self.outcomes else "pushed"
-        process = FakeProcess(self.clock, self.secs, lambda: self.end(launch, number, outcome))
+        started = iso(self.clock.now())
+        process = FakeProcess(
+            self.clock, self.secs, lambda signals: self.end(launch, outcome, started, signals)
+        )
         self.processes.append(process)
         return process
 
-    def end(self, launch, number, outcome):
+    def end(self, launch, outcome, started, signals):
         if callable(outcome):
             return outcome(launch)
-        line = (
-            {"run_id": f"run-{number}", "status": outcome} if isinstance(outcome, str) else outcome
-        )
+        fields = {"status": outcome} if isinstance(outcome, str) else outcome
         launch.stdout.parent.mkdir(parents=True, exist_ok=True)
-        launch.stdout.write_text("noise\n" + json.dumps(line) + "\n")
+        if "error" in fields:
+            launch.stdout.write_text(f"noise\n{json.dumps({'status': 'failed', **fields})}\n")
+            return 2
+        if signals:
+            fields = {"status": "interrupted"}
+        words = launch.command
+        tick = words[words.index("--scheduled-by") + 1]
+        if "--resume" in words:
+            former = unfinished_run(self.root)
+            record = former.changed(attempt=former.attempt + 1)
+        else:
+            record = RunRecord(
+                **new_run(self.root, tick),
+                name="trips",
+                status="running",
+                started=started,
+                config={"name": "trips"},
+                data_fingerprint="",
+                log=str(self.root.path / "log"),
+            )
+        ended = iso(self.clock.now()) if fields["status"] in ENDED else None
+        self.root.records.write(record.changed(finished=ended, **fields))
+        launch.stdout.write_text("noise\n")
         return 0
 
     def option(self, number, name):
         """Returns the value of an option of a run."""
         command = self.launches[number].command
         return command[command.index(name) + 1] if name in command else None
+
+    def ticks(self):
+        """Returns the keys of the ticks that were started, in their order."""
+        ids = (self.option(number, "--scheduled-by") for number in range(len(self.launches)))
+        return [tick.partition("/")[2] for tick in ids]
+
+    def spans(self):
+        """Returns the spans that runs were started with, in their order."""
+        options = (self.option(number, "--set") for number in range(len(self.launches)))
+        return [text.removeprefix("data.spans=") for text in options]
 
 
 @pytest.fixture
@@ -107,7 +144,7 @@ def stop():
 
 @pytest.fixture
 def root(tmp_path):
-    return tmp_path / "root"
+    return Root(tmp_path / "root")
 
 
 @pytest.fixture
@@ -150,19 +187,34 @@ def make_schedule(tmp_path, config_file):
 
 
 @pytest.fixture
-def ledger(root):
-    return Ledger(root / "schedules" / "trips", "trips")
+def store(root):
+    return ScheduleStore(root)
 
 
 @pytest.fixture
-def scheduler(root, clock, stop, runs, told):
-    return Scheduler(
-        Root(root),
-        clock,
-        stop,
-        start=runs.start,
-        deliver=lambda config, content: told.append(content),
-    )
+def history(root):
+    """Returns a function that reads the runs of the root."""
+    return lambda: History.read(root)
+
+
+@pytest.fixture
+def make_scheduler(root, clock, stop, runs, told):
+    """Returns a function that makes a scheduler, as one that was just started."""
+
+    def tell(config, content):
+        if content["event"] in config.on:
+            told.append(content)
+        return ""
+
+    def make(**changes):
+        return Scheduler(root, clock, stop, **{"start": runs.start, "tell": tell, **changes})
+
+    return make
+
+
+@pytest.fixture
+def scheduler(make_scheduler):
+    return make_scheduler()
 
 
 @pytest.fixture
@@ -171,8 +223,8 @@ def record(root, killed):
 
     def write(run_id, **fields):
         made = RunRecord(**{**vars(killed), "run_id": run_id, **fields})
-        Root(root).records.write(made)
+        root.records.write(made)
         return made
 
-    Root(root).records.folder.joinpath(f"{killed.run_id}.json").unlink()
+    (root.path / "runs" / f"{killed.run_id}.json").unlink()
     return write

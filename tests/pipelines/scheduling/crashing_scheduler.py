@@ -16,9 +16,9 @@ from pathlib import Path
 
 from pipelines import atomic_files as files
 from pipelines.root import Root
-from pipelines.scheduling import ledger, memory, receivers, run_process, scheduler, store
+from pipelines.root.records import RunRecords
+from pipelines.scheduling import receivers, run_process, scheduler, store
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.notify import letter, outbox
 from tests.pipelines.scheduling.conftest import FakeClock
 
 NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)
@@ -73,10 +73,9 @@ class Killer:
 def main():
     root, number, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     killer = Killer(number, how)
-    for module in (ledger, letter, memory, receivers, store):
+    for module in (receivers, store):
         module.write_json = killer.around(files.write_json, "write")
-    for module in (ledger, outbox, store):
-        module.remove = killer.around(files.remove, "remove")
+    RunRecords.write = killer.around(RunRecords.write, "write")
     stop = Stop()
     clock = RealWaits(NOW, root.parent / "release")
 
@@ -85,9 +84,11 @@ def main():
         here = Path(__file__).with_name("small_run.py")
         return (sys.executable, str(here), str(root), tick.id, *words)
 
-    def deliver(config, content):
-        with (root.parent / "told.jsonl").open("a") as stream:
-            stream.write(json.dumps(content) + "\n")
+    def tell(config, content):
+        if content["event"] in config.on:
+            with (root.parent / "told.jsonl").open("a") as stream:
+                stream.write(json.dumps(content) + "\n")
+        return ""
 
     made = scheduler.Scheduler(
         Root(root),
@@ -95,12 +96,9 @@ def main():
         stop,
         command=command,
         start=killer.around(run_process.start_process, "start"),
-        deliver=killer.around(deliver, "deliver"),
+        tell=killer.around(tell, "tell"),
     )
     done = made.run_due()
-    while made.outbox.pending():
-        clock.sleep(60)
-        made.run_due()
     print(f"{len(done)} ticks: {' '.join(killer.names)}", flush=True)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipelines.root import Root
 from pipelines.root.history import mark_killed, unfinished_run
-from pipelines.root.records import RunRecord, new_run_id, utc_now
+from pipelines.root.records import RunRecord, new_run, utc_now
 
 
 def wait_if(where, root):
@@ -32,16 +32,18 @@ def main():
         records = Root(root).records
         unfinished = unfinished_run(Root(root)) if resume else None
         mark_killed(Root(root))
-        record = unfinished or RunRecord(
-            run_id=new_run_id(records.read_all()),
-            name="trips",
-            status="running",
-            started=utc_now(),
-            config={},
-            data_fingerprint="",
-            log=str(root / "log"),
-            scheduled_by=tick,
-        )
+        if unfinished:
+            record = unfinished.changed(attempt=unfinished.attempt + 1)
+        else:
+            record = RunRecord(
+                **new_run(Root(root), tick),  # refuses a tick that is done
+                name="trips",
+                status="running",
+                started=utc_now(),
+                config={"name": "trips"},
+                data_fingerprint="",
+                log=str(root / "log"),
+            )
         records.write(record.changed(status="running"))
         wait_if("inside", root)
         time.sleep(0.25)

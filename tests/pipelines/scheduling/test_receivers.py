@@ -1,15 +1,36 @@
 import pytest
 
-from pipelines.scheduling.receivers import is_of_notify
+from pipelines.config.notify import NotifyConfig
+from pipelines.scheduling.receivers import Receivers, current_receivers, without_receivers
 
 
 @pytest.mark.parametrize(
-    ("setting", "expected"),
+    ("setting", "is_left"),
     [
-        ("notify.webhook=https://hooks.example/secret", True),
-        ('"notify".webhook=https://hooks.example/secret', True),
-        ("trainer.notify=1", False),
+        ("notify.webhook=https://hooks.example/secret", False),
+        ('"notify".webhook=https://hooks.example/secret', False),
+        ("trainer.notify=1", True),
     ],
 )
-def test_a_setting_of_notify_is_known_also_if_its_name_is_quoted(setting, expected):
-    assert is_of_notify(setting) == expected
+def test_a_setting_of_notify_is_known_also_if_its_name_is_quoted(setting, is_left):
+    assert bool(without_receivers([setting])) == is_left
+
+
+def test_receivers_are_in_a_file_that_others_cannot_read(tmp_path):
+    receivers = Receivers(notify=NotifyConfig(command="tell SECRET"), settings=("notify.command=x",))
+    receivers.write(tmp_path)
+    assert Receivers.read(tmp_path) == receivers
+    assert (tmp_path / "notify.json").stat().st_mode & 0o077 == 0
+    (tmp_path / "notify.json").write_text("{")
+    assert Receivers.read(tmp_path) == Receivers()
+
+
+def test_the_configuration_counts_and_the_last_readable_one_if_it_is_broken(
+    make_schedule, config_file, tmp_path
+):
+    schedule = make_schedule()
+    Receivers(settings=('notify.on=["pushed"]',)).write(tmp_path)
+    expected = NotifyConfig(command="tell", on=("pushed",))
+    assert current_receivers(schedule, tmp_path) == expected
+    config_file.write_text("[data")
+    assert current_receivers(schedule, tmp_path) == expected

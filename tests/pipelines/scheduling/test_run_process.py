@@ -4,8 +4,6 @@ import signal
 import sys
 import time
 
-from pipelines.root import Root
-from pipelines.scheduling.locks import is_run_going_on, take_run_lock
 from pipelines.scheduling.run_process import (
     Launch,
     end_of,
@@ -14,42 +12,39 @@ from pipelines.scheduling.run_process import (
     start_process,
 )
 from pipelines.scheduling.ticks import Tick
+from tests.pipelines.scheduling.conftest import START
 
 
 def start(tmp_path, code):
-    lock = take_run_lock(tmp_path)
     stdout, stderr = tmp_path / "output" / "1.out", tmp_path / "output" / "1.err"
     command = (sys.executable, "-c", code)
-    process = start_process(Launch(command, str(tmp_path), stdout, stderr, lock))
-    os.close(lock)
+    process = start_process(Launch(command, str(tmp_path), stdout, stderr))
     return process, stdout, stderr
 
 
 def test_the_command_of_a_schedule_without_a_configuration(make_schedule, root):
-    tick = Tick("trips", "1", "2026-01-31T10:00:00+00:00")
+    tick = Tick("trips", "1", START)
     schedule = make_schedule(config=None, settings=('data.path="/d.csv"',))
-    command = run_command(schedule, tick, Root(root), resume=False)
+    command = run_command(schedule, tick, root, resume=False)
     assert "--config" not in command
     assert command[3:6] == ("run", "--set", 'data.path="/d.csv"')
 
 
-def test_the_command_has_the_settings_of_the_schedule_but_no_notify(make_schedule, root):
-    schedule = make_schedule(
-        settings=("notify.webhook=https://a/SECRET", "trainer.seed=7"), runner="beam"
-    )
-    tick = Tick("trips", "span-8", "2026-01-31T10:00:00+00:00", spans="last 2 to 8")
-    command = run_command(schedule, tick, Root(root), True)
+def test_the_command_has_the_settings_of_the_schedule(make_schedule, root):
+    schedule = make_schedule(settings=("trainer.seed=7",), runner="beam")
+    tick = Tick("trips", "span-8", START, spans="last 2 to 8")
+    command = run_command(schedule, tick, root, True)
     assert command[1:5] == ("-m", "estimator_pipelines", "run", "--config")
     assert command[5:] == (
         *(schedule.config, "--set", "trainer.seed=7", "--set", "data.spans=last 2 to 8"),
         *("--root", str(root), "--runner", "beam", "--scheduled-by", "trips/span-8", "--resume"),
     )
-    plain = run_command(make_schedule(), tick.changed(spans=None), Root(root), False)
+    plain = run_command(make_schedule(), Tick("trips", "span-8", START), root, False)
     assert "--set" not in plain
     assert "--resume" not in plain
 
 
-def test_a_process_prints_to_files_and_has_the_lock(tmp_path):
+def test_a_process_prints_to_files(tmp_path):
     code = "import os,sys; print(os.getcwd()); print('oh', file=sys.stderr); sys.exit(3)"
     process, stdout, stderr = start(tmp_path, code)
     while (code := process.wait(0.5)) is None:
@@ -57,7 +52,6 @@ def test_a_process_prints_to_files_and_has_the_lock(tmp_path):
     assert code == 3
     assert stdout.read_text() == f"{tmp_path}\n"
     assert stderr.read_text() == "oh\n"
-    assert not is_run_going_on(tmp_path)
 
 
 def test_a_process_is_stopped(tmp_path):
@@ -68,7 +62,6 @@ def test_a_process_is_stopped(tmp_path):
     process, stdout, _ = start(tmp_path, code)
     while not stdout.read_text():
         assert process.wait(0.05) is None
-    assert is_run_going_on(tmp_path)
     process.stop()
     assert process.wait(30) == 130
 

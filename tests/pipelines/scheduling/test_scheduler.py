@@ -1,27 +1,30 @@
 import logging
-import os
 import shutil
+from datetime import timedelta
 
 import pytest
 
-from pipelines.config.notify import NotifyConfig
-from pipelines.root import Root
-from pipelines.scheduling.ledger import Ledger
-from pipelines.scheduling.locks import take_run_lock
-from pipelines.scheduling.notify.delivery import DeliveryError
-from pipelines.scheduling.scheduler import Scheduler
-from pipelines.scheduling.span_arrival import find_arrivals, span_tick
-from pipelines.scheduling.store import ScheduleStore
+from pipelines.root.records import RunRecords
+from pipelines.scheduling.backfill import plan_backfill
+from pipelines.scheduling.receivers import Receivers
+from pipelines.scheduling.scheduler import MAX_STARTS_LEFT, StoppedError
 from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
 
+TICK = time_tick("trips", START + timedelta(minutes=1))
+BAD = {"error": "bad_input", "reason": "no column"}
 
-def minutes(ticks):
-    return [int(tick.due[14:16]) for tick in ticks]
+
+def minutes(runs):
+    return [int(run.scheduled_by[-5:-3]) for run in runs]
 
 
 def events(told):
-    return [one["event"] for one in told]
+    return [content["event"] for content in told]
+
+
+def statuses(root):
+    return [record.status for record in root.records.read_all()]
 
 
 def run_for(scheduler, clock, stop, secs):
@@ -32,15 +35,25 @@ def run_for(scheduler, clock, stop, secs):
     stop.requested = False
 
 
-def test_twenty_ticks_at_one_a_minute(scheduler, clock, stop, runs, make_schedule, ledger):
+def resumed(runs):
+    return ["--resume" in launch.command for launch in runs.launches]
+
+
+def killed(launch):
+    """A run that leaves nothing."""
+    return -9
+
+
+# Ticks
+
+
+def test_twenty_ticks_at_one_a_minute(scheduler, clock, stop, runs, root, make_schedule):
     scheduler.store.write(make_schedule())
     run_for(scheduler, clock, stop, 20 * 60 + 5)
-    done = list(ledger.ticks())
-    assert minutes(done) == list(range(1, 21))
-    assert {tick.status for tick in done} == {"pushed"}
-    assert len(runs.launches) == 20
-    started = [tick.started for tick in done]
-    assert started == [tick.due for tick in done]  # each in its second
+    records = root.records.read_all()
+    assert minutes(records) == list(range(1, 21))
+    assert {record.status for record in records} == {"pushed"}
+    assert [record.started[14:19] for record in records] == [f"{n:02}:00" for n in range(1, 21)]
     assert max(clock.naps) <= 30
 
 
@@ -50,179 +63,76 @@ def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, make_s
     clock.pass_by(250)
     done = scheduler.run_due()
     # a at 100 and 200 s, b at 70, 140 and 210 s.
-    assert "".join(tick.id[0] for tick in done) == "babab"
+    assert "".join(run.scheduled_by[0] for run in done) == "babab"
 
 
-def test_what_a_former_scheduler_has_begun_comes_first(scheduler, clock, make_schedule, ledger):
+def test_an_interrupted_run_is_resumed_before_anything_else(
+    scheduler, clock, runs, record, make_schedule
+):
     scheduler.store.write(make_schedule(missed="catch-up"))
-    ledger.write(time_tick("trips", START))
-    clock.pass_by(60)
+    record("20260131-100100", status="running", scheduled_by=TICK.id, attempt=3)
+    clock.pass_by(180)
     done = scheduler.run_due()
-    assert minutes(done) == [0, 1]
+    assert minutes(done) == [1, 2, 3]
+    assert resumed(runs) == [True, False, False]
+    assert done[0].run_id == "20260131-100100"
 
 
-def test_a_schedule_that_is_disabled_is_left_alone(scheduler, clock, runs, make_schedule, ledger):
+def test_a_disabled_schedule_is_left_alone(scheduler, clock, runs, record, make_schedule):
     scheduler.store.write(make_schedule(enabled=False))
-    ledger.write(time_tick("trips", START))
+    record("20260131-100100", status="running", scheduled_by=TICK.id)
     clock.pass_by(200)
     assert scheduler.run_due() == []
     assert not runs.launches
 
 
-def test_a_schedule_that_is_changed_while_it_sleeps(scheduler, clock, stop, make_schedule, ledger):
+def test_a_schedule_that_is_created_while_it_sleeps(scheduler, clock, stop, runs, make_schedule):
     def change():
-        if clock.monotonic() > 300 and "trips" not in scheduler.store.names():
+        if clock.monotonic() > 300 and not scheduler.store.names():
             scheduler.store.write(make_schedule(since=clock.now(), created=clock.now()))
         if clock.monotonic() > 700:
             stop.request()
 
     clock.at_sleep = change
     scheduler.run()
-    assert len(ledger.keys()) == 6
-
-
-def test_a_damaged_schedule_stops_no_other(scheduler, clock, make_schedule, runs, caplog):
-    scheduler.store.write(make_schedule())
-    scheduler.store.file("other").write_text("{")
-    scheduler.store.write(make_schedule(name="third"))
-    ledger = scheduler.store.ledger("third")
-    ledger.write(time_tick("third", START))
-    (ledger.folder / "ticks" / "20260131T100000Z.json").write_text("{")
-    clock.pass_by(60)
-    assert [tick.schedule for tick in scheduler.run_due()] == ["trips"]
-    assert caplog.text.count("other.json cannot be read") == 1
-    assert caplog.text.count("20260131T100000Z.json cannot be read") == 1
+    assert len(runs.launches) == 6
 
 
 def test_a_full_disk_does_not_end_it(
-    scheduler, clock, stop, make_schedule, runs, ledger, monkeypatch, caplog
+    scheduler, clock, stop, make_schedule, root, monkeypatch, caplog
 ):
     scheduler.store.write(make_schedule())
-    write, failing = Ledger.write, []
+    write, failures = RunRecords.write, []
 
-    def fail(self, tick):
+    def fail(self, record):
         if 160 < clock.monotonic() < 260:
-            failing.append(tick)
+            failures.append(record)
             raise OSError(28, "No space left on device")
-        write(self, tick)
+        write(self, record)
 
-    monkeypatch.setattr(Ledger, "write", fail)
+    monkeypatch.setattr(RunRecords, "write", fail)
     run_for(scheduler, clock, stop, 290)
-    assert failing
+    assert failures
     assert "tried again in 30 s: [Errno 28] No space left" in caplog.text
-    assert [tick.state for tick in ledger.ticks() if tick.state == "claimed"] == []
-    assert len(runs.launches) == ledger.counts()["pushed"]
+    assert set(statuses(root)) == {"pushed"}
 
 
-def test_the_outcome_is_told(scheduler, clock, runs, make_schedule, told, record):
-    record("r2", status="pushed", notes=("anomaly: column 'miles'",))
-    runs.outcomes = [
-        {"run_id": None, "status": "failed", "error": "bad_input", "reason": "no column"},
-        "pushed",
-        {"run_id": "r2", "status": "pushed", "version": "2"},
-        {"run_id": "r3", "status": "not_blessed", "reason": "worse"},
-    ]
-    scheduler.store.write(make_schedule(missed="catch-up", grace_secs=1_000))
-    clock.pass_by(240)
-    scheduler.run_due()
-    assert events(told) == ["failed", "drifted", "not_blessed"]
-    assert told[0]["log"].endswith("20260131T100100Z.1.err")
-
-
-def test_a_receiver_that_is_down_fails_no_run_and_is_told_later(
-    root, clock, stop, runs, make_schedule, caplog
-):
-    sent, is_down = [], True
-
-    def deliver(config, content):
-        if is_down:
-            raise DeliveryError("mail is down")
-        sent.append(content)
-
-    scheduler = Scheduler(Root(root), clock, stop, start=runs.start, deliver=deliver)
-    scheduler.store.write(make_schedule(every_secs=3_600))
-    runs.outcomes = [{"run_id": "r", "status": "not_blessed", "reason": "worse"}]
-    clock.pass_by(3_600)
-    (done,) = scheduler.run_due()
-    assert done.status == "not_blessed"
-    assert len(scheduler.outbox.pending()) == 1
-    assert "mail is down" in caplog.text
-    is_down = False
-    run_for(scheduler, clock, stop, 60)
-    assert events(sent) == ["not_blessed"]
-    assert scheduler.outbox.pending() == []
-
-
-def test_who_is_told_when_the_configuration_cannot_be_read(
-    root, clock, stop, runs, make_schedule, config_file
-):
-    sent = []
-    scheduler = Scheduler(
-        Root(root),
-        clock,
-        stop,
-        start=runs.start,
-        deliver=lambda config, _: sent.append(config.command),
-    )
-    fail = {"run_id": None, "status": "failed", "error": "bad_input"}
-    runs.outcomes = [fail, fail, fail]
-    # At first nothing is known but the settings of the schedule.
-    text = config_file.read_text()
-    config_file.write_text("[data")
-    scheduler.store.write(make_schedule(notify=NotifyConfig(command="created")))
-    clock.pass_by(60)
-    scheduler.run_due()
-    config_file.write_text(text.replace('"tell"', '"tell-others"'))
-    clock.pass_by(60)
-    scheduler.run_due()
-    config_file.write_text("[data")
-    clock.pass_by(60)
-    scheduler.run_due()
-    assert sent == ["created", "tell-others", "tell-others"]
-
-
-@pytest.mark.parametrize(
-    ("missed", "num_runs", "counts"),
-    [
-        ("skip", 0, {"skipped": 4}),
-        ("latest", 1, {"skipped": 3, "pushed": 1}),
-        ("catch-up", 4, {"pushed": 4}),
-    ],
-)
+@pytest.mark.parametrize(("missed", "expected"), [("skip", []), ("latest", [4]), ("catch-up", [1, 2, 3, 4])])  # fmt: skip
 def test_a_machine_that_slept_through_four_ticks(
-    scheduler, clock, make_schedule, ledger, told, missed, num_runs, counts, runs
+    scheduler, clock, make_schedule, told, missed, expected, runs
 ):
     scheduler.store.write(make_schedule(missed=missed))
     runs.secs = 2
     clock.pass_by(4 * 60 + 40)
-    done = scheduler.run_due()
-    assert len(done) == num_runs
-    assert ledger.counts() == counts
+    assert minutes(scheduler.run_due()) == expected
     assert events(told) == ["missed"]  # once, and not for each run
     assert told[0]["missed"]["count"] == 4
     clock.time = START.replace(minute=5)
-    (following,) = scheduler.run_due()
-    assert following.due.startswith("2026-01-31T10:05")
+    assert minutes(scheduler.run_due()) == [5]
     assert events(told) == ["missed"]
 
 
-def test_a_run_that_takes_longer_than_its_time_is_told_while_it_goes_on(
-    scheduler, clock, runs, make_schedule, told
-):
-    scheduler.store.write(make_schedule())
-    runs.secs = 300
-    when_told = []
-    deliver = scheduler.outbox._deliver
-    scheduler.outbox._deliver = lambda *args: (when_told.append(clock.now()), deliver(*args))
-    clock.pass_by(60)
-    scheduler._run_next()
-    assert events(told) == ["missed"]
-    # The tick of 10:02 may be 30 s late; it is looked every 10 s.
-    late = (when_told[0] - START).total_seconds()
-    assert 150 < late <= 162
-
-
-def test_lateness_is_told_anew_when_it_was_over(scheduler, clock, make_schedule, told):
+def test_lateness_is_told_again_after_a_run_in_time(scheduler, clock, make_schedule, told):
     scheduler.store.write(make_schedule())
     for _ in range(2):
         clock.pass_by(200)
@@ -233,57 +143,362 @@ def test_lateness_is_told_anew_when_it_was_over(scheduler, clock, make_schedule,
     assert events(told) == ["missed", "missed"]
 
 
-def test_spans_are_looked_for_at_their_distance(scheduler, clock, stop, make_schedule, ledger):
+def test_ticks_that_become_late_during_a_run_are_told_too(
+    scheduler, clock, make_schedule, told, runs
+):
+    scheduler.store.write(make_schedule(missed="catch-up"))
+    runs.secs = 150
+    clock.pass_by(60)
+    done = scheduler._run_next(), scheduler._run_next(), scheduler._run_next()
+    # The run of minute 1 ends at 3:30; that of minute 2 at 6:00, when 3, 4 and 5 are late.
+    assert minutes(done) == [1, 2, 3]
+    assert [content["missed"]["count"] for content in told] == [1, 3]
+
+
+# A clock that is wrong
+
+
+def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(
+    scheduler, clock, make_schedule, runs, caplog
+):
+    scheduler.store.write(make_schedule(cron="0 3 * * *"))
+    clock.time = START.replace(year=2027)
+    assert len(scheduler.run_due()) == 1
+    clock.time = START
+    assert scheduler.run_due() == []
+    clock.time = START + timedelta(days=1)
+    scheduler.run_due()
+    assert runs.ticks() == ["20270131T030000Z", "20260201T030000Z"]
+    assert "2027" not in caplog.text
+
+
+def test_what_was_skipped_by_a_clock_that_was_ahead_is_ignored(
+    scheduler, clock, make_schedule, runs, caplog, store
+):
+    scheduler.store.write(make_schedule(cron="0 3 * * *", missed="skip"))
+    clock.time = START.replace(year=2027)
+    scheduler.run_due()
+    assert store.read("trips").since == START.replace(year=2027, hour=3)
+    clock.time = START.replace(day=1, month=2, hour=3, minute=1)
+    scheduler.run_due()
+    assert runs.ticks() == ["20260201T030000Z"]
+    assert "2027-01-31T03:00:00+00:00, a time in the future" in caplog.text
+
+
+def test_a_clock_that_is_set_back_runs_no_tick_twice(scheduler, clock, make_schedule, runs):
+    scheduler.store.write(make_schedule(missed="catch-up"))
+    clock.pass_by(180)
+    scheduler.run_due()
+    clock.time = START + timedelta(seconds=50)
+    for _ in range(4):
+        scheduler.run_due()
+        clock.time = clock.time.replace(second=0) + timedelta(minutes=1)
+    assert [key[11:13] for key in runs.ticks()] == ["01", "02", "03", "04"]
+
+
+# Failures, retries and kills
+
+
+def test_a_failed_run_is_resumed_as_often_as_retries_says(
+    scheduler, runs, make_schedule, clock, root
+):
+    runs.outcomes = [{"status": "failed", "reason": "Trainer: oh"}] * 5
+    run = scheduler.run_tick(make_schedule(retries=2), TICK)
+    assert (run.status, run.reason, run.attempt) == ("failed", "Trainer: oh", 3)
+    assert resumed(runs) == [False, True, True]
+    assert clock.naps.count(60.0) == 2
+    assert len(root.records.read_all()) == 1
+
+
+def test_a_retry_that_succeeds(scheduler, runs, make_schedule, told):
+    runs.outcomes = ["failed", "pushed"]
+    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
+    assert events(told) == []
+
+
+@pytest.mark.parametrize("status", ["unchanged", "not_blessed", "held"])
+def test_a_verdict_is_no_reason_to_try_again(scheduler, runs, make_schedule, status):
+    runs.outcomes = [status]
+    assert scheduler.run_tick(make_schedule(retries=3), TICK).status == status
+    assert len(runs.launches) == 1
+
+
+def test_bad_data_are_not_tried_again(scheduler, runs, make_schedule, root, told):
+    """A run that is refused before it begins has a record all the same, that of the scheduler."""
+    runs.outcomes = [BAD]
+    run = scheduler.run_tick(make_schedule(retries=3), TICK)
+    assert (run.status, run.reason, run.is_bad_input) == ("failed", "no column", True)
+    assert (run.scheduled_by, run.attempt) == (TICK.id, 0)
+    assert len(runs.launches) == 1
+    assert told[0]["text"] == f"trips: run {run.run_id} failed: no column"
+    # It is not run twice, whoever asks.
+    assert scheduler.run_tick(make_schedule(retries=3), TICK).run_id == run.run_id
+    assert len(runs.launches) == len(told) == 1
+
+
+def test_a_run_that_cannot_be_resumed_begins_anew(scheduler, runs, make_schedule):
+    runs.outcomes = ["failed", {**BAD, "reason": "--resume: other data"}, "pushed"]
+    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
+    assert resumed(runs) == [False, True, False]
+
+
+def test_a_run_behind_a_newer_one_is_not_resumed(scheduler, runs, make_schedule, record):
+    record("20260131-100100", status="interrupted", scheduled_by=TICK.id, number=1)
+    record("20260131-100200", status="failed", number=2)  # by hand
+    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
+    assert resumed(runs) == [False]
+
+
+def test_a_process_killed_before_its_run_began_counts_as_failed(
+    scheduler, runs, make_schedule, root
+):
+    runs.outcomes = [killed, killed]
+    run = scheduler.run_tick(make_schedule(retries=1), TICK)
+    assert run.status == "failed"
+    assert run.reason == "its process was killed by signal 9 before its run began: it printed nothing"
+    assert resumed(runs) == [False, False]
+    assert statuses(root) == ["failed", "failed"]
+
+
+def test_a_process_that_breaks_leaves_the_end_of_its_output(scheduler, runs, make_schedule):
+    def broken(launch):
+        """Such as when half of the environment was upgraded."""
+        launch.stderr.parent.mkdir(parents=True, exist_ok=True)
+        launch.stderr.write_text("Traceback\n  ...\nModuleNotFoundError: No module named 'tfx'\n")
+        return 1
+
+    runs.outcomes = [broken]
+    run = scheduler.run_tick(make_schedule(retries=0), TICK)
+    assert run.reason == (
+        "its process ended with exit code 1 before its run began: "
+        "Traceback |   ... | ModuleNotFoundError: No module named 'tfx'"
+    )
+
+
+def test_a_process_that_cannot_be_started(make_scheduler, make_schedule, root):
+    def fail(launch):
+        raise FileNotFoundError(2, "No such file or directory", launch.working_dir)
+
+    run = make_scheduler(start=fail).run_tick(make_schedule(retries=1), TICK)
+    assert "could not be started" in run.reason
+    assert statuses(root) == ["failed", "failed"]
+
+
+def test_the_time_limit(scheduler, runs, make_schedule, clock):
+    runs.secs = 1_000
+    run = scheduler.run_tick(make_schedule(timeout_secs=90, retries=0), TICK)
+    assert runs.processes[0].signals == ["stop"]
+    assert (run.status, run.reason) == ("failed", "stopped after its time limit, 90 s")
+    assert len(runs.launches) == 1
+
+
+def test_a_run_that_pushed_right_at_its_time_limit_has_pushed(
+    scheduler, runs, make_schedule, record, root
+):
+    def push(launch):
+        record("20260131-100100", status="pushed", scheduled_by=TICK.id)
+        return 0
+
+    runs.secs, runs.outcomes = 1_000, [push]
+    run = scheduler.run_tick(make_schedule(timeout_secs=90), TICK)
+    assert runs.processes[0].signals == ["stop"]
+    assert run.status == "pushed"
+    assert statuses(root) == ["pushed"]
+
+
+def test_a_run_that_does_not_stop_is_killed(make_scheduler, clock, make_schedule):
+    class Stubborn:
+        pid, signals, over = 1, [], False
+
+        def wait(self, secs):
+            clock.pass_by(secs)
+            return -9 if self.over else None
+
+        def stop(self):
+            self.signals.append("stop")
+
+        def kill(self):
+            self.signals.append("kill")
+            self.over = True
+
+    process = Stubborn()
+    scheduler = make_scheduler(start=lambda launch: process)
+    run = scheduler.run_tick(make_schedule(timeout_secs=90, retries=0), TICK)
+    assert process.signals == ["stop", "kill"]
+    assert run.status == "failed"
+
+
+def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
+    scheduler, make_scheduler, runs, stop, clock, make_schedule
+):
+    scheduler.store.write(make_schedule())
+    clock.pass_by(60)
+    runs.secs = 100
+    scheduler._refresh = lambda: clock.monotonic() > 170 and stop.request()
+    assert scheduler.run_due() == []
+    assert runs.processes[0].signals == ["stop"]
+    stop.requested = False
+    (run,) = make_scheduler().run_due()
+    assert (run.status, run.attempt) == ("pushed", 2)
+    assert resumed(runs) == [False, True]
+
+
+def test_a_run_that_never_ends_is_given_up(scheduler, runs, make_schedule, record):
+    starts = MAX_STARTS_LEFT + 1
+    record("20260131-100100", status="interrupted", scheduled_by=TICK.id, attempt=starts)
+    run = scheduler.run_tick(make_schedule(retries=1), TICK)
+    assert run.status == "failed"
+    assert run.reason == "started 11 times without coming to an end"
+    assert not runs.launches
+
+
+def test_another_run_has_the_root(scheduler, clock, make_schedule, root):
+    holder = root.lock.writing.held()
+    holder.__enter__()
+    clock.at_sleep = lambda: len(clock.naps) == 3 and holder.__exit__(None, None, None)
+    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
+    assert clock.naps == [5.0] * 3
+
+
+def test_another_run_takes_the_root_at_the_last_moment(scheduler, runs, make_schedule, root):
+    busy = {"error": "root_busy", "reason": "Another run"}
+    runs.outcomes = [busy, busy, "pushed"]
+    assert scheduler.run_tick(make_schedule(retries=0), TICK).status == "pushed"
+    assert statuses(root) == ["pushed"]
+
+
+def test_a_run_left_by_a_killed_scheduler_is_waited_for(
+    scheduler, clock, runs, make_schedule, root, record, told
+):
+    scheduler.store.write(make_schedule())
+    clock.pass_by(60)
+    left = record("20260131-100100", status="running", scheduled_by=TICK.id)
+    holder = root.lock.writing.held()
+    holder.__enter__()
+
+    def end():
+        if len(clock.naps) == 4:
+            root.records.write(
+                left.changed(status="not_blessed", reason="worse", notification="pending")
+            )
+            holder.__exit__(None, None, None)
+
+    clock.at_sleep = end
+    (run,) = scheduler.run_due()
+    assert (run.run_id, run.status) == ("20260131-100100", "not_blessed")
+    assert not runs.launches
+    assert events(told) == ["not_blessed"]
+
+
+def test_a_stop_ends_it_at_once(scheduler, clock, stop, make_schedule, runs):
+    scheduler.store.write(make_schedule(missed="catch-up"))
+    runs.secs = 1_000
+    clock.pass_by(180)
+    scheduler._refresh = stop.request
+    scheduler.run()
+    assert runs.processes[0].signals == ["stop"]
+    assert len(runs.launches) == 1
+    with pytest.raises(StoppedError):
+        scheduler.run_tick(make_schedule(), TICK)
+
+
+# Notifications
+
+
+def test_the_outcome_is_told_once(scheduler, make_scheduler, clock, runs, make_schedule, told, root):
+    runs.outcomes = [
+        BAD,
+        "pushed",
+        {"status": "pushed", "notes": ("anomaly: column 'miles'",)},
+        {"status": "not_blessed", "reason": "worse"},
+    ]
+    scheduler.store.write(make_schedule(missed="catch-up", grace_secs=1_000))
+    clock.pass_by(240)
+    scheduler.run_due()
+    make_scheduler().run_due()
+    assert events(told) == ["failed", "drifted", "not_blessed"]
+    assert told[1]["notes"] == ["column 'miles'"]
+    assert {record.notification for record in root.records.read_all()} == {""}
+
+
+def test_an_end_that_no_scheduler_saw_is_told_by_the_next(
+    scheduler, make_schedule, told, record, root
+):
+    scheduler.store.write(make_schedule())
+    record("20260131-100100", status="failed", is_bad_input=True, scheduled_by=TICK.id, notification="pending")  # fmt: skip
+    record("20260131-090000", status="failed", is_bad_input=True, scheduled_by="trips/20260131T090000Z")  # fmt: skip
+    scheduler.run_due()
+    assert [content["run_id"] for content in told] == ["20260131-100100"]
+
+
+def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
+    make_scheduler, clock, runs, make_schedule, root, caplog
+):
+    scheduler = make_scheduler(tell=lambda config, content: f"no {content['event']}")
+    scheduler.store.write(make_schedule(every_secs=3_600))
+    runs.outcomes = [{"status": "not_blessed", "reason": "worse"}]
+    clock.pass_by(3_600)
+    scheduler.run_due()
+    (record,) = root.records.read_all()
+    assert (record.status, record.notification) == ("not_blessed", "no not_blessed")
+    assert "not told: trips: run" in caplog.text
+
+
+def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, make_schedule, told, record, root):
+    scheduler.store.write(make_schedule())
+    record("20260131-100100", status="failed", is_bad_input=True, scheduled_by=TICK.id, notification="pending")  # fmt: skip
+    with root.lock.writing.held(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.scheduling.scheduler._LOCK_WAIT_SECS", 0)
+        for _ in range(2):
+            scheduler.run_due()
+    assert events(told) == ["failed"]
+
+
+def test_who_is_told_when_the_configuration_cannot_be_read(
+    make_scheduler, clock, runs, make_schedule, config_file, store
+):
+    commands = []
+    scheduler = make_scheduler(tell=lambda config, _: commands.append(config.command) or "")
+    runs.outcomes = [BAD, BAD, BAD]
+    text = config_file.read_text()
+    store.write(make_schedule())
+    Receivers.model_validate({"notify": {"command": "created"}}).write(store.state("trips"))
+    for content in ("[data", text.replace('"tell"', '"tell-others"'), "[data"):
+        config_file.write_text(content)
+        clock.pass_by(60)
+        scheduler.run_due()
+    assert commands == ["created", "tell-others", "tell-others"]
+
+
+# Spans
+
+
+def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, make_schedule, runs):
+    from pipelines.scheduling.spans import find_arrivals
+
     looked = []
-    find = scheduler._find
 
-    def look(schedule, known):
+    def find(schedule, known):
         looked.append(clock.monotonic())
-        return find(schedule, known)
+        return find_arrivals(schedule, known)
 
-    scheduler._find = look
+    scheduler = make_scheduler(find=find)
     scheduler.store.write(make_schedule(on_new_span=True, poll_secs=100))
     scheduler.run_due()
-    assert [(tick.spans, tick.state) for tick in ledger.ticks()] == [("10", "done")]
+    assert runs.spans() == ["10"]
     looked.clear()
     run_for(scheduler, clock, stop, 450)
     assert len(looked) in (4, 5)
 
 
-def spans_of(runs):
-    """Returns the spans that runs were started with, in their order."""
-    given = [runs.option(number, "--set") for number in range(len(runs.launches))]
-    return [text.removeprefix("data.spans=") for text in given]
-
-
-def test_a_new_span_is_run_once_and_with_itself(
-    scheduler, clock, stop, runs, make_schedule, ledger, tmp_path
-):
-    scheduler.store.write(make_schedule(on_new_span=True, missed="catch-up", poll_secs=20))
-    scheduler.run_due()
-    for number in (11, 12):
-        shutil.copytree(tmp_path / "span-10", tmp_path / f"span-{number}")
-    run_for(scheduler, clock, stop, 200)
-    assert spans_of(runs) == ["10", "11", "12"]
-
-
-@pytest.mark.parametrize(
-    "kept", [200, 2]
-)  # with 2, ticks of spans are in the sums when 9 and 7 come
 def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
-    root, clock, stop, runs, make_schedule, ledger, tmp_path, kept, monkeypatch
+    make_scheduler, clock, stop, runs, make_schedule, tmp_path, store
 ):
-    monkeypatch.setattr(Ledger.fold, "__defaults__", (kept,))
-
     def work():  # each time a scheduler that was just started
-        run_for(
-            Scheduler(Root(root), clock, stop, start=runs.start, deliver=print), clock, stop, 70
-        )
+        run_for(make_scheduler(), clock, stop, 70)
 
     (tmp_path / "span-9").rename(tmp_path / "held-back")
-    ScheduleStore(Root(root)).write(
-        make_schedule(on_new_span=True, missed="catch-up", poll_secs=20)
-    )
+    store.write(make_schedule(on_new_span=True, missed="catch-up", poll_secs=20))
     work()
     for number in (11, 12, 13):
         shutil.copytree(tmp_path / "span-10", tmp_path / f"span-{number}")
@@ -293,46 +508,44 @@ def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
     work()
     work()
-    assert spans_of(runs) == ["10", "11", "12", "13", "7", "9", "11"]
-    assert ledger.counts() == {"pushed": 7}
-    assert ledger.last_ended()[0].key.endswith("11-v000000000000000002")
+    assert runs.spans() == ["10", "11", "12", "13", "7", "9", "11"]
+    assert runs.ticks()[-1].endswith("11-v000000000000000002")
 
 
-def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, make_schedule):
+def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, make_schedule, runs):
     for name in ("a", "b", "c"):
         scheduler.store.write(make_schedule(name=name, on_new_span=True, poll_secs=600))
-    assert [(tick.schedule, tick.spans) for tick in scheduler.run_due()] == [
-        ("a", "10"), ("b", "10"), ("c", "10"),
-    ]  # fmt: skip
+    assert [run.scheduled_by[0] for run in scheduler.run_due()] == ["a", "b", "c"]
+    assert runs.spans() == ["10", "10", "10"]
 
 
-def test_a_late_span_that_is_not_run_is_said_once(
-    scheduler, clock, stop, runs, make_schedule, ledger, tmp_path, told, caplog
+def test_a_late_span_that_is_not_run_is_told_once(
+    scheduler, clock, stop, runs, make_schedule, tmp_path, told, caplog
 ):
     scheduler.store.write(make_schedule(on_new_span=True, poll_secs=20))
     scheduler.run_due()
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
     run_for(scheduler, clock, stop, 200)
-    assert spans_of(runs) == ["10"]
-    assert ledger.counts() == {"pushed": 1, "skipped": 1}
+    assert runs.spans() == ["10"]
     assert events(told) == ["missed"]
-    text = "trips: span 7 arrived after span 10, and only newer ones are run; `schedule backfill "
+    text = "trips: span 7 arrived after a later one was run, and only newer ones are run; `schedule backfill "
     assert told[0]["text"] == text + "--name trips --from 7 --to 7` runs it"
-    assert caplog.text.count("span 7 arrived after span 10") == 1
+    assert caplog.text.count("span 7 arrived") == 1
 
 
-def test_old_spans_stay_unrun_when_a_run_from_before_is_gone_on_with(
-    scheduler, clock, runs, make_schedule, ledger
+def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(
+    scheduler, runs, make_schedule, record
 ):
-    schedule = make_schedule(on_new_span=True, missed="catch-up", poll_secs=20)
-    scheduler.store.write(schedule)
-    of_span_10 = find_arrivals(schedule, frozenset())[-1]
-    ledger.write(span_tick("trips", of_span_10, START))  # claimed, and nothing is noted of old ones
+    key = "span-000000000000000009-v000000000000000001"
+    scheduler.store.write(make_schedule(on_new_span=True, missed="catch-up", passed_spans=()))
+    record("20260131-100100", status="running", scheduled_by=f"trips/{key}")
     scheduler.run_due()
-    assert spans_of(runs) == ["10"]
+    assert runs.ticks()[0] == key
+    assert runs.spans() == ["9", "8", "10"]
+    assert resumed(runs) == [True, False, False]
 
 
-def test_what_cannot_be_seen_is_said_once_and_does_not_end_it(
+def test_unknown_due_runs_are_logged_once_and_end_nothing(
     scheduler, clock, stop, make_schedule, config_file, caplog, runs
 ):
     scheduler.store.write(make_schedule(on_new_span=True, poll_secs=20))
@@ -346,24 +559,12 @@ def test_what_cannot_be_seen_is_said_once_and_does_not_end_it(
     assert len(runs.launches) == 1
 
 
-def test_a_stop_ends_it_at_once(scheduler, clock, stop, make_schedule, runs, ledger):
-    scheduler.store.write(make_schedule(missed="catch-up"))
-    runs.secs = 1_000
-    runs.outcomes = [lambda launch: 130]
-    clock.pass_by(180)
-    deliver = scheduler.outbox._deliver
-    scheduler.outbox._deliver = lambda *args: (stop.request(), deliver(*args))
-    scheduler.run()
-    assert runs.processes[0].signals == ["stop"]
-    assert len(runs.launches) == 1
-    assert ledger.unfinished() is not None
-
-
-def test_a_run_of_a_backfill_is_waited_for(scheduler, clock, make_schedule, root, runs):
-    scheduler.store.write(make_schedule())
-    clock.pass_by(60)
-    lock = take_run_lock(root / "schedules")
-    clock.at_sleep = lambda: len(clock.naps) == 3 and os.close(lock)
-    (done,) = scheduler.run_due()
-    assert done.status == "pushed"
-    assert clock.naps == [5.0] * 3
+def test_a_backfill_is_not_continued_by_the_scheduler(
+    scheduler, make_schedule, runs, record, root, clock
+):
+    schedule = make_schedule(on_new_span=True, passed_spans=(), settings=("data.spans=last 1",))
+    scheduler.store.write(schedule)
+    tick = plan_backfill(schedule, root, "8", "8", clock.now(), False).ticks[0]
+    record("20260131-100100", status="running", scheduled_by=tick.id)
+    scheduler.run_due()
+    assert tick.key not in runs.ticks()

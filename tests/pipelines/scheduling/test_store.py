@@ -1,33 +1,19 @@
 import json
-import os
 
 import pytest
 
-from pipelines.atomic_files import write_json
-from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
-from pipelines.root import Root
-from pipelines.scheduling.locks import take_run_lock
-from pipelines.scheduling.memory import read_memory
-from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.ticks import time_tick
-from tests.pipelines.scheduling.conftest import START
-
-
-@pytest.fixture
-def store(root):
-    return ScheduleStore(Root(root))
 
 
 def test_schedules_are_kept_as_readable_files(store, make_schedule):
-    assert store.read_all() == []
+    assert store.read_all() == ([], [])
     nightly = make_schedule(name="nightly", cron="0 3 * * *")
     store.write(nightly)
     store.write(make_schedule())
     assert store.read("nightly") == nightly
-    assert [one.name for one in store.read_all()] == ["nightly", "trips"]
+    assert [schedule.name for schedule in store.read_all()[0]] == ["nightly", "trips"]
     fields = json.loads(store.file("nightly").read_text())
-    assert (fields["format"], fields["cron"]) == (1, "0 3 * * *")
+    assert (fields["format"], fields["cron"]) == (2, "0 3 * * *")
     assert "every_secs" not in fields  # defaults are left out
 
 
@@ -47,71 +33,49 @@ def test_which_one_is_meant(store, make_schedule):
     ("text", "message"),
     [
         ("{", "cannot be read"),
-        ('{"format": 2}', "newer version"),
+        ("[]", "holds no JSON object"),
+        ('{"format": 3}', "format = 3"),
+        ('{"format": "2"}', "format = '2'"),
         ('{"name": "trips"}', "working_dir is missing"),
         ('{"name": "trips", "crom": "0 3 * * *"}', "there is no such key"),
     ],
 )
-def test_a_damaged_file(store, text, message):
-    store.folder.mkdir(parents=True)
+def test_a_damaged_file_affects_only_itself(store, make_schedule, text, message):
+    store.write(make_schedule(name="other"))
     store.file("trips").write_text(text)
     with pytest.raises(BadInputError, match=rf"(?s)trips\.json.*{message}"):
         store.read("trips")
+    schedules, errors = store.read_all()
+    assert [schedule.name for schedule in schedules] == ["other"]
+    assert len(errors) == 1
+    assert message in errors[0]
 
 
-def test_a_schedule_is_deleted_once_its_run_has_ended(store, make_schedule):
+def test_the_copy_of_a_file_is_no_second_schedule(store, make_schedule):
     store.write(make_schedule())
-    store.ledger("trips").write(time_tick("trips", START).changed(pid=77, starts=1))
-    lock = take_run_lock(store.folder)
-    with pytest.raises(BadInputError, match=r"is going on \(process 77\)"):
-        store.delete("trips")
-    os.close(lock)
+    copy = store.folder / "trips (copy).json"
+    copy.write_text(store.file("trips").read_text())
+    assert (store.names(), store.strangers()) == (["trips"], [copy])
+    copy.rename(store.file("trips-2"))
+    with pytest.raises(BadInputError, match=r"trips-2\.json is the file of the schedule 'trips'"):
+        store.read("trips-2")
+
+
+def test_a_schedule_is_deleted_with_its_state(store, make_schedule):
+    store.write(make_schedule())
+    store.state("trips").mkdir()
     store.delete("trips")
     assert store.names() == []
-    assert not (store.folder / "trips").exists()
+    assert not store.state("trips").exists()
     with pytest.raises(BadInputError, match="no schedules"):
         store.delete("trips")
 
 
-SECRET = "https://example.com/SECRET"
-
-
-def readable_by_others(folder):
-    """Returns the files that others can read, and their contents."""
-    files = [file for file in folder.rglob("*") if file.is_file() and file.stat().st_mode & 0o044]
-    assert files
-    return "".join(file.read_text() for file in files)
-
-
-def test_who_is_told_is_in_a_file_that_others_cannot_read(store, make_schedule):
-    schedule = make_schedule(
-        notify=NotifyConfig(webhook=SECRET),
-        settings=("notify.command=tell SECRET", "trainer.train_steps=5"),
-    )
-    store.write(schedule)
-    assert "SECRET" not in readable_by_others(store.root.path)
-    read = store.read("trips")
-    assert read.notify.webhook == SECRET
-    assert set(read.settings) == set(schedule.settings)
+def test_a_change_keeps_what_others_have_changed(store, make_schedule):
     store.write(make_schedule())
-    assert store.read("trips").notify == NotifyConfig()
-
-
-def test_what_a_former_version_wrote_is_hidden_and_kept(store, make_schedule):
-    former = make_schedule().model_dump(mode="json", exclude_defaults=True)
-    settings = ["notify.webhook=https://a/SECRET", "trainer.train_steps=5"]
-    notify = {"command": "tell SECRET"}
-    write_json(store.file("trips"), {"format": 1, **former, "notify": notify, "settings": settings})
-    state = store.folder / "trips" / "state.json"
-    write_json(state, {"told_missed": "20260131", "notify": {"webhook": SECRET}})
-    assert read_memory(state.parent).told_missed == "20260131"
-    store.hide_receivers()
-    store.hide_receivers()
-    assert "SECRET" not in readable_by_others(store.root.path)
-    assert read_memory(state.parent).told_missed == "20260131"
-    read = store.read("trips")
-    assert (read.notify.webhook, read.notify.command) == (SECRET, None)  # the newest that was known
-    assert set(read.settings) == set(settings)
+    store.change("trips", enabled=False)
+    assert store.change("trips", retries=5) == make_schedule(enabled=False, retries=5)
+    assert store.read("trips") == make_schedule(enabled=False, retries=5)
 
 
 def test_one_command_at_a_time_changes_schedules(store, monkeypatch):

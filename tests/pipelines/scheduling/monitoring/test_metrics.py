@@ -8,15 +8,12 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from components.pusher.provenance import Provenance
-from pipelines.config.notify import NotifyConfig
-from pipelines.root import Root
 from pipelines.scheduling.monitoring.metrics import (
     PipelineCollector,
     registry,
     serve_metrics,
     write_metrics,
 )
-from pipelines.scheduling.notify.notification import of_missed
 from pipelines.scheduling.ticks import iso, time_tick
 from tests.pipelines.scheduling.conftest import START
 from tests.pushed_versions import write_version
@@ -39,35 +36,31 @@ def at(minutes):
 
 
 @pytest.fixture
-def collector(root, clock, scheduler, ledger, make_schedule, record):
-    scheduler.store.write(make_schedule())
-    times = {"started": iso(at(1)), "finished": iso(at(1.5))}
-    for minute, status in ((1, "pushed"), (2, "failed")):
-        tick = time_tick("trips", at(minute)).changed(state="done", status=status, **times)
-        ledger.write(tick)
-        times = {"started": iso(at(2)), "finished": iso(at(4))}
-    ledger.write(time_tick("trips", at(4)).changed(state="skipped", count=2))
-    ledger.write(time_tick("trips", at(5)))
-    missed = of_missed(Root(root), (time_tick("trips", at(5)),), iso(at(6)))
-    scheduler.outbox.put(missed, NotifyConfig(command="tell"))
+def collector(root, clock, store, make_schedule, record):
+    store.write(make_schedule())
+
+    def run(minute, status, minutes, **fields):
+        times = {"started": iso(at(minute)), "finished": minutes and iso(at(minute + minutes))}
+        tick = time_tick("trips", at(minute)).id
+        record(f"run-{minute}", status=status, scheduled_by=tick, **times, **fields)
+
+    run(1, "pushed", 0.5, version="9", metrics={"auc": 0.75, "loss": None})
+    run(2, "failed", 2, notification="no mail", is_bad_input=True)
+    run(5, "running", None)
     for version in (8, 9):
         write_version(
-            Provenance("run-9", "m"), str(root / f"serving/{version}"), str(root / "serving")
+            Provenance("run-1", "m"), str(root.serving / str(version)), str(root.serving)
         )
-    record(
-        "run-9", status="pushed", version="9", metrics={"auc": 0.75, "loss": None},
-        finished=iso(at(1.5)),
-    )  # fmt: skip
     clock.pass_by(7.9 * 60)
-    return PipelineCollector(Root(root), clock, scheduler.outbox)
+    return PipelineCollector(root, clock)
 
 
-def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
+def test_runs_that_no_schedule_has_started(root, clock, record):
     def now():
         found = parsed(generate_latest(registry(collector)).decode())
         return {key: value for key, value in found.items() if key[0].startswith("newest_")}
 
-    collector = PipelineCollector(Root(root), clock, scheduler.outbox)
+    collector = PipelineCollector(root, clock)
     assert now() == {}
     record("20260131-100000", status="pushed", started=iso(at(0)), finished=iso(at(3)))
     record("20260131-100500", status="failed", started=iso(at(5)), finished=iso(at(6.5)))
@@ -89,7 +82,7 @@ def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
     assert found["newest_run_end_time_seconds",] == at(6.5).timestamp()
 
 
-def test_the_values_are_those_of_the_ledger(collector):
+def test_the_values_are_those_of_the_runs(collector):
     found = parsed(generate_latest(registry(collector)).decode())
     assert {key[2]: value for key, value in found.items() if key[0] == "scheduled_runs_total"} == {
         "pushed": 1,
@@ -100,7 +93,6 @@ def test_the_values_are_those_of_the_ledger(collector):
         "not_blessed": 0,
     }
     expected = {
-        ("skipped_ticks_total", "trips"): 2,
         ("schedule_enabled", "trips"): 1,
         ("schedule_running", "trips"): 0,  # no scheduler works that goes on with the tick of 5
         ("schedule_interrupted", "trips"): 1,
@@ -108,7 +100,8 @@ def test_the_values_are_those_of_the_ledger(collector):
         ("schedule_due_ticks", "trips"): 2,  # of minutes 6 and 7
         ("schedule_late_ticks", "trips"): 2,
         ("schedule_has_problem", "trips"): 0,
-        ("pending_notifications", "trips"): 1,
+        ("failed_notifications", "trips"): 1,
+        ("future_records",): 0,
         ("last_run_end_time_seconds", "trips"): at(4).timestamp(),
         ("last_good_run_end_time_seconds", "trips"): at(1.5).timestamp(),
         ("last_run_duration_seconds", "trips"): 120,
@@ -132,18 +125,16 @@ def test_names_are_as_prometheus_asks(collector):
         assert all(name.endswith("_total") for name in samples) == (family.type == "counter")
 
 
-def test_nothing_is_served_yet(root, clock, scheduler):
-    scheduler.store.folder.mkdir(parents=True)
-    found = parsed(
-        generate_latest(registry(PipelineCollector(Root(root), clock, scheduler.outbox))).decode()
-    )
-    assert list(found) == [("damaged_schedules",), ("metrics_time_seconds",)]
+def test_nothing_is_served_yet(root, clock, store):
+    store.folder.mkdir(parents=True)
+    found = parsed(generate_latest(registry(PipelineCollector(root, clock))).decode())
+    assert list(found) == [("damaged_files",), ("future_records",), ("metrics_time_seconds",)]
 
 
-def test_a_damaged_schedule_hides_no_other(collector, scheduler):
-    scheduler.store.file("other").write_text("{")
+def test_a_damaged_schedule_hides_no_other(collector, store):
+    store.file("other").write_text("{")
     found = parsed(generate_latest(registry(collector)).decode())
-    assert found[("damaged_schedules",)] == 1
+    assert found[("damaged_files",)] == 1
     assert found[("schedule_enabled", "trips")] == 1
 
 

@@ -1,111 +1,131 @@
 import io
-import os
 from datetime import timedelta
 
 import pytest
 from rich.console import Console
 
-from pipelines.root import Root
-from pipelines.scheduling.locks import scheduler_lock, take_run_lock
-from pipelines.scheduling.memory import remember
-from pipelines.scheduling.monitoring.overview import problems, standings, table
-from pipelines.scheduling.notify.outbox import Outbox
-from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.ticks import time_tick
-from tests.pipelines.scheduling.conftest import START, FakeClock
+from pipelines.scheduling.locks import scheduler_lock
+from pipelines.scheduling.monitoring.overview import look, table
+from pipelines.scheduling.ticks import iso, time_tick
+from tests.pipelines.scheduling.conftest import START
 
 
 def at(minutes):
     return START + timedelta(minutes=minutes)
 
 
-@pytest.fixture
-def store(root, make_schedule):
-    store = ScheduleStore(Root(root))
+TICK = time_tick("trips", at(1))
+
+
+@pytest.fixture(autouse=True)
+def schedule(store, make_schedule):
     store.write(make_schedule())
-    return store
 
 
-def outbox_of(root):
-    return Outbox(root.schedules / "outbox", FakeClock(), lambda *_: None)
+@pytest.fixture
+def standing(root):
+    """Returns a function that returns the overview at a minute, and the state of its only schedule."""
+
+    def look_at(minutes):
+        overview = look(root, at(minutes))
+        (only,) = overview.standings
+        return overview, only
+
+    return look_at
 
 
-def standing(store, minutes):
-    (one,) = standings(store.root, at(minutes), outbox_of(store.root))
-    return one
-
-
-def test_one_that_is_in_time(store, ledger):
-    done = time_tick("trips", at(1)).changed(
-        state="done", status="pushed", run_id="run-1", version="3", finished=at(2).isoformat()
-    )
-    ledger.write(done)
-    one = standing(store, 1.5)
-    assert (one.next_time, one.running, one.last, one.last_good) == (at(2), None, done, done)
-    assert (one.num_due, one.late, one.problem) == (0, (), None)
-    assert problems([one], at(1.5)) == []
-    shown = one.as_json(at(1.5))
-    assert shown["last"]["run_id"] == "run-1"
+def test_one_that_is_in_time(record, standing):
+    ended = iso(at(1.2))
+    record("run-1", status="pushed", version="3", started=iso(at(1)), finished=ended, scheduled_by=TICK.id)  # fmt: skip
+    overview, trips = standing(1.5)
+    assert (trips.next_time, trips.running) == (at(2), None)
+    assert trips.last.run_id == trips.last_good.run_id == "run-1"
+    assert (trips.due.count, trips.due.late, trips.problem) == (0, (), None)
+    assert (overview.problems(), overview.remarks()) == ([], [])
+    shown = trips.as_json(at(1.5))
+    assert (shown["last"]["run_id"], shown["last"]["tick"]) == ("run-1", TICK.key)
     assert shown["next"] == "2026-01-31T10:02:00+00:00"
     assert shown["counts"] == {"pushed": 1}
 
 
-def test_one_that_is_late(store, ledger):
-    ledger.write(time_tick("trips", at(1)))
-    with scheduler_lock(store.folder, "a test"):
-        one = standing(store, 4.9)
-    assert one.running.key == one.as_json(at(4.9))["running"] == "20260131T100100Z"
-    assert (one.num_due, len(one.late)) == (3, 3)
-    assert one.late_secs(at(4.9)) == pytest.approx(2.9 * 60)
-    assert problems([one], at(4.9)) == [
+def test_one_that_is_late(standing, record, store):
+    record("run-1", status="running", scheduled_by=TICK.id)
+    with scheduler_lock(store.folder):
+        overview, trips = standing(4.9)
+    assert trips.running == trips.as_json(at(4.9))["running"] == "20260131T100100Z"
+    assert (trips.due.count, len(trips.due.late)) == (3, 3)
+    assert trips.late_secs(at(4.9)) == pytest.approx(2.9 * 60)
+    assert overview.problems() == [
         "trips: 3 late, the oldest by 2m: it was due at 2026-01-31T10:02:00+00:00"
     ]
 
 
-def test_one_that_was_stopped_while_it_ran(store, ledger):
+def test_one_that_was_stopped_while_it_ran(standing, record, root):
     # Nothing else is due before the next tick, which may be in a week.
-    ledger.write(time_tick("trips", at(1)))
-    one = standing(store, 1.5)
-    assert (one.running, one.interrupted.key, one.late) == (None, "20260131T100100Z", ())
-    assert problems([one], at(1.5)) == [
-        "trips: the run that was due at 2026-01-31T10:01:00+00:00 was stopped or killed, and no scheduler "
-        "works here that resumes it"
+    record("run-1", status="running", scheduled_by=TICK.id)
+    overview, trips = standing(1.5)
+    assert (trips.running, trips.interrupted, trips.due.late) == (None, TICK.key, ())
+    assert overview.problems() == [
+        f"trips: the run of {TICK.key} was stopped or killed, and no scheduler works here that resumes it"
     ]
-    shown = one.as_json(at(1.5))
-    assert (shown["running"], shown["interrupted"]) == (None, "20260131T100100Z")
-    lock = take_run_lock(store.folder)  # its scheduler was killed, and it goes on
-    try:
-        one = standing(store, 1.5)
-    finally:
-        os.close(lock)
-    assert (one.running.key, one.interrupted) == ("20260131T100100Z", None)
-    assert problems([one], at(1.5)) == []
+    with root.lock.writing.held():  # its scheduler was killed, and it goes on
+        overview, trips = standing(1.5)
+    assert (trips.running, trips.interrupted, overview.problems()) == (TICK.key, None, [])
 
 
-def test_one_that_cannot_be_seen(store, make_schedule, config_file):
+def test_one_whose_data_cannot_be_searched(store, make_schedule, config_file, standing):
     store.write(make_schedule(on_new_span=True))
     config_file.write_text("[data")
-    one = standing(store, 1)
-    assert "trips.toml is not valid TOML" in one.problem
-    assert len(problems([one], at(1))) == 1
+    overview, trips = standing(1)
+    assert "trips.toml is not valid TOML" in trips.problem
+    assert len(overview.problems()) == 1
     store.write(make_schedule(on_new_span=True, enabled=False))
-    assert problems([standing(store, 1)], at(1)) == []
+    assert standing(1)[0].problems() == []
 
 
-def test_the_table_shows_interrupted_late_and_failing_schedules(store, ledger, make_schedule):
-    remember(ledger.folder, problem="no such file")
-    ledger.write(time_tick("trips", at(1)))
+def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
+    standing, record, store, root, make_schedule
+):
+    store.file("other").write_text("{")
+    (store.folder / "trips (copy).json").write_text("{}")
+    record("run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id)
+    root.records.file("run-2").write_text("[]")
+    store.change("trips", since=at(90))
+    overview, trips = standing(1.5)
+    assert trips.next_time == at(2)
+    problems, remarks = overview.problems(), overview.remarks()
+    assert ["other.json cannot" in problems[0], "run-2.json is no" in problems[1]] == [True, True]
+    assert "trips (copy).json is not the file of a schedule" in remarks[0]
+    assert [line.partition(": the clock")[0] for line in remarks[1:]] == [
+        "the run run-1 began at 2026-01-31T11:00:00+00:00",
+        "the run run-1 is that of trips/20260131T110000Z",
+        "the schedule 'trips' begins at 2026-01-31T11:30:00+00:00",
+    ]
+    assert (len(problems), len(remarks), overview.num_future) == (2, 4, 3)
+
+
+def test_a_notification_that_failed_is_reported_until_the_next_run(standing, record):
+    run = {"status": "failed", "is_bad_input": True, "scheduled_by": TICK.id}
+    record("run-1", **run, notification="no mail")
+    overview, trips = standing(1.5)
+    assert (trips.not_told, trips.num_not_told) == ("no mail", 1)
+    assert overview.remarks() == ["trips: nobody was told of the last run: no mail"]
+    record("run-2", **run)
+    assert standing(1.5)[0].remarks() == []
+
+
+def test_the_table_shows_interrupted_late_and_failing_schedules(
+    store, root, record, make_schedule, config_file
+):
+    record("run-1", status="running", scheduled_by=TICK.id)
     store.write(make_schedule(name="off", enabled=False, cron="0 3 * * *"))
+    store.write(make_schedule(name="spans", on_new_span=True))
+    config_file.write_text("[data")
     stream = io.StringIO()
-    Console(file=stream, width=140).print(
-        table(standings(store.root, at(4.9), outbox_of(store.root)), at(4.9))
-    )
-    header, off, trips = stream.getvalue().splitlines()
+    Console(file=stream, width=140).print(table(look(root, at(4.9)).standings))
+    header, off, spans, trips = stream.getvalue().splitlines()
     assert "next (UTC)" in header
     assert "0 3 * * * (UTC)" in off
     assert off.rstrip().endswith("disabled")
-    assert trips.rstrip().endswith("INTERRUPTED, LATE: 3, PROBLEM")
-    with scheduler_lock(store.folder, "a test"):
-        found = standings(store.root, at(4.9), outbox_of(store.root))
-    Console(file=stream, width=140).print(table(found, at(4.9)))
-    assert stream.getvalue().rstrip().endswith("running, LATE: 3, PROBLEM")
+    assert spans.rstrip().endswith("PROBLEM")
+    assert trips.rstrip().endswith("INTERRUPTED, LATE: 3")

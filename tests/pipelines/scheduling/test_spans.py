@@ -7,19 +7,14 @@ import pytest
 
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.root import Root
-from pipelines.scheduling.known_spans import KnownSpans
-from pipelines.scheduling.span_arrival import (
+from pipelines.scheduling.spans import (
     check_has_windows,
     find_arrivals,
     new_arrivals,
-    note_old_spans,
     span_name,
     span_selection,
-    span_tick,
     span_tick_key,
 )
-from tests.pipelines.scheduling.conftest import START
 
 
 def key(span, version=1):
@@ -77,80 +72,62 @@ def test_a_span_has_arrived_when_it_was_moved_and_not_when_it_was_written(make_s
 
 
 @pytest.fixture
-def new(ledger, root):
+def new(history):
     """Returns a function that returns the spans that are new to a schedule."""
+    return lambda schedule: new_arrivals(schedule, history(), find_arrivals)
 
-    def find(schedule):
-        found = new_arrivals(schedule, ledger, Root(root), find_arrivals)
-        return [one.selection for one in found.arrivals]
 
-    return find
+def spans_of(new):
+    return [arrival.selection for arrival in new.arrivals]
 
 
 def span(number, version=1):
     return {"span": number, "version": version, "num_files": 1}
 
 
-def test_of_the_spans_before_the_first_run_the_newest_is_run(
-    make_schedule, ledger, root, new, tmp_path
-):
+def test_of_the_spans_before_the_first_run_the_newest_is_run(make_schedule, new, tmp_path):
     schedule = make_schedule(on_new_span=True, missed="catch-up")
-    assert new(schedule) == ["10"]
-    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 2
+    found = new(schedule)
+    assert (spans_of(found), found.old) == (["10"], {key(8), key(9)})
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-12")
-    assert new(schedule) == ["10", "12"]  # both, though no scheduler was working
-    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
+    found = new(schedule.model_copy(update={"passed_spans": found.old}))
+    assert (spans_of(found), found.old) == (["10", "12"], None)  # though no scheduler was working
 
 
-def test_of_a_root_with_runs_the_spans_above_the_last_are_run(
-    make_schedule, ledger, root, record, new
-):
+def test_of_a_root_with_runs_the_spans_above_the_last_are_run(make_schedule, record, new):
     schedule = make_schedule(on_new_span=True)
     record("20260131-100000", status="failed", spans=(span(9),))
-    assert new(schedule) == ["10"]
+    assert spans_of(new(schedule)) == ["10"]
     record("20260131-100001", status="unchanged", spans=(span(8),))
-    assert new(schedule) == ["9", "10"]
-    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
-    assert new(schedule) == ["9", "10"]
+    found = new(schedule)
+    assert (spans_of(found), found.old) == (["9", "10"], frozenset())
 
 
-def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, ledger, root, record, new, tmp_path):
-    schedule = make_schedule(on_new_span=True)
-    KnownSpans(ledger.folder).add([key(8)])
+def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, root, record, new, tmp_path):
+    schedule = make_schedule(on_new_span=True, passed_spans=(key(8),))
     record("20260131-100000", status="failed", spans=(span(10),))
-    assert new(schedule) == ["9", "10"]
+    assert spans_of(new(schedule)) == ["9", "10"]
     record("20260131-100001", status="not_blessed", spans=(span(9), span(10)))
-    assert new(schedule) == []
-    Root(root).pruned.add(Root(root).records.read_all())  # also when its record is removed
-    (root / "runs" / "20260131-100001.json").unlink()
-    assert new(schedule) == []
+    assert spans_of(new(schedule)) == []
+    root.pruned.add(root.records.read_all())  # also when its record is removed
+    root.records.file("20260131-100001").unlink()
+    assert spans_of(new(schedule)) == []
     shutil.copytree(tmp_path / "span-9" / "v1", tmp_path / "span-9" / "v2")
-    assert new(schedule) == ["9"]
-    ledger.write(span_tick("trips", find_arrivals(schedule, KNOWN)[0], START))
-    assert new(schedule) == []
+    assert spans_of(new(schedule)) == ["9"]
+    # A scheduled run has dealt with its span even if it failed.
+    record("20260131-100002", status="failed", scheduled_by=f"trips/{key(9, 2)}")
+    assert spans_of(new(schedule)) == []
 
 
-def test_a_missing_folder_of_the_data_settles_nothing(make_schedule, ledger, root, tmp_path):
+def test_a_missing_folder_of_the_data_settles_nothing(make_schedule, new, tmp_path):
     path = f"data.path={tmp_path}/volume/span-{{SPAN}}/v{{VERSION}}"
     schedule = make_schedule(on_new_span=True, settings=(path,))
-    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
-    assert KnownSpans(ledger.folder).read() is None
+    assert new(schedule).old is None
     (tmp_path / "volume").mkdir()
+    assert new(schedule).old == frozenset()
     for number in (8, 9, 10):
         (tmp_path / f"span-{number}").rename(tmp_path / "volume" / f"span-{number}")
-    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 2
-
-
-def test_an_empty_folder_of_the_data_makes_all_that_follow_new(
-    make_schedule, ledger, root, new, tmp_path
-):
-    schedule = make_schedule(
-        on_new_span=True, settings=(f"data.path={tmp_path}/span-{{SPAN}}/w{{VERSION}}",)
-    )
-    assert note_old_spans(schedule, ledger, Root(root), find_arrivals) == 0
-    for number in (8, 9, 10):
-        (tmp_path / f"span-{number}" / "v1").rename(tmp_path / f"span-{number}" / "w1")
-    assert new(schedule) == ["8", "9", "10"]
+    assert len(new(schedule).old) == 2
 
 
 def test_names_of_spans_for_a_backfill():

@@ -13,16 +13,10 @@ from pipelines.config.span_pattern import Place, before_placeholder, parse_span_
 from pipelines.config.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.root import Root
-from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import RunRecord
-from pipelines.scheduling.known_spans import KnownSpans
-from pipelines.scheduling.ledger import Ledger
+from pipelines.root.records import UNFINISHED
+from pipelines.scheduling.history import History
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.ticks import STATUSES, Tick, iso
-
-PREFIX = "span-"
-"""Prefix of the keys of span ticks."""
+from pipelines.scheduling.ticks import SPAN_PREFIX, Tick, is_span_key
 
 
 @dataclass(frozen=True)
@@ -41,6 +35,10 @@ class Arrival:
     since: datetime.datetime
     is_complete: bool = True
 
+    def tick(self, schedule: str, now: datetime.datetime) -> Tick:
+        """Returns the tick of this span."""
+        return Tick(schedule, self.key, min(self.since, now), self.selection)
+
 
 FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Arrival]]
 """Function that returns the spans of a schedule's data, without those of some keys, in ascending order."""
@@ -53,12 +51,13 @@ class NewSpans:
     Attributes:
       arrivals: Spans in ascending order of their keys, which may differ from the order of arrival.
       newest: Key of the newest span that was handled, by a run or by being skipped; empty without one.
-      old: Keys of spans that existed before the schedule and are not run; empty once they are recorded.
+      old: Keys of spans that existed before the schedule and are not run; None once they are stored, or
+        while the folder of the data is missing: its volume may be mounted later.
     """
 
     arrivals: tuple[Arrival, ...]
     newest: str
-    old: frozenset[str] = frozenset()
+    old: frozenset[str] | None = None
 
 
 def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
@@ -103,84 +102,69 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
     return found
 
 
-def new_arrivals(schedule: Schedule, ledger: Ledger, root: Root, find: FindArrivals) -> NewSpans:
+def new_arrivals(schedule: Schedule, history: History, find: FindArrivals) -> NewSpans:
     """Returns the spans that neither the schedule nor a run started by hand has handled.
 
     They include a span that arrives after a later one, and a new version of an old span, but not spans that
-    existed before the schedule. If these are not recorded, they are all spans up to the newest that was
+    existed before the schedule. If these are not stored yet, they are all spans up to the newest that was
     handled; or, if none was, all but the newest one.
 
     Args:
       schedule: Schedule on new spans.
-      ledger: Ledger of the schedule.
-      root: Root of the runs.
+      history: Runs of the root.
       find: Function that finds the spans of the data.
 
     Raises:
       BadInputError: The spans cannot be searched.
     """
-    known = KnownSpans(ledger.folder).read()
-    handled = (known or frozenset()).union(ledger.keys(PREFIX))
-    found = tuple(find(schedule, handled))
-    if not found:
-        return NewSpans((), max(handled, default=""))
-    handled |= spans_of_runs(root)
+    passed = schedule.passed_spans
+    of_ticks = set(filter(is_span_key, history.of(schedule.name)))
+    handled = of_ticks.union(passed or ())
+    arrivals = tuple(find(schedule, handled))
+    if not arrivals:
+        is_mounted = passed is None and _folder_of(data_of(schedule)).is_dir()
+        return NewSpans((), max(handled, default=""), frozenset() if is_mounted else None)
+    handled |= spans_of_runs(history)
     newest = max(handled, default="")
-    new = tuple(one for one in found if one.key not in handled)
-    if known is not None:
+    new = tuple(arrival for arrival in arrivals if arrival.key not in handled)
+    if passed is not None:
         return NewSpans(new, newest)
-    first = newest
-    if not first:
-        first = max((one.key for one in found if one.is_complete), default="")
-    old = frozenset(one.key for one in new if one.key < first)
-    return NewSpans(tuple(one for one in new if one.key not in old), newest, old)
+    complete = (arrival.key for arrival in arrivals if arrival.is_complete)
+    first = newest or max(complete, default="")
+    old = frozenset(arrival.key for arrival in new if arrival.key < first)
+    return NewSpans(tuple(arrival for arrival in new if arrival.key not in old), newest, old)
 
 
-def note_old_spans(schedule: Schedule, ledger: Ledger, root: Root, find: FindArrivals) -> int:
-    """Records, once, the spans that existed before the schedule and are not run; returns their number.
-
-    Nothing is recorded while the folder of the data is missing: its volume may be mounted later.
-
-    Raises:
-      BadInputError: The spans cannot be searched.
-    """
-    known = KnownSpans(ledger.folder)
-    if known.read() is not None or not _folder_of(data_of(schedule)).is_dir():
-        return 0
-    old = new_arrivals(schedule, ledger, root, find).old
-    known.add(old)
-    return len(old)
-
-
-def spans_of_runs(root: Root) -> set[str]:
+def spans_of_runs(history: History) -> set[str]:
     """Returns the keys of all spans that the runs of a root have read, unless the run failed."""
-    runs: list[RunRecord | PrunedRun] = [
-        *root.records.read_all(),
-        *root.pruned.read_all(),
-    ]
     return {
         span_tick_key(key, span["version"])
-        for run in runs
-        if run.status in STATUSES and run.status != "failed"
+        for run in history.runs
+        if run.status not in UNFINISHED
         for span in run.spans
         if (key := parse_selection(span["span"]).first) is not None
     }
 
 
-def span_tick(schedule: str, arrival: Arrival, now: datetime.datetime) -> Tick:
-    """Returns the tick of a span."""
-    return Tick(schedule, arrival.key, iso(min(arrival.since, now)), spans=arrival.selection)
-
-
 def span_tick_key(span: SpanKey, version: int | None) -> str:
     """Returns the key of the tick of a span, such as `span-000000000000000007-v000000000000000002`."""
     name = f"{span:018d}" if isinstance(span, int) else span.isoformat()
-    return f"{PREFIX}{name}" + ("" if version is None else f"-v{version:018d}")
+    return f"{SPAN_PREFIX}{name}" + ("" if version is None else f"-v{version:018d}")
+
+
+def tick_of_span(schedule: Schedule, key: str, now: datetime.datetime) -> Tick:
+    """Returns the tick of a span whose run was started before.
+
+    Raises:
+      BadInputError: The configuration cannot be used.
+    """
+    last = parse_selection(span_name(key)).last
+    return Tick(schedule.name, key, now, last and span_selection(data_of(schedule), last))
 
 
 def span_name(key: str) -> str:
     """Returns a span in the form of a backfill's `--from` and `--to`, such as `7` or `2026-01-31`."""
-    name = key.removeprefix(PREFIX).partition("-v")[0]
+    name = key.removeprefix(SPAN_PREFIX).partition("-v")[0]
     return str(int(name)) if name.isdecimal() else name
 
 

@@ -1,0 +1,70 @@
+"""The runs of the schedules, by tick. The records of the root and the lines of pruned ones are all that is known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelines.root import Root
+from pipelines.root.history import read_runs
+from pipelines.root.pruned_runs import PrunedRun
+from pipelines.root.records import UNFINISHED, RunRecord, Status
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.ticks import is_span_key, time_of_key
+
+Run = RunRecord | PrunedRun
+
+ENDED: tuple[Status, ...] = ("pushed", "unchanged", "finished", "held", "not_blessed", "failed")
+"""States of runs that have ended."""
+
+RunsByTick = Mapping[str, Sequence[Run]]
+"""The runs of each tick of a schedule, by the key of the tick; oldest first."""
+
+
+@dataclass(frozen=True)
+class History:
+    """All runs of a root, oldest first, as they were when it was read."""
+
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def read(cls, root: Root) -> "History":
+        """Reads the records of a root; killed runs are interrupted."""
+        return cls((*root.pruned.read_all(), *read_runs(root)))
+
+    def of(self, schedule: str) -> dict[str, list[Run]]:
+        """Returns the runs of a schedule by tick."""
+        by_tick: dict[str, list[Run]] = {}
+        for run in self.runs:
+            name, _, key = (run.scheduled_by or "").partition("/")
+            if name == schedule and key:
+                by_tick.setdefault(key, []).append(run)
+        return by_tick
+
+
+def is_over(runs: Sequence[Run], retries: int) -> bool:
+    """Returns whether a tick is done: no run of it is going on, to be resumed, or to be retried."""
+    newest = runs[-1]
+    if isinstance(newest, PrunedRun):
+        return True
+    if newest.status == "failed":
+        return newest.is_bad_input or num_starts(runs) > retries
+    return newest.status not in UNFINISHED
+
+
+def num_starts(runs: Sequence[Run]) -> int:
+    """Returns how often a tick was started; a start that failed before there was a run counts, too."""
+    return sum(max(1, run.attempt) for run in runs if isinstance(run, RunRecord))
+
+
+def unfinished_keys(schedule: Schedule, runs: RunsByTick) -> list[str]:
+    """Returns the keys of the ticks that were started and are to be continued, in ascending order.
+
+    Those of a backfill and of `--now` are continued by the same command.
+    """
+    passed = schedule.passed_spans or ()
+    return sorted(
+        key
+        for key, of_tick in runs.items()
+        if not is_over(of_tick, schedule.retries)
+        and (is_span_key(key) or (time_of_key(key) or schedule.since) > schedule.since)
+        and key not in passed
+    )

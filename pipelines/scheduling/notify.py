@@ -1,0 +1,188 @@
+"""Notifications of scheduled runs: one JSON object for each event, on the standard input of a command."""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.artifacts.anomalies import NOTE_PREFIX
+from pipelines.config.notify import Event, NotifyConfig
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
+from pipelines.scheduling.ticks import Tick, iso
+
+SCHEMA = 1
+
+Content = dict[str, Any]
+
+Tell = Callable[[NotifyConfig, Mapping[str, Any]], str]
+"""Function that sends the JSON of a notification; returns the reason if it failed, or an empty text."""
+
+_LAST_WORDS = 300
+_WEBHOOK_VARIABLE = "ESTIMATOR_PIPELINES_WEBHOOK"
+
+
+def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
+    """Returns the events of a tick that is done.
+
+    Args:
+      root: Root of the run.
+      tick: Tick of the run.
+      run: Its record.
+      time: Current time.
+    """
+    content: Content = {
+        "run_id": run.run_id,
+        "status": run.status,
+        "reason": run.reason,
+        "version": run.version,
+        "serving_version": run.serving_version,
+        "metrics": run.metrics,
+        "report": run.report,
+        "log": run.log,
+    }
+    events = []
+    source = root.records.read(run.same_as) if run.same_as else None
+    is_known = source is not None and source.status == "held"  # told when it was held, or decided
+    if not (is_known and run.status in ("held", "not_blessed")):
+        events.append(_event(root, tick, run.status, _sentence(run), time, **content))
+    if notes := [note.removeprefix(NOTE_PREFIX) for note in run.notes if note.startswith(NOTE_PREFIX)]:
+        text = f"the data have changed: {notes[0]}"
+        events.append(_event(root, tick, "drifted", text, time, **content, notes=notes))
+    return events
+
+
+def of_missed(root: Root, late: Sequence[Tick], time: str, text: str = "") -> Content:
+    """Returns the event of ticks that should have been started by now, or of spans that are not run.
+
+    Args:
+      root: Root of the runs.
+      late: Ticks, at least one, oldest first.
+      time: Current time.
+      text: Sentence for people. Default: that they had not started.
+    """
+    first, last = iso(late[0].due), iso(late[-1].due)
+    if not text:
+        many = f"{len(late)} runs were due between {first} and {last}"
+        one = f"a run was due at {first}"
+        text = f"{many if len(late) > 1 else one} and had not started by {time}"
+    missed = {"count": len(late), "first": first, "last": last}
+    # Its id is that of the first one: the others may grow in number until it is sent again.
+    event_id = f"{late[0].schedule}-{late[0].key}-missed"
+    return {**_event(root, late[-1], "missed", text, time, missed=missed), "id": event_id}
+
+
+def tell(config: NotifyConfig, content: Mapping[str, Any]) -> str:
+    """Sends a notification to the command and to the webhook of a configuration, unless it is not asked for.
+
+    Returns:
+      Reason why a receiver has not accepted it, without anything secret; empty if all have.
+    """
+    if content["event"] not in config.on:
+        return ""
+    errors = []
+    if config.command:
+        words = shlex.split(config.command)
+        errors.append(_run("notify.command", words, content, config.timeout_secs, {}))
+    if config.webhook or config.webhook_env:
+        address = config.webhook or os.environ.get(str(config.webhook_env), "").strip()
+        words = [sys.executable, str(Path(__file__).with_name("webhook.py"))]
+        variables = {_WEBHOOK_VARIABLE: address}
+        errors.append(_run("notify.webhook", words, content, config.timeout_secs, variables))
+    return "; ".join(filter(None, errors))
+
+
+def _run(
+    name: str,
+    words: list[str],
+    content: Mapping[str, Any],
+    timeout_secs: float,
+    variables: Mapping[str, str],
+) -> str:
+    """Runs a command with the JSON as its input, and returns the reason if it failed."""
+    # A file for its input and a pipe for its output need no thread. A command that says more than a pipe
+    # holds (64 KiB) stands still, and is stopped like one that takes too long.
+    with tempfile.TemporaryFile() as body:
+        body.write(json.dumps(content, allow_nan=False).encode() + b"\n")
+        body.seek(0)
+        try:
+            process = subprocess.Popen(
+                words,
+                stdin=body,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **variables},
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it has a character that no command has"
+            return f"{name}: {words[0]} cannot be run: {reason}"
+    if process.stdout is None:
+        raise ValueError("The process was started with a pipe.")
+    with process.stdout as output:
+        try:
+            process.wait(timeout_secs)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with its child processes
+            process.wait()
+            return f"{name} had not ended after {timeout_secs:g} s"
+        os.set_blocking(output.fileno(), False)  # a child process may hold it open
+        end = _without_secrets((output.read() or b"").decode(errors="replace"), words[1:])
+    return f"{name} ended with exit code {process.returncode}: {end}" if process.returncode else ""
+
+
+def _event(
+    root: Root, tick: Tick, event: Event | str, text: str, time: str, **fields: Any
+) -> Content:
+    empty: Content = {
+        **dict.fromkeys(("run_id", "status", "reason", "version", "serving_version")),
+        "metrics": {},
+        "notes": [],
+        **dict.fromkeys(("report", "log", "missed")),
+    }
+    return {
+        "schema": SCHEMA,
+        "id": f"{tick.schedule}-{tick.key}-{event}",
+        "event": event,
+        "time": time,
+        "text": f"{tick.schedule}: {text}",
+        "schedule": tick.schedule,
+        "root": str(root),
+        "host": os.uname().nodename,
+        "tick": tick.key,
+        "due": iso(tick.due),
+        **empty,
+        **fields,
+    }
+
+
+def _sentence(run: RunRecord) -> str:
+    if run.status == "pushed":
+        return f"run {run.run_id} pushed" + (f" version {run.version}" if run.version else "")
+    words = {
+        "unchanged": "pushed nothing new",
+        "finished": "finished",
+        "held": "holds its model until `approve` decides",
+        "not_blessed": "was not blessed",
+    }
+    text = f"run {run.run_id} {words.get(run.status, 'failed')}"
+    return f"{text}: {run.reason}" if run.reason else text
+
+
+def _without_secrets(text: str, arguments: list[str]) -> str:
+    """Returns the end of a command's output without its arguments, and of addresses only the host."""
+    for argument in sorted(arguments, key=len, reverse=True):
+        for secret in (argument, argument.partition("=")[2]):
+            if len(secret) > 3:
+                text = text.replace(secret, "...")
+    text = re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s/?#'\"]*)[^\s'\"]*", r"\1\2/...", text)
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-_LAST_WORDS:]

@@ -1,1 +1,0 @@
-"""Notification of scheduled runs: letters, their outbox, and their delivery by webhook, mail or command."""
