@@ -4,8 +4,11 @@ import json
 import logging
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from components.file_systems import sync
 from pipelines.root.records import RunRecord, RunRecords
@@ -24,6 +27,8 @@ class PrunedRun:
     finished: str | None
     version: str | None
     spans: tuple[dict[str, Any], ...]
+    scheduled_by: str | None = None  # lines of earlier versions of this program have neither
+    number: int = 0
 
 
 class PrunedRuns:
@@ -68,16 +73,19 @@ class PrunedRuns:
 
     def _parsed(self, line: str) -> PrunedRun | None:
         try:
-            values = json.loads(line)
-            found = {field.name: values[field.name] for field in fields(PrunedRun)}
-            return PrunedRun(**{**found, "spans": tuple(found["spans"])})
-        except (ValueError, TypeError, LookupError, RecursionError):
+            return _adapter().validate_python(json.loads(line))
+        except (ValueError, RecursionError):  # pydantic's error is a ValueError
             _LOGGER.warning("%s has a line that is no pruned run: %s", self._file, line[:80])
             return None
 
     def _ends_a_line(self) -> bool:
         text = self._file.read_bytes()
         return not text or text.endswith(b"\n")
+
+
+@cache
+def _adapter() -> TypeAdapter[PrunedRun]:
+    return TypeAdapter(PrunedRun)
 
 
 def _pruned(record: RunRecord) -> PrunedRun:

@@ -166,7 +166,12 @@ class RunRecord:
       doubts: Reasons to look at the data before the model is pushed, one sentence each.
       held: Model that the gate held because of them; None without one, and in a run that repeats another one.
       decision: End of the held model; None while it waits.
-      attempt: Number of times that it was begun: a run that is resumed was begun before.
+      attempt: Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled
+        run that failed before it began.
+      number: Position in the order of the root's runs, whatever the clock says; a resumed run keeps its
+        number. 0 if an earlier version of this program made the record.
+      notification: `pending` until the receivers of a scheduled run were told of its end; then empty, or the
+        reason why that failed.
     """
 
     run_id: str
@@ -212,6 +217,8 @@ class RunRecord:
     held: HeldModel | None = None
     decision: Decision | None = None
     attempt: int = 1
+    number: int = 0
+    notification: str = ""
 
     @property
     def awaits_decision(self) -> bool:

@@ -31,3 +31,18 @@ def test_half_a_line_costs_no_other(tmp_path, killed, caplog):
     Root(tmp_path / "root").pruned.add([run])
     assert [one.run_id for one in Root(tmp_path / "root").pruned.read_all()] == [run.run_id]
     assert "has a line that is no pruned run" in caplog.text
+
+
+def test_the_tick_and_the_number_of_a_run_outlive_its_record(tmp_path, killed):
+    root = Root(tmp_path / "root")
+    run = killed.changed(run_id="20260101-000000", scheduled_by="nightly/20260101T000000Z", number=12)
+    root.pruned.add([run])
+    older = '{"run_id": "20251231-000000", "name": "taxi", "status": "failed", "finished": null, '
+    older += '"started": "2025-12-31T00:00:00+00:00", "version": null, "spans": []}\n'
+    wrong = older.replace("20251231", "20251230").replace("[]", "7")
+    with (root.runs / "pruned.jsonl").open("a") as stream:
+        stream.write(older + wrong)
+    assert [(run.run_id, run.scheduled_by, run.number) for run in root.pruned.read_all()] == [
+        ("20260101-000000", "nightly/20260101T000000Z", 12),
+        ("20251231-000000", None, 0),
+    ]
