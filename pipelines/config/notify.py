@@ -1,7 +1,6 @@
 """`[notify]` of the configuration: the receivers of notifications about scheduled runs."""
 
 import shlex
-from collections.abc import Collection
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -40,15 +39,6 @@ class NotifyConfig(Section):
     def tells(self) -> bool:
         """True if there is a receiver."""
         return bool(self.command or self.webhook or self.webhook_env)
-
-    def without(self, receivers: Collection[str]) -> "NotifyConfig":
-        """Returns the settings with fewer receivers: without `command`, `webhook` or both."""
-        gone = {
-            "command": ("command",),
-            "webhook": ("webhook", "webhook_env"),
-        }
-        names = [name for receiver in receivers for name in gone.get(receiver, ())]
-        return self.model_copy(update=dict.fromkeys(names))
 
     @field_validator("command")
     @classmethod

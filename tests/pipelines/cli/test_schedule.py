@@ -59,7 +59,7 @@ def test_a_schedule_from_its_beginning_to_its_end(here):
     hint = "No run will start, as no scheduler is working in"
     assert hint in created.stderr
     assert hint in table.stderr
-    with scheduler_lock(here / "pipeline_root" / "schedules", "schedule run"):
+    with scheduler_lock(here / "pipeline_root" / "schedules"):
         assert hint not in invoke("list").stderr
     invoke("disable", "trips")
     assert json.loads(invoke("list", "--json").stdout)[0]["next"] is None

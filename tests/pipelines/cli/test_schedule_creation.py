@@ -15,6 +15,7 @@ from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
 from pipelines.root import Root
+from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.store import ScheduleStore
 
 
@@ -208,8 +209,16 @@ def test_one_of_the_same_name(request_of, store):
     switch_local("trips", store.root, on=False)
     create_local(request_of(every="3h", replace=True))
     assert (store.read("trips").every_secs, store.read("trips").enabled) == (10_800, False)
-    with pytest.raises(BadInputError, match="cannot be counted on the other way"):
-        create_local(request_of(on_new_span=True, replace=True))
+    create_local(request_of(on_new_span=True, replace=True))
+    assert (store.read("trips").every_secs, len(store.read("trips").passed_spans)) == (None, 2)
+
+
+@pytest.mark.parametrize("every", ["9000000d", "999999999w"])
+def test_an_interval_beyond_all_calendars_stores_nothing(request_of, store, every):
+    with pytest.raises(BadInputError, match="every_secs.*less than or equal to 316224000"):
+        create_local(request_of(every=every))
+    assert store.names() == []
+    assert not store.folder.exists()
 
 
 def test_it_is_switched(request_of, store, monkeypatch):
@@ -236,13 +245,20 @@ class FakeServer:
 
 def test_spans_that_are_there_when_it_is_made_are_old_but_for_the_newest(request_of, store):
     assert create_local(request_of(on_new_span=True))["old_spans"] == 2
-    known = store.folder / "trips" / "spans.json"
-    assert [key[-22:] for key in json.loads(known.read_text())["known"]] == [
+    assert sorted(key[-22:] for key in store.read("trips").passed_spans) == [
         "08-v000000000000000001",
         "09-v000000000000000001",
     ]
-    store.delete("trips")
-    assert not known.exists()
+    create_local(request_of(on_new_span=True, replace=True, every=None))
+    assert len(store.read("trips").passed_spans) == 2
+
+
+def test_receivers_are_not_in_the_file_of_the_schedule(request_of, store):
+    create_local(request_of(every="6h", settings=("notify.command=tell SECRET", "trainer.seed=7")))
+    assert store.read("trips").settings == ("trainer.seed=7",)
+    files = [file for file in store.folder.rglob("*") if file.is_file()]
+    assert [file.name for file in files if "SECRET" in file.read_text()] == ["notify.json"]
+    assert Receivers.read(store.state("trips")).notify.command == "tell SECRET"
 
 
 def test_a_recurring_run(request_of):
