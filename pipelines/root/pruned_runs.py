@@ -61,7 +61,7 @@ class PrunedRuns:
 
     def read_all(self) -> list[PrunedRun]:
         """Returns the runs without a record, in the order in which they were removed."""
-        with_record = set(self._records.ids())
+        with_record = self._records.ids()
         return [run for run in self._read() if run.run_id not in with_record]
 
     def _read(self) -> list[PrunedRun]:

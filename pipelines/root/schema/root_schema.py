@@ -42,6 +42,8 @@ class SchemaOrigin:
       number_formats: Format of columns whose numbers `float` cannot read.
       accepted_for: Version that was served when the run was accepted; new data are compared with the run's
         as long as it is served. Empty if none was served; None if the run was pushed, not accepted.
+      newest_number: Highest number of the root's runs when the run was accepted; 0 if an earlier version of
+        this program wrote the file.
     """
 
     run_id: str
@@ -50,6 +52,7 @@ class SchemaOrigin:
     kinds: Mapping[str, str] = field(default_factory=dict)
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
     accepted_for: str | None = None
+    newest_number: int = 0
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,13 @@ class SchemaFolder:
             elif prepared_by not in kept:
                 atomic_files.remove_below(self._root, folder)
 
-    def replace(self, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]) -> None:
+    def replace(
+        self,
+        schema: "Schema",
+        run_id: str,
+        columns: Iterable[Mapping[str, Any]],
+        newest_number: int = 0,
+    ) -> None:
         """Replaces the schema, and makes the data of a run the ones to compare with.
 
         The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
@@ -183,11 +192,13 @@ class SchemaFolder:
           schema: New schema.
           run_id: Id of the accepted run.
           columns: Columns with their kinds, from the run's record.
+          newest_number: Highest number of the root's runs.
         """
         self._folder.mkdir(exist_ok=True)
         if self.file.is_file():
             atomic_files.write(self._folder / _PREVIOUS, self.file.read_bytes())
-        _write(self._folder, schema, run_id, columns, self._versions.serving() or "")
+        accepted_for = self._versions.serving() or ""
+        _write(self._folder, schema, run_id, columns, accepted_for, newest_number)
 
     def _pending(self) -> Iterator[tuple[Path, str]]:
         """Yields the folders of prepared schemas with the ids of their runs, oldest first."""
@@ -204,6 +215,7 @@ def _write(
     run_id: str,
     columns: Iterable[Mapping[str, Any]],
     accepted_for: str | None,
+    newest_number: int = 0,
 ) -> None:
     content = schema_text(schema, *_COMMENTS).encode()
     columns = list(columns)
@@ -213,7 +225,8 @@ def _write(
         for column in columns
         if (cell_format := format_of_column(column)) and cell_format.number
     }
-    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, formats, accepted_for)
+    digest = _sha256(content)
+    origin = SchemaOrigin(run_id, utc_now(), digest, kinds, formats, accepted_for, newest_number)
     atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
     atomic_files.write(folder / _FILE, content)
 

@@ -70,7 +70,7 @@ def test_summary_is_the_last_line_of_a_run():
 def test_run_ids_are_unique():
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     assert new_run_id([], now) == "20260102-030405"
-    assert new_run_id([RECORD], now) == "20260102-030405-2"
+    assert new_run_id({RECORD.run_id}, now) == "20260102-030405-2"
 
 
 def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
@@ -111,6 +111,9 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
         ("spans", [7]),
         ("intervals", {"auc": 5}),
         ("elsewhere", 1),
+        ("number", "first"),
+        ("started", "yesterday"),
+        ("finished", "2026-01-02T03:04:05"),
     ],
 )
 def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
