@@ -1,11 +1,9 @@
 """The records of runs: one JSON file each, replaced atomically."""
 
 import json
-import logging
 from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +11,6 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     StringConstraints,
-    TypeAdapter,
     ValidationError,
     with_config,
 )
@@ -21,7 +18,7 @@ from pydantic import (
 from pipelines import atomic_files
 from pipelines.config.load import check_has_no_pipeline, explain
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, DamagedFileError
 
 Status = Literal[
     "running", "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "interrupted"
@@ -42,8 +39,6 @@ _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 
 Metrics = dict[str, float | None]
 """Metrics by name; None where a metric is not a number."""
-
-_LOGGER = logging.getLogger(__name__)
 
 _PATHS = ("log", "report")
 
@@ -362,25 +357,22 @@ class RunRecords:
 
     def _read_or_warn(self, file: Path) -> RunRecord | None:
         try:
-            return self._read(file)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            why = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        except (OSError, ValueError, RecursionError) as error:
-            why = str(error)
-        _LOGGER.warning(
-            "%s is no record of a run and is left out (%s). Restore it, or remove it.", file, why
+            record = atomic_files.read_model(file, RunRecord)
+            if record.run_id == file.stem:
+                return record.changed(
+                    log=self._absolute(record.log),
+                    report=record.report and self._absolute(record.report),
+                )
+            # A copy that somebody has made, or the backup of an editor.
+            reason = f"it is the one of run {record.run_id}"
+        except FileNotFoundError:  # another process has just removed it
+            return None
+        except DamagedFileError as error:
+            reason = error.reason
+        atomic_files.warn_once(
+            f"{file} is no record of a run and is left out ({reason}). Restore it, or remove it."
         )
         return None
-
-    def _read(self, file: Path) -> RunRecord:
-        record = _adapter().validate_python(json.loads(file.read_text(encoding="utf-8")))
-        if record.run_id != file.stem:
-            raise ValueError(f"it is the one of run {record.run_id}")
-        return record.changed(
-            log=self._absolute(record.log),
-            report=record.report and self._absolute(record.report),
-        )
 
     def _relative(self, path: str) -> str:
         inside = Path(path).is_relative_to(self._root)
@@ -400,11 +392,6 @@ class RunRecords:
 def utc_now() -> str:
     """Returns the time, UTC, to the second."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-@cache
-def _adapter() -> TypeAdapter[RunRecord]:
-    return TypeAdapter(RunRecord)
 
 
 def order_key(number: int, run_id: str) -> tuple[int, str, int]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
 from pipelines.data.formats.cell_format import format_of_column
-from pipelines.data.formats.number_format import NumberFormat
-from pipelines.errors import BadInputError
+from pipelines.data.formats.number_format import DecimalMark, NumberFormat
+from pipelines.errors import BadInputError, DamagedFileError
 from pipelines.root.records import utc_now
 from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
 from pipelines.root.versions import Versions
@@ -53,6 +53,11 @@ class SchemaOrigin:
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
     accepted_for: str | None = None
     newest_number: int = 0
+
+
+@dataclass(frozen=True)
+class _StoredOrigin(SchemaOrigin):
+    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)  # of former versions
 
 
 @dataclass(frozen=True)
@@ -236,17 +241,15 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     if not file.is_file():
         return None
     try:
-        fields: dict[str, Any] = json.loads(read_bytes(file))
-        decimals = fields.pop("decimals", {})  # in files of former versions
-        formats = fields.pop("number_formats", {})
-        formats = {name: NumberFormat(**one) for name, one in formats.items()}
-        formats |= {name: NumberFormat(decimal) for name, decimal in decimals.items()}
-        return SchemaOrigin(**fields, number_formats=formats)
-    except (ValueError, TypeError, RecursionError) as error:
+        origin = atomic_files.read_model(file, _StoredOrigin)
+    except DamagedFileError as error:
         raise BadInputError(
-            f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
+            f"{file} is not what a run wrote ({error.reason}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
         ) from error
+    formats = {name: NumberFormat(decimal) for name, decimal in origin.decimals.items()}
+    fields = {name: value for name, value in vars(origin).items() if name != "decimals"}
+    return SchemaOrigin(**{**fields, "number_formats": {**origin.number_formats, **formats}})
 
 
 def _sha256(content: bytes) -> str:

@@ -144,3 +144,18 @@ def test_runs_of_one_second_are_in_the_order_of_their_numbers(tmp_path):
     for run_id in reversed(ids):
         records.write(RECORD.changed(run_id=run_id))
     assert [record.run_id for record in records.read_all()] == ids
+
+
+@pytest.mark.parametrize("name", ["{} (copy)", "{} - Copy", "{}.bak", ".#{}", "notes"])
+def test_files_that_are_not_ours_are_told_once_and_ignored(tmp_path, caplog, name):
+    records = Root(tmp_path).records
+    records.write(RECORD)
+    copy = records.folder / f"{name.format(RECORD.run_id)}.json"
+    copy.write_text(records.file(RECORD.run_id).read_text())
+    (records.folder / f"{RECORD.run_id}.json~").touch()
+    for _ in range(3):
+        assert records.read_all() == [RECORD]
+    (line,) = caplog.messages
+    assert line.startswith(
+        f"{copy} is no record of a run and is left out (it is the one of run 2026"
+    )
