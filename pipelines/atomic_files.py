@@ -1,17 +1,25 @@
 """Files that survive a crash at any moment: a reader sees the old content or the new one."""
 
 import contextlib
+import functools
 import json
+import logging
 import os
 import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
 
 from components.file_systems import copy_tree, remove_tree, sync
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, DamagedFileError
+
+_LOGGER = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_SMALL_BYTES = 64 << 20
 """Largest configuration, schema or token file. Schemas of wide tables list the words of each column."""
@@ -160,19 +168,42 @@ def read_small(file: Path, what: str) -> bytes:
     return content
 
 
-def read_json(file: Path) -> dict[str, Any]:
-    """Returns the content of a JSON file.
+def read_model(file: Path, form: type[T]) -> T:
+    """Returns the content of a JSON file as a dataclass, `dict[str, str]` or another type, checked.
 
     Raises:
       FileNotFoundError: The file does not exist.
-      BadInputError: It is damaged, or was edited by hand and holds no JSON object.
+      DamagedFileError: It cannot be read, or has another form.
     """
     try:
-        fields = json.loads(file.read_text(encoding="utf-8"))
+        return checked(json.loads(file.read_text(encoding="utf-8")), form)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInputError(f"{file} cannot be read: {error}. Correct it, or remove it.") from error
-    if not isinstance(fields, dict):
-        raise BadInputError(f"{file} holds no JSON object. Correct it, or remove it.")
-    return fields
+        raise DamagedFileError(file, str(error)) from error
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Returns the content of a JSON file that holds an object, see `read_model`."""
+    return read_model(file, dict[str, Any])
+
+
+def checked(values: object, form: type[T]) -> T:
+    """Returns values from JSON as a type, see `read_model`; raises ValueError if they have another form."""
+    try:
+        return cast(T, _adapter(cast(Any, form)).validate_python(values))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise ValueError(f"{where}: {problem['msg']}" if where else problem["msg"]) from error
+
+
+@functools.cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)
+
+
+@functools.cache  # a command reads a file several times, a scheduler every few seconds
+def warn_once(message: str) -> None:
+    """Logs a warning about a file, unless this process has done so before."""
+    _LOGGER.warning("%s", message)

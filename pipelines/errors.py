@@ -1,8 +1,18 @@
 """The errors that the command line turns into a message and an exit code."""
 
+from pathlib import Path
+
 
 class BadInputError(ValueError):
     """The data or the configuration cannot be used; nothing was written. Exit code 2."""
+
+
+class DamagedFileError(BadInputError):
+    """A file of the root cannot be read, or has another form; `reason` does not repeat its path."""
+
+    def __init__(self, file: Path, reason: str):
+        super().__init__(f"{file} cannot be read: {reason}. Correct it, or remove it.")
+        self.reason = reason
 
 
 class RunFailedError(RuntimeError):

@@ -33,10 +33,18 @@ def runs_command(
 ) -> None:
     """List past runs, their verdicts, the versions they pushed, and which one serves."""
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
-    from pipelines.root.history import read_runs
+    from pipelines.errors import counted
+    from pipelines.root.history import future_runs, read_runs
 
     existing(root)
     records = read_runs(root)
+    if ahead := future_runs(records):
+        print(
+            f"! {counted(len(ahead), 'run')} started in the future ({ahead[-1].run_id} on "
+            f"{ahead[-1].started}): the clock was wrong then, or is wrong now. Runs are listed in the order "
+            "in which they began all the same.",
+            file=sys.stderr,
+        )
     for line in root.versions.warnings():
         print(f"! {line}", file=sys.stderr)
     if compare is not None:

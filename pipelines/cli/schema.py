@@ -62,19 +62,19 @@ def _check_has_schema(root: Root) -> None:
     from pipelines.config.load import is_of_tfx_pipeline
     from pipelines.errors import BadInputError
 
-    for record in root.records.read_all()[-1:]:
-        if is_of_tfx_pipeline(record.config):
-            raise BadInputError(
-                f"{root} has no schema of its own: its runs are of the TFX pipeline {record.name!r}, whose "
-                "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
-                f"{root.artifacts}."
-            )
+    newest = root.records.newest()
+    if newest and is_of_tfx_pipeline(newest.config):
+        raise BadInputError(
+            f"{root} has no schema of its own: its runs are of the TFX pipeline {newest.name!r}, whose "
+            "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
+            f"{root.artifacts}."
+        )
 
 
 def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
     origin = found.origin
-    newest = root.records.read_all()[-1:]
-    own = newest[0].validated_config().schema_.path if newest else None
+    newest = root.records.newest()
+    own = newest.validated_config().schema_.path if newest else None
     return {
         "file": str(root.schema.file),
         "run_id": origin.run_id if origin else None,

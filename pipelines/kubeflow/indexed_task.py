@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pipelines import atomic_files
 from pipelines.errors import counted
 from pipelines.kubeflow.step_environment import set_umask
 from pipelines.terminal.ending import end_process
@@ -113,7 +114,7 @@ def play(file: Path) -> int:
     from components.trainer.task_failure import TaskFailedError
     from pipelines.steps.causes import describe_cause
 
-    task = ClusterTask(**json.loads(file.read_text(encoding="utf-8")))
+    task = atomic_files.read_model(file, ClusterTask)
     try:
         task()
     except TaskFailedError as failure:

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.runs.checks.component_checks import ENDING_CHECKS
@@ -74,17 +73,3 @@ class PlannedRun:
             if step.plan.component == component:
                 return step
         raise LookupError(component)
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the plan as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "PlannedRun":
-        """Returns the plan from the values of `as_json`."""
-        steps = (
-            PlannedStep(**{**step, "plan": StepPlan.from_json(step["plan"])})
-            for step in fields["steps"]
-        )
-        lists = {key: tuple(fields[key]) for key in ("beam_options", "user_files")}
-        return cls(**{**fields, **lists, "steps": tuple(steps)})

@@ -12,14 +12,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pipelines import atomic_files
-from pipelines.errors import RunFailedError
+from pipelines.errors import DamagedFileError, RunFailedError
 from pipelines.kubeflow.planned_run import PlannedRun
 from pipelines.root import Root
 from pipelines.root.lock import RootBusyError
 from pipelines.root.signs_of_life import folder_of_run
+
+T = TypeVar("T")
 
 LOCK_WAIT_SECS = 600
 
@@ -50,6 +52,12 @@ class StepEnd:
     is_bad_input: bool = False
     reused: bool = False
     is_interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class _BegunRun:
+    run_id: str  # of the record
+    num_notes: int | None = None
 
 
 @contextmanager
@@ -99,11 +107,11 @@ class RunFolder:
           run_id: Id of the record.
           num_notes: Number of notes that `Plan` left in the record; None while it is at work.
         """
-        self._write(_RUN, {"run_id": run_id, "num_notes": num_notes})
+        self._write(_RUN, asdict(_BegunRun(run_id, num_notes)))
 
     def write_plan(self, plan: PlannedRun) -> None:
         """Writes what `Plan` has planned."""
-        self._write(_PLAN, plan.as_json())
+        self._write(_PLAN, asdict(plan))
 
     def read_plan(self) -> PlannedRun:
         """Returns what `Plan` has planned.
@@ -111,20 +119,20 @@ class RunFolder:
         Raises:
           LookupError: Nothing: the run was not begun in this root, or is over.
         """
-        fields = self._read(_PLAN)
-        if fields is None:
+        plan = self._read(_PLAN, PlannedRun)
+        if plan is None:
             raise self._not_here()
-        return PlannedRun.from_json(fields)
+        return plan
 
     def read_run_id(self) -> str | None:
         """Returns the id of the run's record; None if `Plan` has not written it."""
-        fields = self._read(_RUN)
-        return fields["run_id"] if fields else None
+        begun = self._read(_RUN, _BegunRun)
+        return begun.run_id if begun else None
 
     def read_num_notes(self) -> int | None:
         """Returns the number of notes that `Plan` left in the record; None if it has not finished."""
-        fields = self._read(_RUN)
-        return fields.get("num_notes") if fields else None
+        begun = self._read(_RUN, _BegunRun)
+        return begun.num_notes if begun else None
 
     def require_run_id(self) -> str:
         """Returns the id of the run's record.
@@ -151,8 +159,7 @@ class RunFolder:
 
     def read_step(self, component: str) -> StepEnd | None:
         """Returns the end of a step; None if it did not run, as when it is cached."""
-        fields = self._read(f"{component}{_END}")
-        return StepEnd(**fields) if fields else None
+        return self._read(f"{component}{_END}", StepEnd)
 
     def forget_step(self, component: str) -> None:
         """Removes the end of a step."""
@@ -175,12 +182,14 @@ class RunFolder:
     def _write(self, name: str, fields: Mapping[str, Any]) -> None:
         atomic_files.write_json(self.path / name, fields)
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str, form: type[T]) -> T | None:
         file = self.path / name
         try:
-            return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
-        except ValueError as error:
-            raise LookupError(f"{file} cannot be read ({error}): start a new run") from error
+            return atomic_files.read_model(file, form)
+        except FileNotFoundError:
+            return None
+        except DamagedFileError as error:
+            raise LookupError(f"{file} cannot be read ({error.reason}): start a new run") from error
 
 
 def run_folders(root: Root) -> list[Path]:

@@ -29,7 +29,7 @@ class Context:
     @property
     def former(self) -> RunRecord | None:
         """Run to compare with: the newest former run with metrics, or else the previous run."""
-        earlier = self.records[: self.number - 1]
+        earlier = [one for one in self.records[: self.number - 1] if one.attempt]
         evaluated = [one for one in earlier if one.metrics]
         return next(reversed(evaluated or earlier), None)
 

@@ -43,13 +43,13 @@ class KeptPlots:
 
     def _read(self) -> dict[str, str]:
         try:
-            values = dict(json.loads(gzip.decompress(self._file.read_bytes())))
+            values = json.loads(gzip.decompress(self._file.read_bytes()))
+            return atomic_files.checked(values, dict[str, str])
         except FileNotFoundError:
             return {}
-        except (OSError, EOFError, ValueError, TypeError, RecursionError, zlib.error) as error:
+        except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
             _LOGGER.warning("%s cannot be read (%s): plots are drawn again", self._file, error)
             return {}
-        return {str(key): str(svg) for key, svg in values.items()}
 
 
 @functools.cache

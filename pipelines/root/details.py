@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import atomic_files
+from pipelines.errors import DamagedFileError
 
 Details = dict[str, Any]
 """The values of a section, as JSON."""
@@ -58,18 +59,12 @@ class RunDetails:
         """Returns a section; None if it was not recorded, or cannot be read (with a warning)."""
         file = self.folder / f"{section}.json"
         try:
-            values: Details = json.loads(file.read_text(encoding="utf-8"))
+            return atomic_files.read_model(file, Details)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, RecursionError) as error:
-            _LOGGER.warning(
-                "%s cannot be read (%s: %s). The report goes without; run again, or remove the file.",
-                file,
-                type(error).__name__,
-                error,
-            )
+        except DamagedFileError as error:
+            _LOGGER.warning("%s The report goes without it.", error)
             return None
-        return values
 
     @property
     def bad_rows(self) -> Path:

@@ -40,8 +40,8 @@ def supersede_held(root: Root, pushed: RunRecord) -> list[str]:
       root: Root of the runs; its lock is held.
       pushed: Run that has pushed.
     """
-    ids = root.records.ids()
-    older = set(ids[: ids.index(pushed.run_id)])
+    ids = [record.run_id for record in root.records.read_all()]
+    older = ids[: ids.index(pushed.run_id)]
     for record in held_runs(root):
         if record.run_id not in older:
             continue

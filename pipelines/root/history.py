@@ -1,10 +1,92 @@
 """The past runs of a root, including those that were killed before they could record their end."""
 
 import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
+from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.records import UNFINISHED, RunOutcome, RunRecord
+from pipelines.root.pruned_runs import PrunedRun
+from pipelines.root.records import (
+    UNFINISHED,
+    RunOutcome,
+    RunRecord,
+    new_run_id,
+    order_key,
+    utc_now,
+)
 from pipelines.root.signs_of_life import lost_outcome
+
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+
+
+def new_run(
+    root: Root, scheduled_by: str | None = None, now: datetime | None = None
+) -> dict[str, Any]:
+    """Returns the fields that a new record begins with: `run_id`, `number`, `scheduled_by`, `notification`.
+
+    The caller holds the root's lock until it has written the record, so that no two runs get one number.
+
+    Args:
+      root: Root of the runs.
+      scheduled_by: Tick of the schedule that starts the run.
+      now: Time in UTC. Default: the clock's.
+
+    Raises:
+      BadInputError: A run of this tick has ended already.
+    """
+    runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *root.records.read_all()]
+    runs.sort(key=lambda run: order_key(run.number, run.run_id))
+    of_tick = [run for run in runs if scheduled_by and run.scheduled_by == scheduled_by]
+    if of_tick and of_tick[-1].status not in UNFINISHED:
+        raise BadInputError(
+            f"Run {of_tick[-1].run_id} has done {scheduled_by} already; nothing was changed."
+        )
+    return {
+        # A pruned run keeps its id, too: the clock may have been set back.
+        "run_id": new_run_id({run.run_id for run in runs} | root.records.ids(), now),
+        "number": runs[-1].number + 1 if runs else 1,
+        "scheduled_by": scheduled_by,
+        "notification": "pending" if scheduled_by else "",
+    }
+
+
+def initial_fields(
+    root: Root, unfinished: RunRecord | None, scheduled_by: str | None
+) -> dict[str, Any]:
+    """Returns the fields that the record of a run begins with, or those with which it is resumed.
+
+    Args:
+      root: Root of the runs, whose lock is held.
+      unfinished: Run to resume; None for a new one. It keeps its number, as no run began after it.
+      scheduled_by: Tick of the schedule that starts or resumes the run.
+
+    Raises:
+      BadInputError: A run of this tick has ended already.
+    """
+    if unfinished is None:
+        return {**new_run(root, scheduled_by), "started": utc_now(), "attempt": 1}
+    scheduled_by = scheduled_by or unfinished.scheduled_by
+    return {
+        "run_id": unfinished.run_id,
+        "number": unfinished.number,
+        "scheduled_by": scheduled_by,
+        "notification": "pending" if scheduled_by else "",
+        "started": unfinished.started,
+        "attempt": unfinished.attempt + 1,
+    }
+
+
+def future_runs(records: Iterable[RunRecord], now: datetime | None = None) -> list[RunRecord]:
+    """Returns the runs that say they started in the future, because a clock was wrong.
+
+    Args:
+      records: Records of runs.
+      now: Time in UTC. Default: the clock's.
+    """
+    limit = (now or datetime.now(timezone.utc)) + _CLOCK_TOLERANCE
+    return [record for record in records if datetime.fromisoformat(record.started) > limit]
 
 
 def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
@@ -27,14 +109,14 @@ def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
 
 
 def unfinished_run(root: Root) -> RunRecord | None:
-    """Returns the newest run if it did not end: the run that `--resume` continues.
+    """Returns the newest run that began, if it did not end: the run that `--resume` continues.
 
     A run on Kubeflow is tried again there, and any later run reuses its finished steps.
 
     A run that was killed after its push is continued, too, if its version is served: only its record
     is left to write. If the version was withdrawn, the run has ended.
     """
-    newest = next(reversed(root.records.read_all()), None)
+    newest = root.records.newest()
     if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
         return None
     pushed = root.versions.pushed_by(newest.run_id)

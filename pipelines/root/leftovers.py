@@ -27,7 +27,7 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
       run_ids: The run that is about to start or resume, and those whose training it continues; their
         files are kept.
     """
-    records = root.records.read_all()
+    records = root.records.read_begun()
     going_on = [record.run_id for record in records if _goes_on(record)]
     run_ids = (*run_ids, *going_on)
     lost = []

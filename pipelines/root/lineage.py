@@ -10,7 +10,7 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import Decision, RunRecord
+from pipelines.root.records import Decision, RunRecord, order_key
 
 Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
 
@@ -32,19 +32,21 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
     records = read_runs(root)
     pruned = root.pruned.read_all()
     if span is not None:
-        found = [
-            *(_describe_pruned(root, run) for run in runs_of_span(pruned, span)),
-            *(describe_lineage(root, run, records) for run in runs_of_span(records, span)),
-        ]
+        runs: list[RunRecord | PrunedRun] = [*pruned, *records]
+        found = runs_of_span(runs, span)
         if not found:
-            runs: list[RunRecord | PrunedRun] = [*pruned, *records]
             spans = {str(one["span"]) for run in runs for one in run.spans}
             known = sorted(spans, key=lambda one: (len(one), one))  # 9 before 10
             raise BadInputError(
                 f"No run that {root} knows of has read the span {span}. Spans: "
                 f"{', '.join(known) or 'none'}."
             )
-        return sorted(found, key=lambda one: str(one["started"]))
+        return [
+            _describe_pruned(root, run)
+            if isinstance(run, PrunedRun)
+            else describe_lineage(root, run, records)
+            for run in found
+        ]
     if name is None:
         name = root.versions.serving()
         if name is None:
@@ -76,8 +78,9 @@ def find_run(records: Sequence[RunRecord], name: str, root: Root) -> RunRecord:
 
 
 def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
-    """Returns the runs that read a span, given as text: a number or a date."""
-    return [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
+    """Returns the runs that read a span, given as text: a number or a date; oldest first."""
+    readers = [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
+    return sorted(readers, key=lambda run: order_key(run.number, run.run_id))
 
 
 def versions_of_spans(
@@ -101,9 +104,7 @@ def versions_of_spans(
                     "version": run.version,
                     "version_state": root.versions.state(run.version),
                 }
-                for run in sorted(
-                    runs_of_span(runs, str(span["span"])), key=lambda run: run.started
-                )
+                for run in runs_of_span(runs, str(span["span"]))
             ],
         }
         for span in spans

@@ -72,6 +72,6 @@ def _folder(root: Root) -> Path:
 
 def _runs_to_compare_with(root: Root) -> set[str]:
     runs = {origin.pipeline_run_id for _, origin in root.versions.origins()}
-    runs |= {record.run_id for record in root.records.read_all()[-_RUNS_TO_ACCEPT:]}
+    runs |= {record.run_id for record in root.records.read_begun()[-_RUNS_TO_ACCEPT:]}
     origin = root.schema.origin()
     return runs | ({origin.run_id} if origin else set())

@@ -1,19 +1,14 @@
 """Facts about runs whose records were removed: one line each in `ROOT/runs/pruned.jsonl`."""
 
 import json
-import logging
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from components.file_systems import sync
+from pipelines import atomic_files
 from pipelines.root.records import RunRecord, RunRecords
-
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class PrunedRuns:
 
     def read_all(self) -> list[PrunedRun]:
         """Returns the runs without a record, in the order in which they were removed."""
-        with_record = set(self._records.ids())
+        with_record = self._records.ids()
         return [run for run in self._read() if run.run_id not in with_record]
 
     def _read(self) -> list[PrunedRun]:
@@ -73,19 +68,14 @@ class PrunedRuns:
 
     def _parsed(self, line: str) -> PrunedRun | None:
         try:
-            return _adapter().validate_python(json.loads(line))
-        except (ValueError, RecursionError):  # pydantic's error is a ValueError
-            _LOGGER.warning("%s has a line that is no pruned run: %s", self._file, line[:80])
+            return atomic_files.checked(json.loads(line), PrunedRun)
+        except (ValueError, RecursionError):
+            atomic_files.warn_once(f"{self._file} has a line that is no pruned run: {line[:80]}")
             return None
 
     def _ends_a_line(self) -> bool:
         text = self._file.read_bytes()
         return not text or text.endswith(b"\n")
-
-
-@cache
-def _adapter() -> TypeAdapter[PrunedRun]:
-    return TypeAdapter(PrunedRun)
 
 
 def _pruned(record: RunRecord) -> PrunedRun:

@@ -1,32 +1,44 @@
 """The records of runs: one JSON file each, replaced atomically."""
 
 import json
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    with_config,
+)
 
 from pipelines import atomic_files
 from pipelines.config.load import check_has_no_pipeline, explain
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, DamagedFileError
 
 Status = Literal[
     "running", "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "interrupted"
 ]
 """`finished` is for a pipeline that pushes nothing: it has no Pusher."""
 
+
+def _with_time_zone(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("the time zone is missing")
+    return text
+
+
+Time = Annotated[str, AfterValidator(_with_time_zone)]
+"""Time in ISO 8601, with its time zone."""
+
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 
 Metrics = dict[str, float | None]
 """Metrics by name; None where a metric is not a number."""
-
-_LOGGER = logging.getLogger(__name__)
 
 _PATHS = ("log", "report")
 
@@ -177,14 +189,14 @@ class RunRecord:
     run_id: str
     name: str
     status: Status
-    started: str
+    started: Time
     config: dict[str, Any]
     data_fingerprint: str
     log: str
     code_fingerprint: str = ""
     code_definitions: dict[str, str] = field(default_factory=dict)
     mended: str | None = None
-    finished: str | None = None
+    finished: Time | None = None
     version: _Version | None = None
     metrics: Metrics = field(default_factory=dict)
     baseline_metrics: Metrics = field(default_factory=dict)
@@ -312,7 +324,21 @@ class RunRecords:
 
     def read_all(self) -> list[RunRecord]:
         """Returns all records, oldest first; unreadable ones are left out, with a warning."""
-        return list(filter(None, map(self._read_or_warn, map(self.file, self.ids()))))
+        records = filter(None, map(self._read_or_warn, self.folder.glob("*.json")))
+        return sorted(records, key=lambda record: order_key(record.number, record.run_id))
+
+    def read_begun(self) -> list[RunRecord]:
+        """Returns the records of the runs that began, oldest first: without those of `attempt` 0."""
+        return [record for record in self.read_all() if record.attempt]
+
+    def newest(self, other_than: str = "") -> RunRecord | None:
+        """Returns the record of the newest run that began; None without one.
+
+        Args:
+          other_than: Id of a run that does not count.
+        """
+        begun = (record for record in reversed(self.read_begun()) if record.run_id != other_than)
+        return next(begun, None)
 
     def read(self, run_id: str) -> RunRecord | None:
         """Returns one record, or None when no run has this id."""
@@ -321,9 +347,9 @@ class RunRecords:
         file = self.file(run_id)
         return self._read_or_warn(file) if file.is_file() else None
 
-    def ids(self) -> list[str]:
-        """Returns the ids of all runs that have a record, readable or not, oldest first."""
-        return sorted((file.stem for file in self.folder.glob("*.json")), key=_order)
+    def ids(self) -> set[str]:
+        """Returns the ids of all runs that have a record, readable or not."""
+        return {file.stem for file in self.folder.glob("*.json")}
 
     def file(self, run_id: str) -> Path:
         """Returns the path of a record."""
@@ -331,25 +357,22 @@ class RunRecords:
 
     def _read_or_warn(self, file: Path) -> RunRecord | None:
         try:
-            return self._read(file)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            why = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        except (OSError, ValueError, RecursionError) as error:
-            why = str(error)
-        _LOGGER.warning(
-            "%s is no record of a run and is left out (%s). Restore it, or remove it.", file, why
+            record = atomic_files.read_model(file, RunRecord)
+            if record.run_id == file.stem:
+                return record.changed(
+                    log=self._absolute(record.log),
+                    report=record.report and self._absolute(record.report),
+                )
+            # A copy that somebody has made, or the backup of an editor.
+            reason = f"it is the one of run {record.run_id}"
+        except FileNotFoundError:  # another process has just removed it
+            return None
+        except DamagedFileError as error:
+            reason = error.reason
+        atomic_files.warn_once(
+            f"{file} is no record of a run and is left out ({reason}). Restore it, or remove it."
         )
         return None
-
-    def _read(self, file: Path) -> RunRecord:
-        record = _adapter().validate_python(json.loads(file.read_text(encoding="utf-8")))
-        if record.run_id != file.stem:
-            raise ValueError(f"it is the one of run {record.run_id}")
-        return record.changed(
-            log=self._absolute(record.log),
-            report=record.report and self._absolute(record.report),
-        )
 
     def _relative(self, path: str) -> str:
         inside = Path(path).is_relative_to(self._root)
@@ -371,26 +394,24 @@ def utc_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-@cache
-def _adapter() -> TypeAdapter[RunRecord]:
-    return TypeAdapter(RunRecord)
+def order_key(number: int, run_id: str) -> tuple[int, str, int]:
+    """Returns the key by which runs are sorted, oldest first.
 
-
-def _order(run_id: str) -> tuple[str, int]:
-    """Returns the sort key of a run id: its second, and its number within that second."""
+    Runs of earlier versions of this program have no number. They come first, by the second in their id,
+    and by its suffix within that second.
+    """
     date, time, *rest = f"{run_id}--".split("-")
-    return f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
+    return number, f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
 
 
-def new_run_id(known: list[RunRecord], now: datetime | None = None) -> str:
+def new_run_id(taken: Container[str], now: datetime | None = None) -> str:
     """Returns a new run id, such as `20260131-175959`, or with `-2` for a second run in the same second.
 
     Args:
-      known: Runs of the root.
+      taken: Ids of the root's runs.
       now: Time in UTC. Default: the current time.
     """
     stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
-    taken = {record.run_id for record in known}
     run_id, number = stem, 2
     while run_id in taken:
         run_id, number = f"{stem}-{number}", number + 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.file_systems import sync
-from pipelines.atomic_files import read_json, remove, write_json
+from pipelines.atomic_files import read_model, remove, write_json
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 
@@ -82,9 +82,9 @@ def _planned(root: Root, to: int | None) -> Rollback:
 def _interrupted(root: Root) -> Rollback | None:
     """Returns the rollback that was killed, if the served version has not changed since then."""
     try:
-        fields = read_json(root.path / _INTENT)
-        before, to = int(fields["from"]), int(fields["to"])
-    except (FileNotFoundError, BadInputError, LookupError, TypeError, ValueError):
+        fields = read_model(root.path / _INTENT, dict[str, int])
+        before, to = fields["from"], fields["to"]
+    except (FileNotFoundError, BadInputError, LookupError):
         return None
     served = root.versions.served()
     if to in served and served[-1] in (before, to):

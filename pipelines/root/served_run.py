@@ -27,13 +27,12 @@ def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     Raises:
       BadInputError: The root serves a model of another pipeline, or has runs of a TFX pipeline.
     """
-    for run_id in root.records.ids()[-1:]:
-        newest = root.records.read(run_id)
-        if newest and is_of_tfx_pipeline(newest.config):
-            raise BadInputError(
-                f"--root {root} has runs of the TFX pipeline {newest.name!r}: use another --root for one "
-                "from a CSV."
-            )
+    newest = root.records.newest()
+    if newest and is_of_tfx_pipeline(newest.config):
+        raise BadInputError(
+            f"--root {root} has runs of the TFX pipeline {newest.name!r}: use another --root for one "
+            "from a CSV."
+        )
     record = serving_run(root)
     if record is None:
         return config

@@ -82,7 +82,6 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     observer = StepRecorder(
         recorder, progress, lambda step: checks.get(step.component), keep_schema
     )
-    former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
     with runner.beam_options(plan.config.beam, root.beam) as beam_options:
         finished = run_steps(
             steps,
@@ -90,7 +89,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             run_id,
             observer,
             beam_options,
-            last_run=former[0] if former else None,
+            last_run=root.records.newest(other_than=run_id),
             explain=lambda step, compared: reason_of_run(
                 step, compared, recorder.record, root.records
             ),

@@ -73,7 +73,7 @@ def reason_of_run(
       records: Records of the root.
     """
     if compared is None:
-        is_first = all(record.run_id == now.run_id for record in records.read_all())
+        is_first = records.newest(other_than=now.run_id) is None
         return "no earlier run" if is_first else "no earlier run has finished it"
     found = difference(compared, plan)
     former = records.read(compared.run_id)

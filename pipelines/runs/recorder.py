@@ -10,14 +10,8 @@ from pipelines.data.bad_rows import BadRows
 from pipelines.report.files import write_pages
 from pipelines.root import Root
 from pipelines.root.held_models import supersede_held
-from pipelines.root.history import mark_killed
-from pipelines.root.records import (
-    ComponentRecord,
-    RunOutcome,
-    RunRecord,
-    new_run_id,
-    utc_now,
-)
+from pipelines.root.history import initial_fields, mark_killed
+from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, utc_now
 from pipelines.runs.definitions.evaluation import merge_thresholds
 from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.runs.definitions.run_plan import RunPlan
@@ -33,14 +27,17 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def start_record(plan: RunPlan) -> RunRecord:
-    """Returns the record of a run that begins or resumes."""
-    unfinished = plan.unfinished
-    run_id = unfinished.run_id if unfinished else new_run_id(plan.root.records.read_all())
+    """Returns the record of a run that begins or resumes; the root's lock is held.
+
+    Raises:
+      BadInputError: A run of the plan's tick has ended already.
+    """
+    initial = initial_fields(plan.root, plan.unfinished, plan.scheduled_by)
+    run_id = initial["run_id"]
     return RunRecord(
-        run_id=run_id,
+        **initial,
         name=plan.config.name,
         status="running",
-        started=unfinished.started if unfinished else utc_now(),
         config=plan.config.model_dump(mode="json"),
         data_fingerprint=plan.profile.fingerprint,
         num_rows=plan.profile.num_rows,
@@ -57,9 +54,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         data_files=file_hashes(plan.profile),
         environment=describe_environment(),
         identity="" if plan.continued else identity_of(plan),
-        scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
         bad_rows=plan.bad_rows.counts if plan.bad_rows else {},
-        attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
 

@@ -9,8 +9,8 @@ from pipelines.beam.runners import find_runner
 from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError
 from pipelines.report.files import write_pages
-from pipelines.root.history import after_push, unfinished_run
-from pipelines.root.records import RunRecord, new_run_id
+from pipelines.root.history import after_push, new_run, unfinished_run
+from pipelines.root.records import RunRecord
 from pipelines.runs.execution import execute
 from pipelines.runs.outcome import outcome_of
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
@@ -52,8 +52,8 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         record_killed_runs(
             plan.root
         )  # a run that was killed after its push counts as pushed from now on
-        interruption.is_held = True  # until there is a record, so that every run's end is recorded
         record = start_record(plan)
+        interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(plan.root, record, progress.display)
         recorder.begin()
@@ -104,12 +104,10 @@ def record_unchanged(
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:
             return None
-        run_id = new_run_id(root.records.read_all())
-        record = unchanged_record(root, run_id, *found)
+        initial = new_run(root, scheduled_by)
+        record = unchanged_record(root, initial["run_id"], *found)
         lineage = inputs.config.lineage.model_dump(mode="json")  # does not make a run another one
-        record = record.changed(
-            scheduled_by=scheduled_by, attempt=1, config={**record.config, "lineage": lineage}
-        )
+        record = record.changed(**initial, attempt=1, config={**record.config, "lineage": lineage})
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:

@@ -17,8 +17,8 @@ from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.history import unfinished_run
-from pipelines.root.records import RunOutcome, RunRecord, new_run_id, utc_now
+from pipelines.root.history import initial_fields, unfinished_run
+from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.runs.checks.component_checks import (
     AnomalyCheck,
     ComponentCheck,
@@ -69,19 +69,19 @@ def asks_for_tfx_pipeline(request: RunRequest) -> bool:
 
 def recorded_config(root: Root) -> TfxPipelineConfig | None:
     """Returns the configuration of the newest run; None if it has none of a TFX pipeline."""
-    newest = root.records.read_all()[-1:]
-    if not newest or not is_of_tfx_pipeline(newest[0].config):
+    newest = root.records.newest()
+    if newest is None or not is_of_tfx_pipeline(newest.config):
         return None
     try:
-        config = TfxPipelineConfig.model_validate(newest[0].config)
+        config = TfxPipelineConfig.model_validate(newest.config)
     except ValidationError as error:
         raise BadInputError(
-            f"The configuration in the record of run {newest[0].run_id} cannot be used: "
+            f"The configuration in the record of run {newest.run_id} cannot be used: "
             f"{explain(error, None, TfxPipelineConfig)} Restore the record, or give --pipeline again."
         ) from error
     if not config.pipeline.file:
         raise BadInputError(
-            f"--resume: run {newest[0].run_id} was started by pipelines.run(...) in Python. Give the "
+            f"--resume: run {newest.run_id} was started by pipelines.run(...) in Python. Give the "
             "pipeline with --pipeline FILE.py, or call pipelines.run(..., resume=True)."
         )
     return config
@@ -204,30 +204,30 @@ def new_record(
     """Returns the record of a run that begins or resumes.
 
     Raises:
-      BadInputError: The root has runs of another pipeline.
+      BadInputError: The root has runs of another pipeline, or a run of this tick has ended already.
     """
-    records = root.records.read_all()
     name = config.name or pipeline_name
-    others = {record.name for record in records if record.name != name or "data" in record.config}
+    others = {
+        record.name
+        for record in root.records.read_begun()
+        if record.name != name or "data" in record.config
+    }
     if others:
         raise BadInputError(
             f"--root {root} has runs of the pipeline {others.pop()!r}: use another --root for {name!r}"
         )
-    run_id = unfinished.run_id if unfinished else new_run_id(records)
+    initial = initial_fields(root, unfinished, scheduled_by)
     fields = config.model_dump(mode="json", exclude={"kubeflow"})
     if file := config.pipeline.file:  # `lineage` and `--resume` may be called in another folder
         fields["pipeline"]["file"] = os.path.abspath(file)
     return RunRecord(
-        run_id=run_id,
+        **initial,
         name=name,
         status="running",
-        started=unfinished.started if unfinished else utc_now(),
         config={**fields, "name": name},
         data_fingerprint="",
-        log=str(root.log(run_id)),
+        log=str(root.log(initial["run_id"])),
         environment=describe_environment(),
-        scheduled_by=scheduled_by or (unfinished.scheduled_by if unfinished else None),
-        attempt=unfinished.attempt + 1 if unfinished else 1,
     )
 
 
@@ -342,7 +342,6 @@ def _run(
     observer = StepRecorder(
         recorder, progress, lambda step: check_of_step(step.class_path, baseline_version)
     )
-    former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
     with runner.beam_options(request.config.beam, root.beam) as beam_options:
         steps = run_steps(
             plan,
@@ -350,7 +349,7 @@ def _run(
             run_id,
             observer,
             beam_options,
-            last_run=former[0] if former else None,
+            last_run=root.records.newest(other_than=run_id),
         )
     return outcome_of_pushes(steps, observer.ran, root, recorder)
 

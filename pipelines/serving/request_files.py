@@ -1,5 +1,6 @@
 """Samples of the rows of requests, in files of JSON lines: bounded in rows, bytes, and number of files."""
 
+import contextlib
 import json
 import os
 import random
@@ -164,7 +165,11 @@ def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, An
         if len(rows) >= max_rows:
             break
         if _numbers(file)[0] == version:
-            rows += map(json.loads, _lines(file))
+            for line in _lines(file):
+                with contextlib.suppress(
+                    ValueError
+                ):  # half a line, left by a server that was killed
+                    rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
     return rows
 
 

@@ -23,6 +23,7 @@ import components  # noqa: F401  - before any TFX import: it makes TFDV importab
 from components.example_gen.driver import ContentDriver
 from components.example_validator.served_statistics import ServedStatisticsStrategy
 from components.pusher.served_model import ServedModelStrategy
+from pipelines.atomic_files import checked
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
@@ -139,7 +140,7 @@ class _Planner:
         finished = self._context.finished.get(component.id)
         if finished is None:
             return None
-        step = StepPlan.from_json(finished.plan)
+        step = checked(finished.plan, StepPlan)
         return step if step.inputs == self._inputs(component, self._nodes[component.id]) else None
 
     def _component_step(self, component: BaseNode) -> StepPlan:
@@ -199,7 +200,7 @@ class _Planner:
             inputs = plan.inputs
             if any(push.destination for push in pushes_of([finished])) and "model" in inputs:
                 # A model that was pushed is not pushed again because it was evaluated again.
-                former_inputs = StepPlan.from_json(former).inputs
+                former_inputs = checked(former, StepPlan).inputs
                 inputs = {
                     key: former_inputs.get(key, ()) if key.endswith("blessing") else outputs
                     for key, outputs in inputs.items()

@@ -13,9 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator
 
 from pipelines import atomic_files
+from pipelines.errors import DamagedFileError
 from pipelines.root.lock import FileLock
 from pipelines.steps.step_plan import (
     FolderRef,
@@ -34,22 +37,30 @@ _LOGGER = logging.getLogger(__name__)
 _FILE = "step.json"
 _LOCK = ".lock"
 _NAME = re.compile(r"[0-9a-f]{64}")
-_FIELDS = ("plan", "outputs", "number", "run_id", "elapsed_secs")
 _PROPERTIES = ("properties", "customProperties")
 _MOST_OUTPUTS = 1000  # of a step; artifact ids are `number * _MOST_OUTPUTS + position`
 
 
-@dataclass(frozen=True)
-class FinishedStep:
-    """The content of a `step.json`."""
+def _whole(plan: dict[str, Any]) -> dict[str, Any]:
+    atomic_files.checked(plan, StepPlan)
+    return plan
 
-    plan: dict[str, Any]
+
+@dataclass(frozen=True)
+class _StepFile:
+    plan: Annotated[dict[str, Any], AfterValidator(_whole)]
     outputs: dict[
         str, dict[str, Any]
     ]  # by key: properties, and the path, or a URI outside of the root
     number: int  # in the order in which the steps of this root ended: a clock may go back
     run_id: str  # run that made it
     elapsed_secs: float
+
+
+@dataclass(frozen=True)
+class FinishedStep(_StepFile):
+    """The content of a `step.json`, and its folder."""
+
     folder: Path
 
     @property
@@ -114,12 +125,13 @@ class StepFolders:
         """Returns a finished step; None if it has not finished."""
         file = self.folder / component / name / _FILE
         try:
-            fields = json.loads(file.read_text(encoding="utf-8"))
-            return FinishedStep(**{key: fields[key] for key in _FIELDS}, folder=file.parent)
+            return FinishedStep(
+                **vars(atomic_files.read_model(file, _StepFile)), folder=file.parent
+            )
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            _LOGGER.warning("%s cannot be read (%s): the step runs again.", file, error)
+        except DamagedFileError as error:
+            _LOGGER.warning("%s cannot be read (%s): the step runs again.", file, error.reason)
             return None
 
     def all_finished(self, component: str = "*") -> list[FinishedStep]:
@@ -183,7 +195,7 @@ class StepFolders:
         """Marks a step as finished, now that its outputs are complete, and returns it."""
         with FileLock(self.folder / _LOCK).held(math.inf, "a step is being numbered"):
             folder = self.place(plan)
-            step = FinishedStep(
+            content = _StepFile(
                 plan=asdict(plan),
                 outputs={
                     key: without_root(_fields(artifact, folder), self.root)
@@ -192,13 +204,11 @@ class StepFolders:
                 number=self._newest_number() + 1,
                 run_id=run_id,
                 elapsed_secs=round(elapsed_secs, 3),
-                folder=folder,
             )
-            values = {name: getattr(step, name) for name in _FIELDS}
             for partial in atomic_files.left_over(folder):
                 partial.unlink()
-            atomic_files.write(folder / _FILE, json.dumps(values, indent=1, allow_nan=False))
-            return step
+            atomic_files.write(folder / _FILE, json.dumps(vars(content), indent=1, allow_nan=False))
+            return FinishedStep(**vars(content), folder=folder)
 
     def _newest_number(self) -> int:
         """Returns the highest number of a step; other processes finish steps, too."""

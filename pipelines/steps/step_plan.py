@@ -74,15 +74,6 @@ class StepPlan:
         default_factory=dict
     )  # of outputs, known beforehand
 
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "StepPlan":
-        """Returns the plan from the JSON of `dataclasses.asdict`."""
-        inputs = {
-            key: tuple((FolderRef if "folder" in one else OutputRef)(**one) for one in sources)
-            for key, sources in fields["inputs"].items()
-        }
-        return cls(**{**fields, "inputs": inputs})
-
     @property
     def class_path(self) -> str:
         """Import path of the executor's class; empty for an import."""

@@ -53,6 +53,26 @@ def killed(data, tmp_path):
 
 
 @pytest.fixture
+def not_begun(killed, tmp_path):
+    """The record that the scheduler leaves in the root of `killed`, of a newer run that could not begin."""
+    record = RunRecord(
+        run_id="20260102-030406",
+        name="nightly",
+        status="failed",
+        started="2026-01-02T03:04:06+00:00",
+        config={},
+        data_fingerprint="",
+        log=str(tmp_path / "root" / "logs" / "never-written.log"),
+        reason="data.path: there is no such file",
+        scheduled_by="nightly/20260102T030400Z",
+        attempt=0,
+        number=1,
+    )
+    Root(tmp_path / "root").records.write(record)
+    return record
+
+
+@pytest.fixture
 def of_tfx_pipeline():
     """Returns a function that writes the record of a run of a TFX pipeline, which has pushed version 5."""
 

@@ -12,6 +12,7 @@ from pipelines.atomic_files import (
     copy_folder,
     left_over,
     read_json,
+    read_model,
     remove,
     remove_below,
     write,
@@ -109,6 +110,11 @@ def test_the_message_names_a_damaged_file(tmp_path):
         file.write_text(text)
         with pytest.raises(BadInputError, match=r"b\.json.*Correct it, or remove it"):
             read_json(file)
+    file.write_text('{"a": {"b": "7", "c": "x"}}')
+    assert read_json(file) == {"a": {"b": "7", "c": "x"}}
+    assert read_model(file, dict[str, dict[str, str]]) == {"a": {"b": "7", "c": "x"}}
+    with pytest.raises(BadInputError, match=r"b\.json cannot be read: a\.c: .* valid integer"):
+        read_model(file, dict[str, dict[str, int]])
     remove(file)
     remove(file)
     assert not file.exists()

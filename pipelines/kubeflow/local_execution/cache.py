@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import atomic_files
+from pipelines.errors import DamagedFileError
 from pipelines.kubeflow.local_execution.inputs import Values
 
 
@@ -24,12 +25,11 @@ class TaskCache:
         self._folder = folder
 
     def find(self, key: str) -> Values | None:
-        """Returns the outputs of the task with this key; None without one."""
-        file = self._folder / f"{key}.json"
-        if not file.is_file():
+        """Returns the outputs of the task with this key; None without one, or if they are damaged."""
+        try:
+            return atomic_files.read_model(self._folder / f"{key}.json", Values)
+        except (FileNotFoundError, DamagedFileError):
             return None
-        values: Values = json.loads(file.read_text(encoding="utf-8"))
-        return values
 
     def add(self, key: str, outputs: Values) -> None:
         """Stores the outputs of a task."""

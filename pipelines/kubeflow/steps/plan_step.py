@@ -81,10 +81,12 @@ class _NewRun:
     def named(self, record: RunRecord) -> RunRecord:
         """Returns a record with the id of the run, which it keeps when this step is tried again."""
         record = record.changed(kubeflow_run=self.folder.kubeflow_run)
-        former = self.folder.read_run_id()
-        if former is None:
+        run_id = self.folder.read_run_id()
+        if run_id is None:
             return record
-        return record.changed(run_id=former, log=str(self.root.log(former)))
+        former = self.root.records.read(run_id)
+        number = former.number if former else record.number
+        return record.changed(run_id=run_id, number=number, log=str(self.root.log(run_id)))
 
     def begin(self, record: RunRecord) -> RunRecorder:
         """Begins the record, and tidies the root, whose lock is held."""
@@ -128,8 +130,7 @@ class _NewRun:
             recorder.note(lost)
         recorder.add_graph(plan.graph)
         self._check_tasks({step.component for step in plan.steps if has_task(step)})
-        former = [record for record in root.records.read_all() if record.run_id != run_id][-1:]
-        last_run = former[0] if former else None
+        last_run = root.records.newest(other_than=run_id)
         steps = []
         for step in plan.steps:
             executor = plan.executors.get(step.component)

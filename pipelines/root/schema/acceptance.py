@@ -50,7 +50,8 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     with root.lock.exclusively("schema accept"):
         mark_killed(root)
         taken_over = take_over(root)  # no run may have come yet since the update of this program
-        root.schema.adopt(*_unfinished(root), *held_ids(root))
+        newest = root.records.newest()  # `--resume` may continue it
+        root.schema.adopt(*([newest.run_id] if newest else []), *held_ids(root))
         record = _choose(root, run_id)
         before = root.schema.read()
         if _is_accepted(root, record, before):
@@ -62,7 +63,8 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
         compared_before = root.schema.run_to_compare_with(before)
-        root.schema.replace(accepted, record.run_id, record.columns)
+        newest_number = newest.number if newest else 0
+        root.schema.replace(accepted, record.run_id, record.columns, newest_number)
     lines = ["+ the schema, which the root did not have"]
     if before is not None:
         lines = describe_changes(before.schema, accepted) or ["= the schema stays as it is"]
@@ -74,11 +76,6 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     if taken_over:
         lines.insert(0, f"! {taken_over}")
     return Acceptance(record.run_id, tuple(lines))
-
-
-def _unfinished(root: Root) -> list[str]:
-    """Returns the id of the newest run if `--resume` may continue it."""
-    return [record.run_id for record in root.records.read_all()[-1:]]
 
 
 def _choose(root: Root, run_id: str | None) -> RunRecord:

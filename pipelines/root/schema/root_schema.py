@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
 from pipelines.data.formats.cell_format import format_of_column
-from pipelines.data.formats.number_format import NumberFormat
-from pipelines.errors import BadInputError
+from pipelines.data.formats.number_format import DecimalMark, NumberFormat
+from pipelines.errors import BadInputError, DamagedFileError
 from pipelines.root.records import utc_now
 from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
 from pipelines.root.versions import Versions
@@ -42,6 +42,8 @@ class SchemaOrigin:
       number_formats: Format of columns whose numbers `float` cannot read.
       accepted_for: Version that was served when the run was accepted; new data are compared with the run's
         as long as it is served. Empty if none was served; None if the run was pushed, not accepted.
+      newest_number: Highest number of the root's runs when the run was accepted; 0 if an earlier version of
+        this program wrote the file.
     """
 
     run_id: str
@@ -50,6 +52,12 @@ class SchemaOrigin:
     kinds: Mapping[str, str] = field(default_factory=dict)
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
     accepted_for: str | None = None
+    newest_number: int = 0
+
+
+@dataclass(frozen=True)
+class _StoredOrigin(SchemaOrigin):
+    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)  # of former versions
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,13 @@ class SchemaFolder:
             elif prepared_by not in kept:
                 atomic_files.remove_below(self._root, folder)
 
-    def replace(self, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]) -> None:
+    def replace(
+        self,
+        schema: "Schema",
+        run_id: str,
+        columns: Iterable[Mapping[str, Any]],
+        newest_number: int = 0,
+    ) -> None:
         """Replaces the schema, and makes the data of a run the ones to compare with.
 
         The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
@@ -183,11 +197,13 @@ class SchemaFolder:
           schema: New schema.
           run_id: Id of the accepted run.
           columns: Columns with their kinds, from the run's record.
+          newest_number: Highest number of the root's runs.
         """
         self._folder.mkdir(exist_ok=True)
         if self.file.is_file():
             atomic_files.write(self._folder / _PREVIOUS, self.file.read_bytes())
-        _write(self._folder, schema, run_id, columns, self._versions.serving() or "")
+        accepted_for = self._versions.serving() or ""
+        _write(self._folder, schema, run_id, columns, accepted_for, newest_number)
 
     def _pending(self) -> Iterator[tuple[Path, str]]:
         """Yields the folders of prepared schemas with the ids of their runs, oldest first."""
@@ -204,6 +220,7 @@ def _write(
     run_id: str,
     columns: Iterable[Mapping[str, Any]],
     accepted_for: str | None,
+    newest_number: int = 0,
 ) -> None:
     content = schema_text(schema, *_COMMENTS).encode()
     columns = list(columns)
@@ -213,7 +230,8 @@ def _write(
         for column in columns
         if (cell_format := format_of_column(column)) and cell_format.number
     }
-    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, formats, accepted_for)
+    digest = _sha256(content)
+    origin = SchemaOrigin(run_id, utc_now(), digest, kinds, formats, accepted_for, newest_number)
     atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
     atomic_files.write(folder / _FILE, content)
 
@@ -223,17 +241,15 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     if not file.is_file():
         return None
     try:
-        fields: dict[str, Any] = json.loads(read_bytes(file))
-        decimals = fields.pop("decimals", {})  # in files of former versions
-        formats = fields.pop("number_formats", {})
-        formats = {name: NumberFormat(**one) for name, one in formats.items()}
-        formats |= {name: NumberFormat(decimal) for name, decimal in decimals.items()}
-        return SchemaOrigin(**fields, number_formats=formats)
-    except (ValueError, TypeError, RecursionError) as error:
+        origin = atomic_files.read_model(file, _StoredOrigin)
+    except DamagedFileError as error:
         raise BadInputError(
-            f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
+            f"{file} is not what a run wrote ({error.reason}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
         ) from error
+    formats = {name: NumberFormat(decimal) for name, decimal in origin.decimals.items()}
+    fields = {name: value for name, value in vars(origin).items() if name != "decimals"}
+    return SchemaOrigin(**{**fields, "number_formats": {**origin.number_formats, **formats}})
 
 
 def _sha256(content: bytes) -> str:

@@ -108,7 +108,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
 
 def nothing_to_resume(root: Root) -> str:
     """Returns the reason why no run can be resumed, and advice."""
-    newest = next(reversed(root.records.read_all()), None)
+    newest = root.records.newest()
     if newest is None:
         why = "it has no runs"
     elif newest.kubeflow_run:

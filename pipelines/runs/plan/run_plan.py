@@ -10,7 +10,7 @@ from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
-from pipelines.root.schema.root_schema import RootSchema
+from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.fingerprints import model_fingerprint
 from pipelines.runs.definitions.run_plan import RunPlan
@@ -152,11 +152,17 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
         )
 
 
+def _was_accepted_since(origin: SchemaOrigin, run: RunRecord) -> bool:
+    if origin.newest_number and run.number:
+        return origin.newest_number >= run.number
+    return origin.written >= run.started  # one of them is of an earlier version of this program
+
+
 def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:
     """Checks that an unfinished run does not depend on a validation that no longer counts."""
     advice = "Start a new run without --resume; unchanged components are reused all the same."
     origin = root_schema.origin if root_schema else None
-    if origin and origin.accepted_for is not None and origin.written >= unfinished.started:
+    if origin and origin.accepted_for is not None and _was_accepted_since(origin, unfinished):
         raise BadInputError(
             f"--resume: the schema of run {origin.run_id} was accepted since run {unfinished.run_id} "
             f"started. {advice}"

@@ -47,16 +47,17 @@ def kept_runs(
       rules: Rules of the configuration.
       now: Current time, UTC.
     """
+    begun = [record for record in records if record.attempt]  # the others made nothing
     by_id = {record.run_id: record for record in records}
     versions = tuple(origin for _, origin in root.versions.origins())
-    needed = _with_former(by_id, _needed(root, records))
+    needed = _with_former(by_id, _needed(root, begun))
     of_versions = {version.pipeline_run_id for version in versions} & set(by_id)
-    unreadable = set(root.records.ids()) - set(by_id)
+    unreadable = root.records.ids() - set(by_id)
     needed |= unreadable  # their dependencies are unknown
-    by_rule = set(_newest(by_id, rules, now))
+    by_rule = set(_newest(records, rules, now))
     with_record = _with_former(by_id, by_rule | of_versions) | needed
-    artifacts = needed | _made_by_newest(records, rules.artifacts, with_record)
-    checkpoints = needed | _made_by_newest(records, rules.checkpoints, artifacts)
+    artifacts = needed | _made_by_newest(begun, rules.artifacts, with_record)
+    checkpoints = needed | _made_by_newest(begun, rules.checkpoints, artifacts)
     return KeptRuns(
         frozenset(with_record),
         frozenset(artifacts | _with_former(by_id, artifacts)),
@@ -65,14 +66,17 @@ def kept_runs(
     )
 
 
-def _newest(records: dict[str, RunRecord], rules: RetentionConfig, now: datetime) -> Iterator[str]:
-    for age, (run_id, record) in enumerate(reversed(records.items())):
-        by_number = rules.runs is not None and age < rules.runs
-        by_time = rules.days is not None and (
-            datetime.fromisoformat(record.started) >= now - timedelta(days=rules.days)
-        )
+def _newest(records: Sequence[RunRecord], rules: RetentionConfig, now: datetime) -> Iterator[str]:
+    num_newer, start = 0, now
+    for record in reversed(records):
+        by_number = rules.runs is not None and num_newer < rules.runs
+        recorded_start = datetime.fromisoformat(record.started)
+        if recorded_start <= now:  # otherwise a clock was ahead: it began before the next run did
+            start = recorded_start
+        by_time = rules.days is not None and start >= now - timedelta(days=rules.days)
         if by_number or by_time or (rules.runs is None and rules.days is None):
-            yield run_id
+            yield record.run_id
+        num_newer += record.attempt > 0  # runs that did not even begin displace no others
 
 
 def _made_by_newest(

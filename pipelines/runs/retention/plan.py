@@ -119,7 +119,8 @@ def _steps(
             folder = step.folder / _CHECKPOINTS
             if folder.exists():
                 yield Removal("artifact", folder, why, _size(folder))
-    if records and records[-1].status in UNFINISHED:
+    begun = [record for record in records if record.attempt]
+    if begun and begun[-1].status in UNFINISHED:
         return  # what a run has left unfinished is for `--resume`
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):

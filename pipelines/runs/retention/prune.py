@@ -66,8 +66,8 @@ def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
     """
     from pydantic import ValidationError
 
-    newest = root.records.read_all()[-1:]
-    known = newest[0].section("retention") if newest else {}
+    newest = root.records.newest()
+    known = newest.section("retention") if newest else {}
     keys = {key: value for key, value in given.items() if value is not None}
     try:
         rules = RetentionConfig.model_validate({**known, **keys})

@@ -12,8 +12,9 @@ from tests.pushed_versions import add_model
 
 def write(root):
     record = RunRecord(
-        run_id="r1", name="a", status="pushed", started="2026", config={"data": {"path": "d.csv"}},
-        data_fingerprint="1", log="", version="7", spans=({"span": 3, "version": None, "num_files": 1},),
+        run_id="r1", name="a", status="pushed", started="2026-01-01T00:00:00+00:00",
+        config={"data": {"path": "d.csv"}}, data_fingerprint="1", log="", version="7",
+        spans=({"span": 3, "version": None, "num_files": 1},),
     )  # fmt: skip
     Root(root).records.write(record)
     add_model(root / "serving" / "7")

@@ -78,3 +78,20 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
     assert folder.read_plan() == planned
     assert folder.read_plan().step("Trainer").key == planned.steps[0].key == f"run-a/{step.name}"
     assert folder.steps() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("run.json", '{"run_id": 5}', "run_id: Input should be a valid string"),
+        ("plan.json", '{"steps": [{"plan": {}}]}', "steps.0.plan.component: "),
+        ("Trainer.end.json", '{"component": "Trainer", "elapsed_secs": "long"}', "elapsed_secs: "),
+    ],
+)
+def test_a_file_of_another_form_is_named_with_the_wrong_value(tmp_path, name, content, problem):
+    folder = RunFolder(Root(tmp_path), "run")
+    folder.path.mkdir(parents=True)
+    (folder.path / name).write_text(content)
+    readers = {"run.json": folder.read_run_id, "plan.json": folder.read_plan}
+    with pytest.raises(LookupError, match=rf"{name} cannot be read \({problem}.*start a new run"):
+        readers.get(name, folder.failures)()

@@ -11,6 +11,8 @@ def test_the_run_to_compare_with_is_the_newest_that_was_evaluated(full, tmp_path
     assert Context(record, Root(tmp_path), {}, (former, broken, record)).former == former
     assert Context(record, Root(tmp_path), {}, (broken, record)).former == broken
     assert Context(record, Root(tmp_path), {}, (record, former)).former is None
+    not_begun = dataclasses.replace(broken, attempt=0)
+    assert Context(record, Root(tmp_path), {}, (broken, not_begun, record)).former == broken
     assert Context(record, Root(tmp_path), {}, (former, broken, record)).number == 3
 
 

@@ -1,3 +1,4 @@
+import gzip
 import subprocess
 import sys
 
@@ -59,9 +60,10 @@ def test_other_code_and_damage_draw_again(tmp_path, monkeypatch, caplog):
         patch.setattr(kept_plots, "_code_hash", lambda: "other code")
         KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
     assert len(drawn) == 2
-    (tmp_path / "plots").write_bytes(b"\x1f\x8bhalf a file")
-    KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
-    assert len(drawn) == 3
+    for damage in (b"\x1f\x8bhalf a file", gzip.compress(b'{"key": 7}')):
+        (tmp_path / "plots").write_bytes(damage)
+        KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
+    assert len(drawn) == 4
     assert "plots are drawn again" in caplog.text
 
 

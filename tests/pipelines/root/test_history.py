@@ -1,12 +1,15 @@
-from datetime import datetime
+from datetime import datetime, timezone
 
 import pytest
 
 from components.pusher.provenance import Provenance
+from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.history import (
     continued_runs,
+    future_runs,
     mark_killed,
+    new_run,
     newest_version_ever,
     read_runs,
     run_of_version,
@@ -129,3 +132,64 @@ def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed
     mark_killed(Root(root))
     assert Root(root).records.read(killed.run_id).status == "running"
     assert unfinished_run(Root(root)) is None
+
+
+TICK = "nightly/20260101T000000Z"
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+
+
+def test_a_new_run_gets_the_next_number_and_an_id_that_no_run_ever_had(killed, tmp_path):
+    root = Root(tmp_path / "root")
+    assert new_run(Root(tmp_path / "other"), now=NOW) == {
+        "run_id": "20260102-030405", "number": 1, "scheduled_by": None, "notification": "",
+    }  # fmt: skip
+    assert new_run(root, now=NOW)["run_id"] == "20260102-030405-2"  # killed has number 0
+    root.records.write(killed.changed(run_id="20270102-030405", number=7))
+    assert new_run(root, now=NOW)["number"] == 8
+    pruned = killed.changed(run_id="20260102-030405-2", number=9)
+    root.pruned.add([pruned])
+    (root.runs / "20260102-030405-3.json").write_text("{")  # damaged: its id is taken all the same
+    assert new_run(root, TICK, NOW) == {
+        "run_id": "20260102-030405-4", "number": 10, "scheduled_by": TICK, "notification": "pending",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("is_pruned", [False, True])
+def test_a_tick_is_done_once_its_newest_run_has_ended(killed, tmp_path, is_pruned):
+    root = Root(tmp_path / "root")
+
+    def leave(run_id, **fields):
+        record = killed.changed(run_id=run_id, **fields)
+        root.pruned.add([record]) if is_pruned else root.records.write(record)
+
+    leave("20270101-000000", number=1, scheduled_by=TICK, status="failed")  # the clock was ahead
+    assert new_run(root, TICK)["number"] == 2
+    leave("20260101-000000", number=2, scheduled_by=TICK, status="held")
+    leave("20260101-000001", number=3, status="failed")
+    with pytest.raises(
+        BadInputError, match=f"^Run 20260101-000000 has done {TICK} already; nothing was changed"
+    ):
+        new_run(root, TICK)
+    assert new_run(root, "nightly/20260102T000000Z")["number"] == 4
+
+
+def test_runs_are_in_the_order_of_their_numbers_whatever_the_clock_said(killed, tmp_path):
+    root = Root(tmp_path / "root")  # killed is of an earlier version, and has no number
+    for run_id, number in (("20270101-000000", 1), ("20260103-000000", 2), ("20260101-000000", 3)):
+        root.records.write(killed.changed(run_id=run_id, number=number))
+    expected = [killed.run_id, "20270101-000000", "20260103-000000", "20260101-000000"]
+    assert [record.run_id for record in read_runs(root)] == expected
+    assert unfinished_run(root).run_id == "20260101-000000"
+
+
+def test_a_run_that_failed_before_it_began_is_not_the_one_to_resume(killed, not_begun, tmp_path):
+    root = Root(tmp_path / "root")
+    assert root.records.read_all() == [killed, not_begun]
+    assert unfinished_run(root) == killed
+    assert root.records.newest(other_than=killed.run_id) is None
+
+
+def test_runs_of_the_future_are_told_from_a_clock_that_is_a_little_ahead(killed):
+    ahead = killed.changed(started="2026-01-02T03:10:00+00:00")  # killed: 03:04:05
+    a_little = killed.changed(started="2026-01-02T04:08:00+01:00")
+    assert future_runs([killed, a_little, ahead], NOW) == [ahead]

@@ -117,3 +117,14 @@ def test_the_lineage_as_text_names_data_code_and_settings(root):
 def test_parameters_leave_out_what_is_not_set():
     config = {"data": {"path": "x"}, "pusher": {"keep": 5}, "evaluator": {"metrics": None}}
     assert parameters_of(dataclasses.replace(FIRST, config=config)) == {"pusher.keep": 5}
+
+
+def test_runs_of_a_span_are_in_the_order_of_their_numbers(root):
+    ahead = dataclasses.replace(FIRST, run_id="20270101-000000", number=1)
+    after = dataclasses.replace(FIRST, run_id="20260101-000001", number=2)
+    Root(root).records.write(after)
+    Root(root).pruned.add([ahead])
+    expected = [FIRST.run_id, SECOND.run_id, ahead.run_id, after.run_id]
+    assert [one["run_id"] for one in lineage_of(Root(root), span="3")] == expected
+    (of_span,) = versions_of_spans(Root(root), [{"span": 3}], Root(root).records.read_all())
+    assert [one["run_id"] for one in of_span["runs"]] == expected

@@ -70,7 +70,7 @@ def test_summary_is_the_last_line_of_a_run():
 def test_run_ids_are_unique():
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     assert new_run_id([], now) == "20260102-030405"
-    assert new_run_id([RECORD], now) == "20260102-030405-2"
+    assert new_run_id({RECORD.run_id}, now) == "20260102-030405-2"
 
 
 def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
@@ -111,6 +111,9 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
         ("spans", [7]),
         ("intervals", {"auc": 5}),
         ("elsewhere", 1),
+        ("number", "first"),
+        ("started", "yesterday"),
+        ("finished", "2026-01-02T03:04:05"),
     ],
 )
 def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
@@ -141,3 +144,18 @@ def test_runs_of_one_second_are_in_the_order_of_their_numbers(tmp_path):
     for run_id in reversed(ids):
         records.write(RECORD.changed(run_id=run_id))
     assert [record.run_id for record in records.read_all()] == ids
+
+
+@pytest.mark.parametrize("name", ["{} (copy)", "{} - Copy", "{}.bak", ".#{}", "notes"])
+def test_files_that_are_not_ours_are_told_once_and_ignored(tmp_path, caplog, name):
+    records = Root(tmp_path).records
+    records.write(RECORD)
+    copy = records.folder / f"{name.format(RECORD.run_id)}.json"
+    copy.write_text(records.file(RECORD.run_id).read_text())
+    (records.folder / f"{RECORD.run_id}.json~").touch()
+    for _ in range(3):
+        assert records.read_all() == [RECORD]
+    (line,) = caplog.messages
+    assert line.startswith(
+        f"{copy} is no record of a run and is left out (it is the one of run 2026"
+    )

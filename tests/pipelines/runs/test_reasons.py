@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.config.load import load_config
-from pipelines.root.records import RunRecord
+from pipelines.root.records import RunRecord, RunRecords
 from pipelines.runs.reasons import reason_of_run
 from pipelines.steps.step_folders import FinishedStep
 from pipelines.steps.step_plan import OutputRef, StepPlan
@@ -24,7 +24,7 @@ def record(*settings, data="day/taxi.csv", **fields):
     )
 
 
-class Records:
+class Records(RunRecords):
     """The records of a root, by id."""
 
     def __init__(self, *records):

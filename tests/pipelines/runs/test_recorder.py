@@ -2,6 +2,7 @@ import pytest
 
 from components.pusher.provenance import Provenance
 from pipelines.config.evaluator import ThresholdConfig
+from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.check_records import check_records
 from pipelines.root.records import ComponentRecord, RunOutcome, VerdictRecord
@@ -74,6 +75,22 @@ def test_the_tick_of_a_schedule_stays_with_its_run(data, tmp_path, display, kill
     none = start_record(replace(plan, scheduled_by=None, unfinished=killed))
     assert none.scheduled_by is None
     assert "scheduled_by" not in none.summary()
+    assert (record.notification, none.notification) == ("pending", "")
+
+
+def test_a_resumed_run_keeps_its_number_and_its_end_is_told_again(plan, killed):
+    from dataclasses import replace
+
+    records = plan.root.records
+    record = start_record(replace(plan, scheduled_by="nightly/20260131T030000Z"))
+    assert (record.number, record.attempt) == (1, 1)
+    records.write(record.changed(status="failed", notification=""))
+    resumed = start_record(replace(plan, unfinished=records.newest()))
+    assert (resumed.run_id, resumed.number, resumed.attempt) == (record.run_id, 1, 2)
+    assert resumed.notification == "pending"
+    records.write(resumed.changed(status="unchanged"))
+    with pytest.raises(BadInputError, match="has done nightly/20260131T030000Z already"):
+        start_record(replace(plan, scheduled_by="nightly/20260131T030000Z"))
 
 
 def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):

@@ -146,3 +146,12 @@ def test_what_could_not_be_written_is_written_later(sample_of, tmp_path):
     (tmp_path / "requests").unlink()
     sample.write()
     assert numbers(tmp_path) == [1]
+
+
+def test_half_a_line_costs_no_other_row(tmp_path, sample_of):
+    sample = sample_of()
+    sample.add(5, {"x": [1, 2]}, 2)
+    sample.write()
+    (file,) = (tmp_path / "requests").glob("*.jsonl")
+    file.write_text('{"x": 7, "ci\n[8]\n' + file.read_text())
+    assert numbers(tmp_path) == [1, 2]

@@ -186,7 +186,10 @@ def test_code_of_the_module_beside_the_definition_does_not_count(team, tmp_path)
     assert team.text() == "ABABAB"
 
 
-@pytest.mark.parametrize("content", ["", '{"plan": {', "{}", "[]", None])
+OF_NO_STEP = {"plan": {}, "outputs": {}, "number": 7, "run_id": "run", "elapsed_secs": 1.5}
+
+
+@pytest.mark.parametrize("content", ["", '{"plan": {', "{}", "[]", json.dumps(OF_NO_STEP), None])
 def test_a_step_whose_record_is_damaged_runs_again(team, caplog, content):
     team.run()
     (step,) = StepFolders(team.root.artifacts).all_finished("Copy")

@@ -36,3 +36,6 @@ def test_outputs_are_kept(tmp_path):
     cache.add("key", outputs)
     assert TaskCache(tmp_path / "cache").find("key") == outputs
     assert cache.find("other") is None
+    for damaged in ("{", "[]"):
+        (tmp_path / "cache" / "key.json").write_text(damaged)
+        assert cache.find("key") is None

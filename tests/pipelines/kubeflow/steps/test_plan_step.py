@@ -219,3 +219,16 @@ def test_data_that_cannot_be_used_leave_no_run(plan, data, tmp_path):
         plan("run-1")
     assert read_runs(Root(tmp_path / "root")) == []
     assert RunFolder(Root(tmp_path / "root"), "run-1").read_run_id() is None
+
+
+def test_runs_are_numbered_under_the_lock_of_the_volume(plan, killed, tmp_path):
+    root = Root(tmp_path / "root")
+    ahead = killed.changed(run_id="20990101-000000", status="failed", number=4)
+    root.records.write(ahead)
+    plan("run-1")
+    plan("run-2")
+    plan("run-1")  # the step is tried again
+    runs = [(record.kubeflow_run, record.number) for record in root.records.read_all()]
+    assert runs == [(None, 0), (None, 4), ("run-1", 5), ("run-2", 6)]
+    local = root.records.newest()
+    assert local.kubeflow_run == "run-2"

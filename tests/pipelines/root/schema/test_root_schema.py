@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
@@ -130,7 +132,8 @@ def test_what_is_replaced_is_kept_beside_it(tmp_path):
 def test_files_that_were_broken(tmp_path):
     Root(tmp_path).schema.replace(schema(), "run-1", [])
     origin = tmp_path / "schema" / "origin.json"
-    for text in ("{", '{"run": 1}'):
+    whole = json.loads(origin.read_text())
+    for text in ("{", '{"run": 1}', json.dumps({**whole, "kinds": {"fare": 7}})):
         origin.write_text(text)
         with pytest.raises(
             BadInputError, match=r"origin\.json is not what a run wrote .*Restore it"

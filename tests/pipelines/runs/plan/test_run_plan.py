@@ -198,10 +198,12 @@ feature { name: "y" type: BYTES presence { min_count: 1 } }
 def keep_schema(tmp_path):
     """Returns a function that makes a schema the root's, as `schema accept` of a run does."""
 
-    def make(text=SCHEMA, kinds=None):
+    def make(text=SCHEMA, kinds=None, newest_number=0):
         schema = text_format.Parse(text, schema_pb2.Schema())
         (tmp_path / "root").mkdir(exist_ok=True)
-        Root(tmp_path / "root").schema.replace(schema, "accepted-run", columns(kinds or {}))
+        Root(tmp_path / "root").schema.replace(
+            schema, "accepted-run", columns(kinds or {}), newest_number
+        )
 
     return make
 
@@ -278,6 +280,12 @@ def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
     ):
         plan(resume=True)
     records.write(unfinished.changed(started="2999-01-01T00:00:00+00:00"))
+    assert plan(resume=True).unfinished is not None
+    keep_schema(SCHEMA.replace("BYTES", "INT"), newest_number=3)
+    records.write(unfinished.changed(started="2999-01-01T00:00:00+00:00", number=3))
+    with pytest.raises(BadInputError, match="schema of run accepted-run was accepted since"):
+        plan(resume=True)
+    records.write(unfinished.changed(number=4))
     assert plan(resume=True).unfinished is not None
 
 

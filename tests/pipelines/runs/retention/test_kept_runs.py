@@ -155,3 +155,32 @@ def test_runs_of_kubeflow_that_have_not_ended_stay_and_so_do_their_data(root):
     root.prune(runs=1, artifacts=1)
     assert root.records == [running, newest]
     assert len(list(Root(root.path).data.iterdir())) == 3
+
+
+def test_the_newest_runs_are_those_with_the_highest_numbers(root):
+    ahead = root.add_run(-365, status="failed", number=1)
+    older = root.add_run(2, status="failed", number=2)
+    newest = root.add_run(3, status="failed", number=3)
+    root.prune(runs=1, artifacts=1)
+    assert root.records == [newest]
+    assert [root.has(run_id) for run_id in (ahead, older, newest)] == [set(), set(), root.ALL]
+
+
+def test_a_run_of_the_future_is_as_old_as_the_run_after_it(root):
+    ahead = root.add_run(-365, status="failed", number=1)
+    kept = root.add_run(20, status="failed", number=2)
+    root.add_run(1, status="pushed", version=5, number=3)
+    root.prune(days=30)
+    assert root.records[:2] == [ahead, kept]
+    root.prune(days=10)
+    assert ahead not in root.records
+
+
+def test_runs_that_did_not_begin_displace_no_others(root):
+    run_ids = [root.add_run(age, status="not_blessed", number=9 - age) for age in (3, 2)]
+    for age in (1, 0):
+        root.add_run(age, "failed", same_as=None, number=9 - age, attempt=0)
+    assert len(root.records) == 4
+    root.prune(runs=2, artifacts=2)
+    assert root.records[:2] == run_ids
+    assert root.has(run_ids[0]) == root.has(run_ids[1]) == root.ALL
