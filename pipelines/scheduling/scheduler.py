@@ -4,6 +4,7 @@ Nothing is kept about a tick but the records of its runs. So a scheduler may be 
 on, or is interrupted, and its record says which tick it is of. A run that finds its tick done is refused.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 from datetime import datetime
@@ -11,8 +12,9 @@ from typing import TypeGuard
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.history import unfinished_run
-from pipelines.root.records import RunRecord, new_run
+from pipelines.root.history import new_run, unfinished_run
+from pipelines.root.lock import RootBusyError
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.due import Due, find_due, is_future, next_time, untold
 from pipelines.scheduling.history import ENDED, History, Run, is_over, num_starts, unfinished_keys
@@ -86,7 +88,7 @@ class Scheduler:
         self._find = find
         self._polled: dict[str, float] = {}
         self._logged: set[str] = set()
-        self._told: set[str] = set()
+        self._told: dict[str, str] = {}
         self._changed = clock.monotonic()
 
     def run(self) -> None:
@@ -156,7 +158,7 @@ class Scheduler:
         for schedule in schedules:
             runs = history.of(schedule.name)
             for key, of_tick in runs.items():
-                if self._is_to_tell(of_tick[-1]) and is_over(of_tick, schedule.retries):
+                if _is_to_tell(of_tick[-1]) and is_over(of_tick, schedule.retries):
                     self._tell_of_run(schedule, self._tick_of(schedule, key), of_tick[-1])
             unfinished = unfinished_keys(schedule, runs)
             if schedule.enabled and unfinished:
@@ -246,7 +248,8 @@ class Scheduler:
                 _LOGGER.warning("%s: it cannot be resumed: %s", tick.id, line.get("reason"))
                 return True
             ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            reason = line.get("reason") or f"its process {ended} before its run began: {end_of(stderr)}"
+            output = end_of(stderr) or "it printed nothing"
+            reason = line.get("reason") or f"its process {ended} before its run began: {output}"
             self._record_failure(tick, reason, is_bad_input)
         return False
 
@@ -328,20 +331,16 @@ class Scheduler:
 
     def _tell_of_run(self, schedule: Schedule, tick: Tick, run: Run) -> None:
         """Tells of a tick that is done, and notes in its record that this was done, or why it failed."""
-        if not self._is_to_tell(run):
+        if not _is_to_tell(run):
             return
-        self._told.add(run.run_id)  # the note may have to wait for the root
-        contents = of_run(self.root, tick, run, iso(self._clock.now()))
-        errors = [self._send(schedule, content) for content in contents]
-        with self.root.lock.writing.held(_LOCK_WAIT_SECS):
+        if run.run_id not in self._told:
+            contents = of_run(self.root, tick, run, iso(self._clock.now()))
+            errors = filter(None, [self._send(schedule, content) for content in contents])
+            self._told[run.run_id] = "; ".join(errors)
+        with contextlib.suppress(RootBusyError), self.root.lock.writing.held():  # else next time
             record = self.root.records.read(run.run_id)
             if record is not None:  # else it was pruned
-                error = "; ".join(filter(None, errors))
-                self.root.records.write(record.changed(notification=error))
-
-    def _is_to_tell(self, run: Run) -> TypeGuard[RunRecord]:
-        is_pending = isinstance(run, RunRecord) and run.notification == "pending"
-        return is_pending and run.run_id not in self._told
+                self.root.records.write(record.changed(notification=self._told[run.run_id]))
 
     def _send(self, schedule: Schedule, content: dict[str, object]) -> str:
         config = current_receivers(schedule, self.store.state(schedule.name))
@@ -394,6 +393,10 @@ def _begun(runs: list[Run]) -> tuple[str, int] | None:
     """Returns the newest run of a tick and the number of its starts, which a new start changes."""
     newest = runs[-1] if runs else None
     return (newest.run_id, newest.attempt) if isinstance(newest, RunRecord) else None
+
+
+def _is_to_tell(run: Run) -> TypeGuard[RunRecord]:
+    return isinstance(run, RunRecord) and run.notification == "pending"
 
 
 def _reason(run: Run) -> str:

@@ -1,7 +1,7 @@
 """Due times of runs: the arithmetic of cron expressions and intervals."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
@@ -76,7 +76,7 @@ class Cron:
         return None
 
     @property
-    def _zone(self) -> timezone | ZoneInfo:
+    def _zone(self) -> tzinfo:
         return timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
 
 

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import typing
-from dataclasses import fields
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 from pipelines.cli.app import app
 from pipelines.config.load import load_config
 from pipelines.config.notify import Event
-from pipelines.scheduling.notify.notification import Notification
+from pipelines.root import Root
+from pipelines.scheduling.notify import of_missed
+from pipelines.scheduling.ticks import time_tick
 
 TEXT = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
 COMMANDS = [
@@ -103,8 +105,9 @@ def test_the_settings_are_valid_and_complete(here):
     told = TEXT.partition("## Who is told")[2].partition("\n## ")[0]
     for name in (*type(notify).model_fields, *typing.get_args(Event)):
         assert re.search(rf"\b{name}\b", told), name
-    for field in fields(Notification):
-        assert f"`{field.name}`" in told, field.name
+    now = datetime.now(timezone.utc)
+    for name in of_missed(Root(here), [time_tick("trips", now)], ""):
+        assert f"`{name}`" in told, name
 
 
 def test_the_options_are_those_of_the_commands():

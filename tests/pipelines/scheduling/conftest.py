@@ -4,8 +4,8 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pipelines.root import Root
-from pipelines.root.history import unfinished_run
-from pipelines.root.records import RunRecord, new_run
+from pipelines.root.history import new_run, unfinished_run
+from pipelines.root.records import RunRecord
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.history import ENDED, History
 from pipelines.scheduling.schedule import Schedule

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from pipelines.root import Root
-from pipelines.root.history import mark_killed, unfinished_run
-from pipelines.root.records import RunRecord, new_run, utc_now
+from pipelines.root.history import mark_killed, new_run, unfinished_run
+from pipelines.root.records import RunRecord, utc_now
 
 
 def wait_if(where, root):
