@@ -12,7 +12,6 @@ from pipelines.root.records import (
     UNFINISHED,
     RunOutcome,
     RunRecord,
-    new_run_id,
     order_key,
     utc_now,
 )
@@ -43,9 +42,14 @@ def new_run(
         raise BadInputError(
             f"Run {of_tick[-1].run_id} has done {scheduled_by} already; nothing was changed."
         )
+    # Pruned runs keep their ids, because the clock may have been set back.
+    taken = {run.run_id for run in runs} | root.records.ids()
+    second = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    run_id, suffix = second, 2
+    while run_id in taken:
+        run_id, suffix = f"{second}-{suffix}", suffix + 1
     return {
-        # A pruned run keeps its id, too: the clock may have been set back.
-        "run_id": new_run_id({run.run_id for run in runs} | root.records.ids(), now),
+        "run_id": run_id,
         "number": runs[-1].number + 1 if runs else 1,
         "scheduled_by": scheduled_by,
         "notification": "pending" if scheduled_by else "",

@@ -1,7 +1,7 @@
 """The records of runs: one JSON file each, replaced atomically."""
 
 import json
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -133,7 +133,8 @@ class RunRecord:
     """Everything known about a run.
 
     Attributes:
-      run_id: Id of the run; ids sort by time.
+      run_id: Id of the run: the second in which it began, such as `20260131-175959`, and `-2` for another
+        run in the same second.
       name: Name of the pipeline.
       status: State of the run.
       started: UTC, ISO 8601.
@@ -402,17 +403,3 @@ def order_key(number: int, run_id: str) -> tuple[int, str, int]:
     """
     date, time, *rest = f"{run_id}--".split("-")
     return number, f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
-
-
-def new_run_id(taken: Container[str], now: datetime | None = None) -> str:
-    """Returns a new run id, such as `20260131-175959`, or with `-2` for a second run in the same second.
-
-    Args:
-      taken: Ids of the root's runs.
-      now: Time in UTC. Default: the current time.
-    """
-    stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
-    run_id, number = stem, 2
-    while run_id in taken:
-        run_id, number = f"{stem}-{number}", number + 1
-    return run_id

@@ -71,7 +71,12 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
       now: Current time in seconds since 1970.
     """
     folder = folder_of_run(root, str(record.kubeflow_run))
-    signs = {file.stem: changed for file, changed in _changes(folder.glob(f"*{_SUFFIX}"))}
+    latest = now + LOST_SECS  # later times are of a clock that was wrong, and say nothing
+    signs = {
+        file.stem: changed
+        for file, changed in _changes(folder.glob(f"*{_SUFFIX}"))
+        if changed <= latest
+    }
     if signs:
         component, newest = max(signs.items(), key=lambda item: item[1])
         if newest >= now - LOST_SECS:
@@ -81,7 +86,7 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
             reason=f"{component}: no sign of life since {_as_text(newest)}: it was killed, or was out of "
             f"memory. Kubeflow's run {record.kubeflow_run} shows the cause",
         )
-    if _last_sign(folder, record) >= now - SILENT_SECS:
+    if _last_sign(folder, record, latest) >= now - SILENT_SECS:
         return None
     return RunOutcome(
         "failed",
@@ -102,9 +107,11 @@ def _changes(paths: Iterable[Path]) -> Iterator[tuple[Path, float]]:
             yield path, path.stat().st_mtime
 
 
-def _last_sign(folder: Path, record: RunRecord) -> float:
-    started = datetime.fromisoformat(record.started).timestamp()
-    return max(started, newest_change(folder)) if folder.is_dir() else started
+def _last_sign(folder: Path, record: RunRecord, latest: float) -> float:
+    paths = (folder, *folder.iterdir()) if folder.is_dir() else ()
+    times = [datetime.fromisoformat(record.started).timestamp()]
+    times += [changed for _, changed in _changes(paths)]
+    return max((time for time in times if time <= latest), default=0.0)
 
 
 def _as_text(secs: float) -> str:

@@ -61,7 +61,8 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "assets").mkdir(parents=True)
     shutil.copy(HERE / "site.css", folder / "assets")
-    shutil.copytree(ROOT / "docs" / "figures", folder / "figures")
+    for name in ("figures", "monitoring"):
+        shutil.copytree(ROOT / "docs" / name, folder / name)
     for name, text in pages().items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

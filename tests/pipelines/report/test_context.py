@@ -20,3 +20,16 @@ def test_why_details_are_missing(bare, failed):
     assert bare.missing("Trainer") == NOT_RECORDED
     assert failed.missing("Trainer") == "Trainer did not run, or failed."
     assert failed.missing("CsvExampleGen").startswith("CsvExampleGen did not run")
+
+
+def test_the_former_run_is_the_one_with_the_next_lower_number(full, tmp_path):
+    (former, record) = (dataclasses.replace(run, version=None) for run in full.records)
+    records = Root(tmp_path).records
+    ahead = dataclasses.replace(former, run_id="20270101-000000", number=1)
+    older = dataclasses.replace(former, run_id="20260103-000000", number=2)
+    newest = dataclasses.replace(record, run_id="20260102-000000", number=3)
+    for run in (newest, ahead, older):
+        records.write(run)
+    runs = records.read_all()
+    former_runs = [Context(run, Root(tmp_path), {}, runs).former for run in runs]
+    assert [run.run_id for run in former_runs[1:]] == ["20270101-000000", "20260103-000000"]

@@ -1,10 +1,9 @@
 import json
-from datetime import datetime, timezone
 
 import pytest
 
 from pipelines.root import Root
-from pipelines.root.records import ComponentRecord, RunRecord, new_run_id
+from pipelines.root.records import ComponentRecord, RunRecord
 
 RECORD = RunRecord(
     run_id="20260102-030405",
@@ -65,12 +64,6 @@ def test_summary_is_the_last_line_of_a_run():
         "spans": [{"span": "2026-01-31", "version": 2, "num_files": 3}],
     }
     assert "spans" not in RECORD.changed(spans=()).summary()
-
-
-def test_run_ids_are_unique():
-    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
-    assert new_run_id([], now) == "20260102-030405"
-    assert new_run_id({RECORD.run_id}, now) == "20260102-030405-2"
 
 
 def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):

@@ -65,6 +65,15 @@ def test_a_run_between_two_steps_may_wait_long_for_its_next_pod(signs):
     assert record.reason.startswith("no sign of life from this run for 14 days")
 
 
+def test_signs_of_the_future_are_not_waited_for(signs):
+    year = 365 * 86_400
+    assert signs(5000, Trainer=-60).status == "running"  # a clock that is a little ahead
+    assert signs(5000, Trainer=-year).status == "running"  # other files of the run are recent
+    record = signs.root.records.newest().changed(started="2028-01-01T00:00:00+00:00")
+    signs.root.records.write(record)
+    assert signs(-year, Trainer=-year).status == "failed"
+
+
 def test_a_run_that_was_killed_after_its_push_has_pushed(signs):
     root = signs.root
     version = root.serving / "5"

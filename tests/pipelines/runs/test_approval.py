@@ -143,6 +143,12 @@ def test_a_newer_push_that_was_killed_before_it_recorded_this_supersedes_it_too(
     assert held.read().decision.kind == "superseded"
 
 
+def test_newer_runs_are_those_with_higher_numbers(held, killed):
+    held.root.records.write(held.read().changed(number=2))  # made with the clock ahead
+    held.push("20260101-000000", 3000, killed.changed(number=3))
+    assert held.read().decision.by == "20260101-000000"
+
+
 def test_newer_runs_without_a_push_leave_it_held(held, killed):
     held.add(LATER, killed, status="not_blessed", reason="too bad")
     assert held.approve().version
