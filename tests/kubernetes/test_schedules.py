@@ -7,7 +7,7 @@ import time
 import pytest
 import yaml
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.pod_spec import restricted
 from tests.kubernetes.namespace import inside
 
 NAME = "pipelines-nightly"
