@@ -25,7 +25,7 @@ def systemd_service(root: Path, folders: Iterable[Path], environment: str, *opti
     # memory fails, but the scheduler continues. Exit code 2: another scheduler works in the root.
     return f"""\
 [Unit]
-Description=Scheduled pipelines in {name}
+Description=Scheduled pipelines in {quoted(str(root))}
 RequiresMountsFor={" ".join(map(quoted, map(str, mounts)))}
 
 [Service]
