@@ -20,6 +20,7 @@ from pipelines.cli.options import (
     ScheduleName,
     existing,
     given_path,
+    refuse,
 )
 from pipelines.errors import counted
 from pipelines.root import Root
@@ -215,37 +216,37 @@ def manifest_command(
         str | None, typer.Option("--image", help="Image of the CronJob. Default: kubeflow.image.")
     ] = None,
     cron: Annotated[
-        str | None,
+        str,
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="When the CronJob looks for due runs. Default: every 5 minutes, or more often if the "
-            "grace of a schedule is short.",
+            help="When the CronJob looks for due runs: more often than the shortest grace of a schedule.",
         ),
-    ] = None,
+    ] = "*/5 * * * *",
     metrics_port: Annotated[
         int | None, typer.Option("--metrics-port", min=1, max=65_535, help="Port of the service.")
     ] = None,
 ) -> None:
     """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
     from pipelines.config.tfx_pipeline import load_any_config
-    from pipelines.scheduling.clock import Stop, SystemClock
-    from pipelines.scheduling.monitoring.manifests import cron_job, systemd_unit
-    from pipelines.scheduling.monitoring.wake_up import wake_up_cron
+    from pipelines.scheduling.monitoring.manifests import cron_job, systemd_service
     from pipelines.scheduling.store import ScheduleStore
 
     existing(root)
     schedules, _ = ScheduleStore(root).read_all()
     if kind is ManifestKind.SYSTEMD:
+        folders = {schedule.config_file.parent for schedule in schedules if schedule.config_file}
+        variable = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"
         options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
-        path = os.environ.get("PYTHONPATH")
-        variables = {"PYTHONPATH": path} if path else {}
-        print(systemd_unit(root, Path.cwd(), schedules, options, variables), end="")
+        print(systemd_service(root.path, folders, variable, *options), end="")
         return
-    cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
-    one = ScheduleStore(root).chosen(None) if not schedules else schedules[0]
-    config = load_any_config(one.config_file, one.settings)
-    print(cron_job(schedules, config.kubeflow, str(root), image, cron), end="")
+    first = schedules[0] if schedules else ScheduleStore(root).chosen(None)
+    settings = first.settings if image is None else (*first.settings, f"kubeflow.image={image}")
+    kubeflow = load_any_config(first.config_file, settings).kubeflow
+    if kubeflow.image is None:
+        refuse("The CronJob needs an image: give --image NAME, or set kubeflow.image.")
+    names = [schedule.name for schedule in schedules]
+    print(cron_job(names, kubeflow, root.path, cron), end="")
 
 
 def overview_of(root: Root) -> "Overview":

@@ -7,8 +7,11 @@ import re
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.load import explain
+from pipelines.config.pod_spec import pod_spec
 from pipelines.errors import BadInputError, shown
 
 PORT = 8501
@@ -30,22 +33,17 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
       storage: Root of the runs: `pvc://CLAIM/FOLDER`, or an address that KServe reads: `s3://BUCKET/ROOT`.
 
     Raises:
-      BadInputError: The storage is no address, or no name can be made.
+      BadInputError: The image or the storage cannot be used, or no name can be made.
     """
     service = _service_name(name)
     server = ["serve", "--host", "0.0.0.0", "--port", str(PORT), "--name", service]
-    container: dict[str, Any] = {"name": "kserve-container", "image": image}
-    token = {"secretKeyRef": {"name": f"{service}-token", "key": "token"}}
-    environment: list[dict[str, Any]] = [{"name": "ESTIMATOR_PIPELINES_TOKEN", "valueFrom": token}]
-    predictor: dict[str, Any] = {"minReplicas": 1, "containers": [container]}
+    token = {"name": f"{service}-token", "env": {"token": "ESTIMATOR_PIPELINES_TOKEN"}}
+    settings: dict[str, Any] = {"image": image, "secrets": [token]}
+    container: dict[str, Any] = {"name": "kserve-container"}
     if claim := _CLAIM.fullmatch(storage):
         container["args"] = [*server, "--root", _ROOT]
-        mount = {"name": "root", "mountPath": _ROOT, "readOnly": True}
-        if folder := claim[2].strip("/"):
-            mount["subPath"] = folder
-        container["volumeMounts"] = [mount]
-        source = {"persistentVolumeClaim": {"claimName": claim[1], "readOnly": True}}
-        predictor["volumes"] = [{"name": "root", **source}]
+        volume = {"claim": claim[1], "path": _ROOT, "sub_path": claim[2].strip("/")}
+        settings["volumes"] = [volume]
     elif re.fullmatch(r"[a-z0-9]+://[^/\s]+\S*", storage) and not storage.startswith("pvc:"):
         # The versions are downloaded, not the whole root, which `serve` wants around them.
         container["command"] = ["sh", "-c"]
@@ -53,14 +51,12 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
         container["args"] = [
             f"mkdir -p root && ln -sfn {_MODELS} root/serving && exec {' '.join(run)}"
         ]
-        environment.append({"name": "STORAGE_URI", "value": f"{storage.rstrip('/')}/serving"})
+        settings["env"] = {"STORAGE_URI": f"{storage.rstrip('/')}/serving"}
     else:
         raise BadInputError(
             "The storage is the address of the root: pvc://CLAIM/FOLDER, or one that KServe reads, such as "
             f"s3://BUCKET/ROOT. Received: {shown(repr(storage))}"
         )
-    container["env"] = environment
-    container["securityContext"] = restricted()
     container["ports"] = [{"containerPort": PORT, "protocol": "TCP"}]
     container["readinessProbe"] = _probe("/v2/health/ready", periodSeconds=5)
     container["livenessProbe"] = _probe(
@@ -70,6 +66,11 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
         "requests": {"cpu": "1", "memory": "2Gi"},
         "limits": {"memory": "2Gi"},
     }
+    try:
+        pods = KubeflowConfig.model_validate(settings)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None, KubeflowConfig)) from error
+    predictor = {"minReplicas": 1, **pod_spec(pods, container, read_only_volumes=True)}
     return {
         "apiVersion": "serving.kserve.io/v1beta1",
         "kind": "InferenceService",

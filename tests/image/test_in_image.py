@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.container_engine import container_of
 
 IMAGE = os.environ.get("IMAGE")
 
@@ -25,13 +25,13 @@ SECRET_VARIABLES = ("PIP_INDEX_URL", "PIP_CERT", "UV_INDEX", "UV_DEFAULT_INDEX",
 
 @pytest.fixture(scope="module")
 def container():
-    with find_engine().container(IMAGE) as container:
+    with container_of(IMAGE) as container:
         yield container
 
 
 @pytest.fixture
 def run(container):
-    def run(*argv, mounts=(), timeout=240, check=True):
+    def run(*argv, mounts=None, timeout=240, check=True):
         outcome = subprocess.run(
             container.command(argv, mounts=mounts),
             capture_output=True,
@@ -84,7 +84,7 @@ def test_nothing_of_the_builders_indexes_stayed(run):
 
 @pytest.mark.timeout(1800)
 def test_the_demo_pushes_a_model(run, shared):
-    mounts = [Mount(str(shared), "/data")]
+    mounts = {str(shared): "/data"}
     run(
         *("python", "-m", "pipelines.examples.taxi.generate", f"--rows={ROWS}", "--seed=1"),
         *("--out", "/data/taxi.csv"),

@@ -12,7 +12,7 @@ import sys
 import pytest
 from kfp import components, local
 
-from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.container_engine import container_of
 from pipelines.root import Root
 from tests.kubeflow.launcher import Launcher, launching
 
@@ -67,8 +67,8 @@ def containers(root, volume, mount):
             *(f"PYTHONPATH={ROOT}", sys.executable, *argv[1:]),
         ]
         return
-    mounts = [Mount(str(root), str(root)), Mount(str(volume), mount)]
-    with find_engine().container(IMAGE) as container:
+    mounts = {str(root): str(root), str(volume): mount}
+    with container_of(IMAGE) as container:
         yield lambda argv, environment: container.command(argv, environment, mounts)
 
 

@@ -4,7 +4,7 @@ import json
 import time
 import uuid
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.pod_spec import restricted
 
 STEP = "pipelines.kubeflow.step"
 VOLUME = "shared"

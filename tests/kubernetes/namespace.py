@@ -4,7 +4,7 @@ import json
 import pathlib
 import time
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.pod_spec import restricted
 from scripts.kubernetes.cluster import NODE
 
 IMAGE = "localhost/estimator-pipelines-kubernetes:test"

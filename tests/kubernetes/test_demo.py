@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.pod_spec import restricted
 from tests.kubernetes.namespace import USER, result_of
 
 STATUS = "grep -E '^(Uid|CapPrm|CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status"

@@ -1,40 +1,91 @@
 """The CronJob that `schedule manifest --kind kubernetes` prints, applied as it is."""
 
+import contextlib
 import datetime
 import itertools
+import json
+import pathlib
 import time
 
 import pytest
 import yaml
 
-from pipelines.config.pod_security import restricted
-from tests.kubernetes.namespace import inside
+from pipelines.config.pod_spec import restricted
+from tests.kubernetes.namespace import CLAIM, IMAGE, MOUNT, inside
 
 NAME = "pipelines-nightly"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+TEAM_FILE = pathlib.Path(__file__).with_name("team_pipeline.py")
+TEAM = f"""
+[pipeline]
+file = "team_pipeline.py"
+arguments = {{folder = "{MOUNT}"}}
+[kubeflow]
+image = "{IMAGE}"
+[[kubeflow.volumes]]
+claim = "{CLAIM}"
+path = "{MOUNT}"
+"""
+
+
+@contextlib.contextmanager
+def cron_job(demo, name, *create):
+    """A schedule in a root of its own, and its CronJob, which is suspended; it looks every minute."""
+    root = ("--root", inside(name))
+    command = ("python", "-m", "estimator_pipelines", "schedule")
+    demo.run(f"create-{name}", *command, "create", *create, "--name", name, *root)
+    text = demo.run(
+        f"manifest-{name}",
+        *(*command, "manifest", "--kind", "kubernetes", "--cron", "* * * * *", *root),
+    )
+    manifest = yaml.safe_load(text)
+    assert manifest["metadata"]["name"] == f"pipelines-{name}"
+    manifest["spec"]["suspend"] = True
+    demo.apply(manifest)
+    yield demo
+    demo.kubectl(
+        *("delete", "cronjob", f"pipelines-{name}", "--cascade=foreground", "--timeout=180s")
+    )
 
 
 @pytest.fixture(scope="module")
 def schedule(demo):
-    """A schedule in a root of its own, and its CronJob, which is suspended; it looks every minute."""
-    root = ("--root", inside("scheduled"))
-    command = ("python", "-m", "estimator_pipelines", "schedule")
     create = ("--config", inside("taxi.toml"), "--cron", "*/2 * * * *", "--grace", "10m")
-    demo.run("create", *command, "create", *create, "--name", "nightly", *root)
-    text = demo.run(
-        "manifest", *command, "manifest", "--kind", "kubernetes", "--cron", "* * * * *", *root
-    )
-    manifest = yaml.safe_load(text)
-    assert manifest["metadata"]["name"] == NAME
-    manifest["spec"]["suspend"] = True
-    demo.apply(manifest)
-    yield demo
-    demo.kubectl("delete", "cronjob", NAME, "--cascade=foreground", "--timeout=180s")
+    with cron_job(demo, "nightly", *create):
+        yield demo
 
 
-def suspend(demo, is_suspended, **changes):
+@pytest.mark.timeout(1800)
+def test_a_tfx_pipeline_of_a_team_runs_and_is_unchanged_at_the_next_time(demo):
+    demo.write("team_pipeline.py", TEAM_FILE.read_text())
+    demo.write("team.toml", TEAM)
+    (demo.volume / "numbers").mkdir()
+    demo.write("numbers/numbers.csv", "x,y\n" + "".join(f"{x / 99},{x / 33}\n" for x in range(300)))
+
+    def ended_runs():
+        files = sorted((demo.volume / "team/runs").glob("*.json"))
+        runs = [json.loads(file.read_text()) for file in files]
+        return [run for run in runs if run["status"] != "running"]
+
+    with cron_job(demo, "team", "--config", inside("team.toml"), "--every", "2m"):
+        suspend(demo, False, name="pipelines-team")
+        demo.wait_for(lambda: len(ended_runs()) > 1, "there are no two runs", 1200)
+        suspend(demo, True, name="pipelines-team")
+        print(demo.kubectl("get", "jobs,pods"))
+        runs = ended_runs()[:2]
+        for run in runs:
+            print(run["run_id"], run["status"], run["reason"])
+            for step in run["components"]:
+                print("  ", step["name"], step["status"], step["reason"])
+        assert [run["status"] for run in runs] == ["pushed", "unchanged"]
+        assert {step["status"] for step in runs[1]["components"]} == {"cached"}
+        assert len({run["scheduled_by"] for run in runs}) == 2
+        (_,) = (demo.volume / "pushed").glob("*/saved_model.pb")
+
+
+def suspend(demo, is_suspended, name=NAME, **changes):
     spec = {"suspend": is_suspended, **changes}
-    demo.kubectl("patch", "cronjob", NAME, "--patch", yaml.safe_dump({"spec": spec}))
+    demo.kubectl("patch", "cronjob", name, "--patch", yaml.safe_dump({"spec": spec}))
 
 
 def jobs(demo):
@@ -55,7 +106,7 @@ def listed(demo, name):
     return demo.run(
         name,
         *("python", "-m", "estimator_pipelines", "schedule", "list"),
-        *("--root", inside("scheduled")),
+        *("--root", inside("nightly")),
     )
 
 
@@ -85,7 +136,7 @@ def test_what_is_due_runs_and_one_job_at_a_time(schedule):
     # The first tick may not have been due yet when the first job looked.
     schedule.wait_for(lambda: not is_active(), "a job does not end", 1500)
     # The first job has pushed; the next one has found nothing new if a time was due meanwhile.
-    (_,) = (schedule.volume / "scheduled/serving").glob("*/saved_model.pb")
+    (_,) = (schedule.volume / "nightly/serving").glob("*/saved_model.pb")
     listed(schedule, "list-due")
     spans = sorted(
         (job["status"]["startTime"], job["status"]["completionTime"]) for job in seen.values()

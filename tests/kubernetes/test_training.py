@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.pod_spec import restricted
 from tests.kubernetes.namespace import IMAGE, TOOLS, inside, result_of
 
 PROJECT = pathlib.Path(__file__).parents[2]

@@ -32,7 +32,7 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
         task.set_env_variable(name, value)
     job = training_job(settings) if component == "Trainer" else None
     if job is not None:
-        task.set_env_variable(VARIABLE, job.as_variable())
+        task.set_env_variable(VARIABLE, job.model_dump_json(exclude_defaults=True))
     if step.cpu is not None:
         task.set_cpu_request(step.cpu).set_cpu_limit(step.cpu)
     if step.memory is not None:

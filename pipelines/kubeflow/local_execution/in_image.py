@@ -8,8 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.kubeflow.local_execution.container_engine import Container as ImageContainer
-from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.container_engine import ImageContainer, container_of
 from pipelines.kubeflow.local_execution.containers import Container, Engine, Process
 from pipelines.root import Root
 
@@ -30,7 +29,7 @@ def in_image(image: str) -> Iterator[Engine]:
     Raises:
       BadInputError: No engine works here, or the image does not exist.
     """
-    with find_engine().container(image) as container:
+    with container_of(image) as container:
         yield _InImage(container)
 
 
@@ -45,7 +44,7 @@ class _InImage:
         if self._is_root:
             _give_to_everyone(container)
         user = None if self._is_root else f"{os.getuid()}:{os.getgid()}"
-        mounts = [Mount(str(path), str(path)) for path in _outermost(container)]
+        mounts = {str(path): str(path) for path in _outermost(container)}
         environment = {"TMPDIR": str(temporary), **container.environment}
         command = self._container.command(container.arguments, environment, mounts, user)
         return Process(tuple(command), dict(os.environ), Path.cwd(), self._container.added_lines)

@@ -156,11 +156,6 @@ class Server:
             },
         )
 
-    def recurring_run_status(self, recurring_run_id: str) -> str:
-        """Returns `ENABLED` or `DISABLED`."""
-        with self._server_errors(f"reading the recurring run {recurring_run_id}"):
-            return str(self._client.get_recurring_run(recurring_run_id).status)
-
     def disable_recurring_run(self, recurring_run_id: str) -> None:
         """Stops a recurring run from starting runs until it is enabled."""
         with self._server_errors(f"disabling the recurring run {recurring_run_id}"):

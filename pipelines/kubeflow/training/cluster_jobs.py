@@ -2,11 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipelines.config.kubeflow import TrainingJobConfig
 from pipelines.kubeflow.training.indexed_job import (
     GROUP,
     PLURAL,
@@ -291,7 +292,7 @@ class ClusterJobs:
 
 
 def jobs_of_settings(
-    settings: Mapping[str, Any], sleep: Callable[[float], None] = time.sleep
+    settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep
 ) -> ClusterJobs:
     """Returns the jobs of `[kubeflow.training_job]`.
 
@@ -302,9 +303,9 @@ def jobs_of_settings(
     Raises:
       TrainingJobError: This process is not in a cluster, and the settings do not name one.
     """
-    namespace = settings["namespace"] or step_namespace() or "kubeflow"
-    client = _client(settings["api_server"])
-    return ClusterJobs(client, namespace, settings["poll_secs"], sleep=sleep)
+    namespace = settings.namespace or step_namespace() or "kubeflow"
+    client = _client(settings.api_server)
+    return ClusterJobs(client, namespace, settings.poll_secs, sleep=sleep)
 
 
 def _client(api_server: str | None) -> Any:

@@ -65,7 +65,7 @@ def manifest(
             "completionMode": "Indexed",
             "completions": tasks,
             "parallelism": tasks,
-            "backoffLimit": settings["restarts"],
+            "backoffLimit": settings.restarts,
             "podFailurePolicy": {
                 "rules": [
                     {
@@ -82,8 +82,8 @@ def manifest(
                     },
                 ]
             },
-            "activeDeadlineSeconds": settings["deadline_secs"],
-            "ttlSecondsAfterFinished": settings["keep_secs"],
+            "activeDeadlineSeconds": settings.deadline_secs,
+            "ttlSecondsAfterFinished": settings.keep_secs,
             "template": template,
         },
     }

@@ -1,21 +1,22 @@
 """Cluster of a Trainer as a Kubernetes Job: its settings, its pods, and the folder that they share."""
 
 import hashlib
-import json
 import os
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.config.kubeflow import KubeflowConfig, StepConfig
-from pipelines.config.pod_security import restricted
+from pydantic import ValidationError
+
+from pipelines.config.data import Section
+from pipelines.config.kubeflow import KubeflowConfig, StepConfig, TrainingJobConfig
+from pipelines.config.pod_spec import pod_spec
 from pipelines.kubeflow.step_environment import UMASK_VARIABLE
 
 if TYPE_CHECKING:
     from pipelines.runs.definitions.run_plan import RunPlan
 
 VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
-"""Environment variable of the Trainer's step with the settings of its job."""
+"""Environment variable of the Trainer's step with the settings of its job's pods, as JSON."""
 
 EXECUTOR = "pipelines.kubeflow.training.training_executor.Executor"
 CONTAINER = "tensorflow"
@@ -27,46 +28,31 @@ PORT = 2222
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
-@dataclass(frozen=True)
-class TrainingJob:
-    """Settings of a job to submit.
+class TrainingJob(Section):
+    """A job to submit, which the Trainer's step gets as JSON.
 
     Attributes:
-      image: Image of each task.
       settings: Settings of `[kubeflow.training_job]`.
-      volumes: Fields of each volume's `VolumeConfig`.
-      env: Environment variables of each task.
-      secrets: Fields of each secret's `SecretConfig`.
-      node_selector: Labels of the nodes.
-      tolerations: Fields of each toleration's `TolerationConfig`.
+      pods: Image, environment, secrets, volumes, nodes and service account of the tasks' pods.
     """
 
-    image: str
-    settings: dict[str, Any]
-    volumes: tuple[dict[str, Any], ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
-    secrets: tuple[dict[str, Any], ...] = ()
-    node_selector: dict[str, str] = field(default_factory=dict)
-    tolerations: tuple[dict[str, Any], ...] = ()
-
-    def as_variable(self) -> str:
-        """Returns all fields as JSON, for a variable of the Trainer's step."""
-        return json.dumps(asdict(self), sort_keys=True)
+    settings: TrainingJobConfig
+    pods: KubeflowConfig
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":
-        """Returns the job that was passed to the Trainer's step.
+        """Returns the job of the environment's variable.
 
         Raises:
-          LookupError: The variable is not set.
+          LookupError: The variable is missing, or another version has written it.
         """
-        text = os.environ.get(VARIABLE)
-        if text is None:
+        try:
+            return cls.model_validate_json(os.environ[VARIABLE])
+        except (KeyError, ValidationError) as error:
             raise LookupError(
-                f"The environment of this step has no {VARIABLE}: the pipeline was compiled without "
-                "kubeflow.training_job, or by an older version. Compile it again."
-            )
-        return cls(**json.loads(text))
+                f"The environment of this step has no {VARIABLE} that can be read: the pipeline was compiled "
+                "without kubeflow.training_job, or by another version. Compile it again."
+            ) from error
 
 
 def training_executor(plan: "RunPlan") -> dict[str, Any] | None:
@@ -81,19 +67,21 @@ def training_executor(plan: "RunPlan") -> dict[str, Any] | None:
 
 def training_job(settings: KubeflowConfig) -> TrainingJob | None:
     """Returns the job of a configuration; its pods have the settings of the Trainer's step."""
-    if settings.training_job is None:
+    job = settings.training_job
+    if job is None:
         return None
     step = settings.components.get("Trainer", StepConfig())
     umask = {} if settings.umask is None else {UMASK_VARIABLE: settings.umask}
-    return TrainingJob(
-        str(settings.image),
-        settings.training_job.model_dump(mode="json"),
-        tuple(volume.model_dump(mode="json") for volume in settings.volumes),
-        {**settings.env, **step.env, **umask},
-        tuple(secret.model_dump(mode="json") for secret in settings.secrets),
-        {**settings.node_selector, **step.node_selector},
-        tuple(toleration.model_dump(mode="json") for toleration in settings.tolerations),
+    pods = KubeflowConfig(
+        image=settings.image,
+        volumes=settings.volumes,
+        env={**settings.env, **step.env, **umask},
+        secrets=settings.secrets,
+        node_selector={**settings.node_selector, **step.node_selector},
+        tolerations=settings.tolerations,
+        service_account=job.service_account,
     )
+    return TrainingJob(settings=job, pods=pods)
 
 
 def job_name(folder: str) -> str:
@@ -112,61 +100,21 @@ def pod_template(job: TrainingJob, command: list[str], env: dict[str, str]) -> d
       command: Command of the container.
       env: Environment variables beside the job's.
     """
+    resources = {"cpu": job.settings.cpu, "memory": job.settings.memory}
+    if job.settings.accelerator:
+        resources[job.settings.accelerator] = str(job.settings.accelerators)
+    limits = {name: amount for name, amount in resources.items() if amount}
+    container = {
+        "name": CONTAINER,
+        "command": command,
+        "ports": [{"name": "training", "containerPort": PORT}],
+        "resources": {"limits": limits, "requests": dict(limits)} if limits else {},
+    }
+    pods = job.pods.model_copy(update={"env": {**job.pods.env, **env}})
     return {
         "metadata": {"annotations": {"sidecar.istio.io/inject": "false"}},
-        "spec": _pod(job, command, {**job.env, **env}),
+        "spec": pod_spec(pods, container),
     }
-
-
-def _pod(job: TrainingJob, command: list[str], variables: dict[str, str]) -> dict[str, Any]:
-    settings = job.settings
-    limits = {key: settings[key] for key in ("cpu", "memory") if settings[key]}
-    if settings["accelerator"]:
-        limits[settings["accelerator"]] = str(settings["accelerators"])
-    volumes = [
-        {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": volume["claim"]}}
-        for number, volume in enumerate(job.volumes)
-    ]
-    mounts = [
-        {
-            "name": f"volume-{number}",
-            "mountPath": volume["path"],
-            **({"subPath": volume["sub_path"]} if volume["sub_path"] else {}),
-        }
-        for number, volume in enumerate(job.volumes)
-    ]
-    env: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in variables.items()]
-    for number, secret in enumerate(job.secrets):
-        for key, variable in secret["env"].items():
-            source = {"secretKeyRef": {"name": secret["name"], "key": key}}
-            env.append({"name": variable, "valueFrom": source})
-        if secret["path"]:
-            volumes.append({"name": f"secret-{number}", "secret": {"secretName": secret["name"]}})
-            mounts.append({"name": f"secret-{number}", "mountPath": secret["path"]})
-    container: dict[str, Any] = {
-        "name": CONTAINER,
-        "image": job.image,
-        "command": command,
-        "env": env,
-        "ports": [{"name": "training", "containerPort": PORT}],
-        "volumeMounts": mounts,
-        "securityContext": restricted(),
-    }
-    if limits:
-        container["resources"] = {"limits": limits, "requests": dict(limits)}
-    pod: dict[str, Any] = {"containers": [container], "volumes": volumes}
-    if job.node_selector:
-        pod["nodeSelector"] = job.node_selector
-    if job.tolerations:
-        pod["tolerations"] = [_toleration(one) for one in job.tolerations]
-    if settings["service_account"]:
-        pod["serviceAccountName"] = settings["service_account"]
-    return pod
-
-
-def _toleration(fields: dict[str, Any]) -> dict[str, Any]:
-    names = {"seconds": "tolerationSeconds"}
-    return {names.get(key, key): value for key, value in fields.items() if value is not None}
 
 
 def step_namespace() -> str | None:
@@ -176,13 +124,13 @@ def step_namespace() -> str | None:
     return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or None
 
 
-def owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
+def owner(settings: TrainingJobConfig, namespace: str) -> dict[str, Any]:
     """Returns the owner reference of the job: the Trainer's pod, if known; a job is deleted with its owner.
 
     For Kubernetes, an owner in another namespace or cluster does not exist: it would delete the job at once.
     """
     name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
-    is_elsewhere = bool(settings["api_server"]) or namespace != step_namespace()
+    is_elsewhere = bool(settings.api_server) or namespace != step_namespace()
     if not name or not uid or is_elsewhere:
         return {}
     return {

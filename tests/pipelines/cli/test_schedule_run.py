@@ -178,9 +178,18 @@ def test_manifests_are_made_for_systemd_and_for_a_schedule(here):
     unit = invoke(
         "manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200"
     ).stdout
-    assert f"--root {here}/root --metrics-port 9200\n" in unit
-    job = yaml.safe_load(invoke("manifest", "--kind", "kubernetes", "--root", "root").stdout)
+    assert f'"--root" "{here}/root" "--metrics-port" "9200"\n' in unit
+    words = ("manifest", "--kind", "kubernetes", "--root", "root")
+    job = yaml.safe_load(invoke(*words).stdout)
     assert job["metadata"]["name"] == "pipelines-trips"
+    assert job["spec"]["schedule"] == "*/5 * * * *"
+    job = yaml.safe_load(invoke(*words, "--image", "own:2", "--cron", "0 * * * *").stdout)
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert (job["spec"]["schedule"], container["image"]) == ("0 * * * *", "own:2")
+    assert "kubeflow.image = 'Own': give" in invoke(*words, "--image", "Own", code=2).stderr
+    file = here / "trips.toml"
+    file.write_text(file.read_text().replace('image = "own:1"', ""))
+    assert "needs an image: give --image" in invoke(*words, code=2).stderr
     invoke("delete", "trips", "--root", "root")
     refused = invoke("manifest", "--kind", "kubernetes", "--root", "root", code=2)
     assert "There are no schedules" in refused.stderr

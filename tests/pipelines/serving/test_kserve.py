@@ -4,7 +4,7 @@ import subprocess
 import pytest
 import yaml
 
-from pipelines.config.pod_security import restricted
+from pipelines.config.pod_spec import restricted
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.kserve import inference_service, manifest
@@ -19,10 +19,10 @@ def container_of(storage, name="taxi"):
 def test_a_root_on_a_claim_is_mounted():
     predictor, container = container_of("pvc://models/taxi/root/")
     assert predictor["volumes"] == [
-        {"name": "root", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}}
+        {"name": "volume-1", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}}
     ]
     assert container["volumeMounts"] == [
-        {"name": "root", "mountPath": "/mnt/root", "readOnly": True, "subPath": "taxi/root"}
+        {"name": "volume-1", "mountPath": "/mnt/root", "subPath": "taxi/root", "readOnly": True}
     ]
     assert container["args"][-2:] == ["--root", "/mnt/root"]
     assert "command" not in container  # that of the image
@@ -103,6 +103,11 @@ def test_a_name_without_a_letter_is_refused():
 def test_a_storage_that_is_no_address_is_refused(storage):
     with pytest.raises(BadInputError, match="address of the root"):
         inference_service("taxi", "image", storage)
+
+
+def test_an_image_that_kubernetes_would_refuse_is_refused():
+    with pytest.raises(BadInputError, match="image = 'My Image': give the name of an image"):
+        inference_service("taxi", "My Image", "pvc://models")
 
 
 def test_the_manifest_is_yaml_of_it():

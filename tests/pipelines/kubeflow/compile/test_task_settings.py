@@ -64,7 +64,7 @@ def test_the_umask_is_that_of_every_step_and_of_the_training_job():
     assert applied("Record", **settings)["set_env_variable"] == [(UMASK_VARIABLE, "002")]
     variables = dict(applied("Trainer", **settings)["set_env_variable"])
     assert variables[UMASK_VARIABLE] == "002"
-    assert json.loads(variables[VARIABLE])["env"] == {UMASK_VARIABLE: "002"}
+    assert json.loads(variables[VARIABLE])["pods"]["env"] == {UMASK_VARIABLE: "002"}
     with pytest.raises(ValueError, match="three octal digits"):
         applied("Record", umask="0o22")
 

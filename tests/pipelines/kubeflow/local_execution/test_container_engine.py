@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.container_engine import container_of, find_engine
 
 
 @pytest.fixture
@@ -29,24 +29,23 @@ def engines(tmp_path, monkeypatch):
 def test_a_docker_client_without_an_engine_does_not_count(engines):
     engines("docker", 'echo "Cannot connect to the Docker daemon" >&2; exit 1')
     engines("buildah", "exit 0")
-    assert find_engine().name == "buildah"
+    assert find_engine() == "buildah"
     assert engines.calls() == ["docker info", "buildah info"]
 
 
 def test_docker_comes_before_podman_and_podman_before_buildah(engines):
     for name in ("buildah", "podman", "docker"):
         engines(name, "exit 0")
-    assert find_engine().name == "docker"
+    assert find_engine() == "docker"
     engines("docker", "exit 1")
-    assert find_engine().name == "podman"
+    assert find_engine() == "podman"
 
 
 def test_an_engine_can_be_named(engines, monkeypatch):
     engines("docker", "exit 0")
     engines("podman", "exit 0")
     monkeypatch.setenv("IMAGE_ENGINE", "podman")
-    assert find_engine().name == "podman"
-    assert find_engine("docker").name == "docker"
+    assert find_engine() == "podman"
 
 
 def test_a_named_engine_must_work(engines, monkeypatch):
@@ -57,9 +56,10 @@ def test_a_named_engine_must_work(engines, monkeypatch):
         find_engine()
 
 
-def test_an_unknown_engine_names_the_nearest(engines):
+def test_an_unknown_engine_names_the_nearest(engines, monkeypatch):
+    monkeypatch.setenv("IMAGE_ENGINE", "podmen")
     with pytest.raises(BadInputError, match=r"Available: podman, .* Received: IMAGE_ENGINE=podmen"):
-        find_engine("podmen")
+        find_engine()
 
 
 def test_no_engine_at_all(engines):
@@ -70,24 +70,24 @@ def test_no_engine_at_all(engines):
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_the_command_replaces_the_entry_point(engines, name):
     engines(name, "exit 0")
-    with find_engine().container("registry.local/image:7") as container:
+    with container_of("registry.local/image:7") as container:
         command = container.command(
             ["python", "-m", "pipelines", "--help"],
             {"TF_CONFIG": '{"task": 1}', "B": "2"},
-            [Mount("/data", "/in", read_only=True), Mount("/out", "/out")],
+            {"/data": "/in", "/out": "/out"},
             "1234:77",
         )
     assert command == [
         *(name, "run", "--rm", '--env=TF_CONFIG={"task": 1}', "--env=B=2"),
-        *("--volume=/data:/in:ro", "--volume=/out:/out", "--user=1234:77"),
+        *("--volume=/data:/in", "--volume=/out:/out", "--user=1234:77"),
         *("--entrypoint=python", "registry.local/image:7", "-m", "pipelines", "--help"),
     ]
 
 
 def test_buildah_runs_all_commands_in_one_working_container_and_removes_it(engines):
     engines("buildah", 'if [ "$1" = from ]; then echo image-working-container-3; fi')
-    with find_engine().container("localhost/image") as container:
-        command = container.command(["id", "-u"], {"A": "1"}, [Mount("/data", "/in")])
+    with container_of("localhost/image") as container:
+        command = container.command(["id", "-u"], {"A": "1"}, {"/data": "/in"})
         as_another = container.command(["id", "-g"], user="7:8")
     assert command == [
         *("buildah", "run", "--isolation=chroot", "--env=A=1", "--volume=/data:/in"),
@@ -107,7 +107,7 @@ def test_the_working_container_goes_when_a_command_fails(engines):
     )
     with (
         pytest.raises(subprocess.CalledProcessError),
-        find_engine().container("localhost/image") as container,
+        container_of("localhost/image") as container,
     ):
         subprocess.run(container.command(["false"]), check=True)
     assert engines.calls()[-1] == "buildah rm working"
@@ -116,7 +116,7 @@ def test_the_working_container_goes_when_a_command_fails(engines):
 def test_an_image_that_is_not_there(engines):
     engines("buildah", 'if [ "$1" = from ]; then echo "image not known" >&2; exit 125; fi')
     message = "image not known. Build it with `make image`. Received: image=localhost/none"
-    with pytest.raises(BadInputError, match=message), find_engine().container("localhost/none"):
+    with pytest.raises(BadInputError, match=message), container_of("localhost/none"):
         pass
 
 
@@ -133,16 +133,15 @@ def test_an_image_that_is_not_there(engines):
 )
 def test_what_buildah_prints_when_a_command_failed_is_known(engines, line, is_of_buildah):
     engines("buildah", '[ "$1" = from ] && echo working; exit 0')
-    with find_engine("buildah").container("image") as container:
+    with container_of("image") as container:
         assert bool(container.added_lines.fullmatch(line)) is is_of_buildah
 
 
 @pytest.mark.parametrize("said", ["image not known", "image not known."])
 def test_what_buildah_says_is_a_sentence(engines, said):
     engines("buildah", f'[ "$1" = info ] || {{ echo "{said}" >&2; exit 125; }}')
-    engine = find_engine("buildah")
     with (
         pytest.raises(BadInputError, match=r": image not known\. Build it with `make image`\."),
-        engine.container("some/image"),
+        container_of("some/image"),
     ):
         pass

@@ -76,17 +76,17 @@ def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
     assert recurring["no_catchup"] is True
     assert recurring["runtime_config"]["parameters"] == {"steps": 9}
     assert made.run_id is None
-    assert server.recurring_run_status(made.recurring_run_id) == "ENABLED"
+    assert made.status == "ENABLED"
     server.disable_recurring_run(made.recurring_run_id)
-    assert server.recurring_run_status(made.recurring_run_id) == "DISABLED"
+    assert recurring["status"] == "DISABLED"
     server.enable_recurring_run(made.recurring_run_id)
-    assert server.recurring_run_status(made.recurring_run_id) == "ENABLED"
+    assert recurring["status"] == "ENABLED"
     run_id = kfp_server.start(made.recurring_run_id)
     server.delete_recurring_run(made.recurring_run_id)
     assert not kfp_server.recurring
     assert (list(kfp_server.runs), kfp_server.lost_runs) == ([run_id], [])
     with pytest.raises(ServerError, match=r"404.*there is no recurring run"):
-        server.recurring_run_status(made.recurring_run_id)
+        server.enable_recurring_run(made.recurring_run_id)
 
 
 def test_a_pipeline_has_one_schedule(kfp_server):

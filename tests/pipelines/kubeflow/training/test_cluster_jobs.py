@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from kubernetes.client import CustomObjectsApi
 
-from pipelines.config.kubeflow import TrainingJobConfig
+from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
 from pipelines.kubeflow.training.cluster_jobs import (
     ClusterJobs,
     TrainingJobError,
     jobs_of_settings,
 )
 from pipelines.kubeflow.training.indexed_job import manifest
-from pipelines.kubeflow.training.training_job import TrainingJob
+from pipelines.kubeflow.training.training_job import training_job
 from pipelines.steps.causes import describe_cause
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
 from tests.pipelines.kubeflow.training.test_kubernetes_errors import REFUSED_CERTIFICATE
@@ -58,13 +58,14 @@ def jobs(server):
 
 
 def jobs_of(server):
-    given = TrainingJobConfig(api_server=server.url, namespace="ml", poll_secs=0.05)
-    return jobs_of_settings(given.model_dump(mode="json"))
+    return jobs_of_settings(
+        TrainingJobConfig(api_server=server.url, namespace="ml", poll_secs=0.05)
+    )
 
 
 def job(server, jobs, program, name="trainer-1", **settings):
     """Returns a job of a chief, two workers and a parameter server that all run a program."""
-    given = TrainingJob("image:1", TrainingJobConfig(**settings).model_dump(mode="json"))
+    given = training_job(KubeflowConfig(image="image:1", training_job=settings))
     body = manifest(given, name, "ml", "task.json", workers=2, ps=1)
     file = str(server.folder / "task.json")
     text = HEAD + INDEXED.format(program=TASK + program, file=file)
@@ -289,6 +290,5 @@ def test_no_process_of_a_test_stays(server, jobs):
 
 
 def test_outside_of_a_cluster():
-    settings = TrainingJobConfig().model_dump(mode="json")
     with pytest.raises(TrainingJobError, match=r"training_job.api_server"):
-        jobs_of_settings(settings)
+        jobs_of_settings(TrainingJobConfig())

@@ -3,11 +3,11 @@ import json
 
 import pytest
 
-from pipelines.config.kubeflow import TrainingJobConfig
+from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
 from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
 from pipelines.kubeflow.training.indexed_job import cluster_of, manifest, service, state
-from pipelines.kubeflow.training.training_job import TrainingJob
+from pipelines.kubeflow.training.training_job import training_job
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
 from tests.pipelines.kubeflow.training.test_cluster_jobs import SERVE_FOR_EVER, job, jobs_of
 
@@ -19,7 +19,7 @@ def server(tmp_path):
 
 
 def job_of(**settings):
-    given = TrainingJob("image:1", TrainingJobConfig(**settings).model_dump(mode="json"))
+    given = training_job(KubeflowConfig(image="image:1", training_job=settings))
     return manifest(given, "trainer-1", "ml", "/mnt/task.json", workers=3, ps=2)
 
 

@@ -1,10 +1,7 @@
-import json
-from dataclasses import asdict
-
 import pytest
 
-from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
-from pipelines.config.pod_security import restricted
+from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.pod_spec import restricted
 from pipelines.kubeflow.training import training_job as module
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import (
@@ -27,16 +24,16 @@ SETTINGS = {
 
 
 def job(**changes):
-    settings = TrainingJobConfig(**{**SETTINGS, **changes}).model_dump(mode="json")
-    return TrainingJob(
-        "image:1",
-        settings,
-        volumes=({"claim": "pipelines", "path": "/mnt", "sub_path": "a"},),
-        env={"A": "1"},
-        secrets=({"name": "login", "env": {"password": "WORD"}, "path": "/etc/login"},),
-        node_selector={"pool": "ml"},
-        tolerations=({"key": "gpu", "operator": "Exists", "value": None, "seconds": 30},),
-    )
+    pods = {
+        "image": "image:1",
+        "volumes": [{"claim": "pipelines", "path": "/mnt", "sub_path": "a"}],
+        "env": {"A": "1"},
+        "secrets": [{"name": "login", "env": {"password": "WORD"}, "path": "/etc/login"}],
+        "node_selector": {"pool": "ml"},
+        "tolerations": [{"key": "gpu", "operator": "Exists", "seconds": 30}],
+        "training_job": {**SETTINGS, **changes},
+    }
+    return training_job(KubeflowConfig.model_validate(pods))
 
 
 def test_the_pods_see_the_root_and_what_the_steps_see():
@@ -48,12 +45,12 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     assert container["image"] == "image:1"
     assert container["securityContext"] == restricted()
     assert container["volumeMounts"] == [
-        {"name": "volume-0", "mountPath": "/mnt", "subPath": "a"},
-        {"name": "secret-0", "mountPath": "/etc/login"},
+        {"name": "volume-1", "mountPath": "/mnt", "subPath": "a"},
+        {"name": "secret-1", "mountPath": "/etc/login", "readOnly": True},
     ]
     assert pod["volumes"] == [
-        {"name": "volume-0", "persistentVolumeClaim": {"claimName": "pipelines"}},
-        {"name": "secret-0", "secret": {"secretName": "login"}},
+        {"name": "volume-1", "persistentVolumeClaim": {"claimName": "pipelines"}},
+        {"name": "secret-1", "secret": {"secretName": "login"}},
     ]
     assert container["env"] == [
         {"name": "A", "value": "1"},
@@ -107,14 +104,15 @@ def test_the_name_is_that_of_the_training_and_short_enough():
 
 
 def test_it_travels_in_the_environment(monkeypatch):
-    monkeypatch.setenv(VARIABLE, job(poll_secs=3).as_variable())
-    again = TrainingJob.from_environment()
-    given = json.loads(json.dumps(asdict(job(poll_secs=3))))
-    assert json.loads(json.dumps(asdict(again))) == given
+    monkeypatch.setenv(VARIABLE, job(poll_secs=3).model_dump_json(exclude_defaults=True))
+    assert TrainingJob.from_environment() == job(poll_secs=3)
 
 
-def test_a_step_without_it(monkeypatch):
+@pytest.mark.parametrize("text", [None, '{"image": "image:1", "settings": {"cpu": "2"}}'])
+def test_a_step_without_it_or_with_that_of_an_older_version(monkeypatch, text):
     monkeypatch.delenv(VARIABLE, raising=False)
+    if text is not None:
+        monkeypatch.setenv(VARIABLE, text)
     with pytest.raises(LookupError, match="Compile it again"):
         TrainingJob.from_environment()
 
@@ -129,8 +127,8 @@ def test_its_pods_have_what_the_trainers_step_has():
         }
     )
     found = training_job(settings)
-    assert found.env == {"A": "3", "B": "2"}
-    assert found.node_selector == {"pool": "ml", "disk": "ssd"}
+    assert found.pods.env == {"A": "3", "B": "2"}
+    assert found.pods.node_selector == {"pool": "ml", "disk": "ssd"}
 
 
 @pytest.mark.parametrize("asked_for", [True, False])
@@ -154,4 +152,4 @@ def test_a_run_has_one_if_it_has_workers_and_asks_for_it(data, tmp_path, display
     if executor:
         assert executor["spec"] == {"classPath": EXECUTOR}
         found = training_job(plan.config.kubeflow)
-        assert (found.image, found.settings["namespace"]) == ("image:7", "ml")
+        assert (found.pods.image, found.settings.namespace) == ("image:7", "ml")
