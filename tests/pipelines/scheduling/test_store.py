@@ -33,7 +33,7 @@ def test_which_one_is_meant(store, make_schedule):
     ("text", "message"),
     [
         ("{", "cannot be read"),
-        ("[]", "holds no JSON object"),
+        ("[]", "should be a valid dictionary"),
         ('{"format": 3}', "format = 3"),
         ('{"format": "2"}', "format = '2'"),
         ('{"name": "trips"}', "working_dir is missing"),

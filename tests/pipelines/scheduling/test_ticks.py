@@ -1,6 +1,8 @@
 from datetime import datetime, timedelta, timezone
 
-from pipelines.scheduling.ticks import iso, key_of_time, time_tick
+import pytest
+
+from pipelines.scheduling.ticks import is_span_key, iso, key_of_time, time_of_key, time_tick
 
 BERLIN = timezone(timedelta(hours=1))
 
@@ -8,17 +10,25 @@ BERLIN = timezone(timedelta(hours=1))
 def test_the_key_of_a_time_is_utc():
     due = datetime(2026, 1, 31, 3, 0, tzinfo=BERLIN)
     assert key_of_time(due) == "20260131T020000Z"
-    tick = time_tick("nightly", due)
-    assert tick.id == "nightly/20260131T020000Z"
-    assert tick.due == "2026-01-31T02:00:00+00:00"
-    assert tick.due_time == due
+    assert time_of_key("20260131T020000Z") == due
+    assert time_tick("nightly", due).id == "nightly/20260131T020000Z"
 
 
-def test_how_long_it_took():
-    tick = time_tick("nightly", datetime(2026, 1, 31, tzinfo=timezone.utc))
-    assert tick.duration_secs is None
-    times = {"started": "2026-01-31T00:00:05+00:00", "finished": "2026-01-31T00:02:05+00:00"}
-    assert tick.changed(**times).duration_secs == 120
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("span-000000000000000007", True),
+        ("span-000000000000000007-v000000000000000002", True),
+        ("span-2026-01-31", True),
+        ("span-7", False),
+        ("span-2026-01-31/../x", False),
+        ("backfill-7..8-1-7", False),
+        ("20260131T020000Z", False),
+    ],
+)
+def test_the_key_of_a_span(key, expected):
+    assert is_span_key(key) == expected
+    assert (time_of_key(key) is None) == (key[0] != "2")
 
 
 def test_seconds_are_cut_off():
