@@ -28,6 +28,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.tick_runner import TickRunner
+
 from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.campaigns.retraining_spans import rows_of_span, write_rows
 from benchmarks.tables import format_table
@@ -36,12 +39,10 @@ from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.backfill import plan_backfill
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.run_process import Launch, run_command
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
 from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.tick_runner import TickRunner
 from pipelines.scheduling.ticks import Tick, iso
 
 START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)

@@ -23,6 +23,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from pipelines.scheduling.ledger import Ledger
+
 from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.campaigns.retraining_spans import Row, rows_of_span, write_rows
 from benchmarks.tables import format_table
@@ -30,7 +32,6 @@ from components.pusher.provenance import read_provenance
 from pipelines.root import Root
 from pipelines.root.history import run_of_version
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
 from pipelines.scheduling.store import ScheduleStore

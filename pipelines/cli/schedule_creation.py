@@ -23,9 +23,9 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.runs.plan.inputs import check_root
 from pipelines.scheduling.durations import parse_duration
-from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.history import History
 from pipelines.scheduling.receivers import Receivers, receivers_only, without_receivers
+from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import check_has_windows, find_arrivals, new_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso

@@ -1,4 +1,4 @@
-"""Runs over a range of past spans, in order. Their records tell which are done, so a stopped backfill goes on."""
+"""Runs over a range of past spans, in order. A stopped backfill goes on: the records tell which are done."""
 
 import re
 from collections import Counter
@@ -41,10 +41,6 @@ class Backfill:
     def run(self, scheduler: Scheduler, keep_going: bool) -> Iterator[tuple[Tick, Run]]:
         """Runs the remaining ticks, and yields each with its run. Failed ones are run again.
 
-        Args:
-          scheduler: Scheduler that runs a tick.
-          keep_going: Continues after a failure.
-
         Raises:
           StoppedError: The process has to end.
         """
@@ -73,14 +69,6 @@ def plan_backfill(
     schedule: Schedule, root: Root, first: str, last: str, now: datetime, again: bool
 ) -> Backfill:
     """Returns a new backfill, or the newest one of these spans.
-
-    Args:
-      schedule: Schedule with the configuration of the runs.
-      root: Root of the runs.
-      first: First span: a number, or a date.
-      last: Last span, included.
-      now: Time, UTC.
-      again: Starts over, even if the spans were run before.
 
     Raises:
       BadInputError: The range is invalid, or a span is missing.

@@ -35,11 +35,7 @@ class Stop:
 
 
 class SystemClock:
-    """Clock of this machine.
-
-    Args:
-      stop: Request that ends a `sleep`.
-    """
+    """Clock of this machine."""
 
     def __init__(self, stop: Stop):
         self._stop = stop

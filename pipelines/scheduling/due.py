@@ -29,7 +29,7 @@ class Due:
       start: Time up to which no tick is run any more, if late ones are skipped; None if none are.
       passed_spans: Spans that are not run from now on: those that were there before the schedule, and those
         that a later one has overtaken. None if there is nothing to store.
-      overtaken: Those of them that arrived after a later one was run. The user is told of each.
+      overtaken: Spans among them that arrived after a later one was run. The user is told of each.
     """
 
     tick: Tick | None = None
@@ -42,12 +42,6 @@ class Due:
 
 def find_due(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
     """Returns the due ticks of a schedule; a disabled one has none.
-
-    Args:
-      schedule: Schedule.
-      history: Runs of the root.
-      now: Time, UTC.
-      find: Function that finds the spans of the data.
 
     Raises:
       BadInputError: The spans cannot be searched.

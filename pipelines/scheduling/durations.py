@@ -11,10 +11,6 @@ _PART = re.compile(r"(\d{1,9})\s*([wdhms])")
 def parse_duration(text: str, option: str) -> int:
     """Returns a duration in seconds.
 
-    Args:
-      text: Numbers with their units: w, d, h, m and s.
-      option: Option that was given, for the message.
-
     Raises:
       BadInputError: It has another form, or is zero.
     """

@@ -1,4 +1,4 @@
-"""The runs of the schedules, by tick. The records of the root and the lines of pruned ones are all that is known."""
+"""The runs of the schedules, by tick: all that is known about them is in the records, and in pruned lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

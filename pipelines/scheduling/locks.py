@@ -18,9 +18,6 @@ class SchedulerBusyError(BadInputError):
 def scheduler_lock(folder: Path) -> Iterator[None]:
     """Holds the lock of the root's only scheduler; the system releases it when the process ends in any way.
 
-    Args:
-      folder: Folder of the root's schedules.
-
     Raises:
       SchedulerBusyError: Another scheduler holds it.
     """
@@ -29,8 +26,8 @@ def scheduler_lock(folder: Path) -> Iterator[None]:
             stack.enter_context(FileLock(folder / _SCHEDULER).held())
         except RootBusyError as error:
             raise SchedulerBusyError(
-                f"Another scheduler works in {folder.parent}. One does all schedules of a root; stop it first "
-                "if this one is to take its place."
+                f"Another scheduler works in {folder.parent}. One does all schedules of a root; stop it "
+                "first if this one is to take its place."
             ) from error
         yield
 

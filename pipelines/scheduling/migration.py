@@ -12,12 +12,7 @@ FORMER_FORMAT = 1
 
 
 def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Returns the fields of a schedule of format 1 in the present format: ticks that are done are not due.
-
-    Args:
-      fields: Fields of its file.
-      folder: Folder of its state.
-    """
+    """Returns the fields of a schedule of format 1 in the present format: ticks that are done are not due."""
     ticks = [tick for tick in _ticks(folder) if tick.get("state") in ("done", "skipped")]
     changed = {name: value for name, value in fields.items() if name != "notify"}
     if not fields.get("on_new_span"):
@@ -34,11 +29,7 @@ def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def remove_former_state(folder: Path) -> None:
-    """Removes what format 1 kept of the ticks.
-
-    Args:
-      folder: Folder of a schedule's state.
-    """
+    """Removes what format 1 kept of the ticks."""
     for name in ("ticks", "output", "backfills"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("totals.json", "state.json", "spans.json"):

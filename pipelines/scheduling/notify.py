@@ -31,14 +31,7 @@ _WEBHOOK_VARIABLE = "ESTIMATOR_PIPELINES_WEBHOOK"
 
 
 def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
-    """Returns the events of a tick that is done.
-
-    Args:
-      root: Root of the run.
-      tick: Tick of the run.
-      run: Its record.
-      time: Current time.
-    """
+    """Returns the events of a tick that is done."""
     content: Content = {
         "run_id": run.run_id,
         "status": run.status,
@@ -54,21 +47,16 @@ def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
     is_known = source is not None and source.status == "held"  # told when it was held, or decided
     if not (is_known and run.status in ("held", "not_blessed")):
         events.append(_event(root, tick, run.status, _sentence(run), time, **content))
-    if notes := [note.removeprefix(NOTE_PREFIX) for note in run.notes if note.startswith(NOTE_PREFIX)]:
+    if notes := [
+        note.removeprefix(NOTE_PREFIX) for note in run.notes if note.startswith(NOTE_PREFIX)
+    ]:
         text = f"the data have changed: {notes[0]}"
         events.append(_event(root, tick, "drifted", text, time, **content, notes=notes))
     return events
 
 
 def of_missed(root: Root, late: Sequence[Tick], time: str, text: str = "") -> Content:
-    """Returns the event of ticks that should have been started by now, or of spans that are not run.
-
-    Args:
-      root: Root of the runs.
-      late: Ticks, at least one, oldest first.
-      time: Current time.
-      text: Sentence for people. Default: that they had not started.
-    """
+    """Returns the event of ticks that should have been started by now, or of spans that are not run."""
     first, last = iso(late[0].due), iso(late[-1].due)
     if not text:
         many = f"{len(late)} runs were due between {first} and {last}"
@@ -81,11 +69,7 @@ def of_missed(root: Root, late: Sequence[Tick], time: str, text: str = "") -> Co
 
 
 def tell(config: NotifyConfig, content: Mapping[str, Any]) -> str:
-    """Sends a notification to the command and to the webhook of a configuration, unless it is not asked for.
-
-    Returns:
-      Reason why a receiver has not accepted it, without anything secret; empty if all have.
-    """
+    """Sends a notification, if it is asked for; returns the error, or an empty text."""
     if content["event"] not in config.on:
         return ""
     errors = []

@@ -19,7 +19,7 @@ from pipelines.scheduling.schedule import Schedule
 
 
 class Receivers(BaseModel):
-    """What `notify.json` holds.
+    """Content of `notify.json`.
 
     Attributes:
       notify: `[notify]` of the configuration, with `settings`.
@@ -31,11 +31,7 @@ class Receivers(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> "Receivers":
-        """Returns the receivers of a schedule; none if there is no file that can be read.
-
-        Args:
-          folder: Folder of the schedule.
-        """
+        """Returns the receivers of a schedule; none if there is no file that can be read."""
         try:
             return cls.model_validate(read_json(folder / "notify.json"))
         except (FileNotFoundError, BadInputError, ValidationError):

@@ -84,11 +84,7 @@ def start_process(launch: Launch) -> "RunProcess":
 
 
 class RunProcess:
-    """A run in a session of its own.
-
-    Args:
-      process: Process that was started.
-    """
+    """A run in a session of its own."""
 
     def __init__(self, process: "subprocess.Popen[bytes]"):
         self._process = process

@@ -93,7 +93,9 @@ class Schedule(Section):
         if sum(given) != 1:
             raise ValueError("give exactly one of cron, every_secs and on_new_span")
         if (timetable := self.timetable()) is not None:
-            timetable.after(self.since)  # a date beyond the calendar is found before anything is stored
+            timetable.after(
+                self.since
+            )  # a date beyond the calendar is found before anything is stored
         if self.on_new_span and self.missed == "skip":
             raise ValueError(
                 'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'

@@ -1,7 +1,7 @@
 """Runs the due ticks of all schedules of a root, one after another.
 
-Nothing is kept about a tick but the records of its runs. So a scheduler may be killed at any moment: the run goes
-on, or is interrupted, and its record says which tick it is of. A run that finds its tick done is refused.
+Nothing is kept about a tick but the records of its runs. So a scheduler may be killed at any moment: its run
+goes on, or is interrupted, and the record says which tick it is of. A run that finds its tick done is refused.
 """
 
 import contextlib
@@ -53,18 +53,7 @@ class StoppedError(Exception):
 
 
 class Scheduler:
-    """Runs the schedules of a root.
-
-    Args:
-      root: Root of the runs.
-      clock: Clock that determines due times.
-      stop: Request to stop.
-      on_change: Function called after each change and every few seconds of a run, for example to write metrics.
-      command: Function that returns the command of a run.
-      start: Function that starts it.
-      tell: Function that sends a notification.
-      find: Function that finds the spans of a schedule's data.
-    """
+    """Runs the schedules of a root."""
 
     def __init__(
         self,
@@ -119,11 +108,6 @@ class Scheduler:
 
     def run_tick(self, schedule: Schedule, tick: Tick, again: bool = False) -> Run:
         """Runs a tick until it is done, and returns its last run; only tells of it if it is done already.
-
-        Args:
-          schedule: Schedule of the tick.
-          tick: Tick to run.
-          again: Starts at least one run, also if the tick is done and has failed.
 
         Raises:
           StoppedError: The scheduler has to end.
@@ -197,8 +181,8 @@ class Scheduler:
             return Due()
         if is_future(schedule.since, now) and schedule.enabled:
             self._log_once(
-                f"{schedule.name}: nothing would be due until {iso(schedule.since)}, a time in the future. The "
-                "clock was wrong when that was stored; it is ignored."
+                f"{schedule.name}: nothing would be due until {iso(schedule.since)}, a time in the future. "
+                "The clock was wrong when that was stored; it is ignored."
             )
         if due.start is not None:
             _LOGGER.warning("%s: the runs due until %s are skipped", schedule.name, iso(due.start))
@@ -207,8 +191,8 @@ class Scheduler:
         for tick in due.overtaken:
             name = span_name(tick.key)
             text = (
-                f"span {name} arrived after a later one was run, and only newer ones are run; `schedule backfill "
-                f"--name {schedule.name} --from {name} --to {name}` runs it"
+                f"span {name} arrived after a later one was run, and only newer ones are run; `schedule "
+                f"backfill --name {schedule.name} --from {name} --to {name}` runs it"
             )
             _LOGGER.warning("%s: %s", schedule.name, text)
             self._send(schedule, of_missed(self.root, [tick], iso(now), text))
@@ -218,9 +202,7 @@ class Scheduler:
             self.store.change(schedule.name, passed_spans=passed)
         return due
 
-    def _start_once(
-        self, schedule: Schedule, tick: Tick, runs: list[Run], resume: bool
-    ) -> bool:
+    def _start_once(self, schedule: Schedule, tick: Tick, runs: list[Run], resume: bool) -> bool:
         """Starts the run of a tick and waits for its end; returns True if it cannot be resumed."""
         folder = self.store.state(schedule.name)
         stdout, stderr = folder / "stdout", folder / "stderr"
@@ -273,7 +255,10 @@ class Scheduler:
                 )
             self.root.records.write(
                 record.changed(
-                    status="failed", reason=reason, is_bad_input=is_bad_input, finished=iso(self._clock.now())
+                    status="failed",
+                    reason=reason,
+                    is_bad_input=is_bad_input,
+                    finished=iso(self._clock.now()),
                 )
             )
 
@@ -352,7 +337,11 @@ class Scheduler:
     def _tick_of(self, schedule: Schedule, key: str) -> Tick:
         """Returns the tick that has a key."""
         time = time_of_key(key)
-        return tick_of_span(schedule, key, self._clock.now()) if time is None else time_tick(schedule.name, time)
+        return (
+            tick_of_span(schedule, key, self._clock.now())
+            if time is None
+            else time_tick(schedule.name, time)
+        )
 
     def _runs(self, tick: Tick) -> list[Run]:
         return History.read(self.root).of(tick.schedule).get(tick.key, [])
@@ -400,4 +389,4 @@ def _is_to_tell(run: Run) -> TypeGuard[RunRecord]:
 
 
 def _reason(run: Run) -> str:
-    return isinstance(run, RunRecord) and run.reason or ""
+    return (isinstance(run, RunRecord) and run.reason) or ""

@@ -65,10 +65,6 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
 
     A span without a file is left out, as in a run that takes the newest span.
 
-    Args:
-      schedule: Schedule on new spans.
-      known: Keys of spans that are left out.
-
     Raises:
       BadInputError: The configuration cannot be used, or the folder of the data cannot be read.
     """
@@ -108,11 +104,6 @@ def new_arrivals(schedule: Schedule, history: History, find: FindArrivals) -> Ne
     They include a span that arrives after a later one, and a new version of an old span, but not spans that
     existed before the schedule. If these are not stored yet, they are all spans up to the newest that was
     handled; or, if none was, all but the newest one.
-
-    Args:
-      schedule: Schedule on new spans.
-      history: Runs of the root.
-      find: Function that finds the spans of the data.
 
     Raises:
       BadInputError: The spans cannot be searched.
@@ -159,7 +150,8 @@ def tick_of_span(schedule: Schedule, key: str, now: datetime.datetime) -> Tick:
       BadInputError: The configuration cannot be used.
     """
     last = parse_selection(span_name(key)).last
-    return Tick(schedule.name, key, now, last and span_selection(data_of(schedule), last))
+    spans = None if last is None else span_selection(data_of(schedule), last)
+    return Tick(schedule.name, key, now, spans)
 
 
 def span_name(key: str) -> str:
@@ -176,10 +168,6 @@ def span_selection(data: DataConfig, span: SpanKey) -> str:
 
 def check_has_windows(data: DataConfig, asked: str) -> None:
     """Checks that the data have spans, and that `data.spans` does not name fixed ones.
-
-    Args:
-      data: Section `[data]`.
-      asked: Option that needs it, such as `--on-new-span`.
 
     Raises:
       BadInputError: There are no spans, or fixed ones.

@@ -44,7 +44,9 @@ def post(address: str, body: bytes) -> None:
     except Exception as error:  # its text may hold the address
         kind = getattr(error, "reason", None) or error
         why = getattr(kind, "verify_message", "") or getattr(kind, "strerror", "") or ""
-        raise ValueError(f"{parts.hostname} cannot be reached: {why or type(kind).__name__}") from None
+        raise ValueError(
+            f"{parts.hostname} cannot be reached: {why or type(kind).__name__}"
+        ) from None
 
 
 if __name__ == "__main__":

@@ -25,12 +25,7 @@ RUN_STATUSES: tuple[str, ...] = get_args(Status)
 
 
 class PipelineCollector:
-    """Collects the metrics of a root.
-
-    Args:
-      root: Root of the runs.
-      clock: Clock for the time of the scrape.
-    """
+    """Collects the metrics of a root."""
 
     def __init__(self, root: Root, clock: Clock):
         self._root = root
@@ -44,7 +39,9 @@ class PipelineCollector:
         yield from _of_runs(self._root)
         yield from _of_model(self._root)
         damaged = len(overview.damaged)
-        yield _gauge("damaged_files", "Files of schedules and runs that cannot be read", (), damaged)
+        yield _gauge(
+            "damaged_files", "Files of schedules and runs that cannot be read", (), damaged
+        )
         text = "Runs, ticks and schedules with a time in the future, which are ignored"
         yield _gauge("future_records", text, (), overview.num_future)
         yield _gauge(
@@ -74,14 +71,6 @@ def serve_metrics(
     collector: PipelineCollector, address: str, port: int
 ) -> tuple[int, Callable[[], None]]:
     """Serves scrapes from a thread.
-
-    Args:
-      collector: Collector of the root.
-      address: Address to listen at.
-      port: Port to listen at; 0 for any free one.
-
-    Returns:
-      The port, and a function that ends the server.
 
     Raises:
       OSError: The port is taken.
@@ -121,8 +110,16 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"
             "Whether a run was stopped or killed, and no scheduler is working that could resume it",
             lambda one: one.interrupted is not None,
         ),
-        ("schedule_due_ticks", "Ticks that are due and have not started", lambda one: one.due.count),
-        ("schedule_late_ticks", "Ticks that should have started by now", lambda one: len(one.due.late)),
+        (
+            "schedule_due_ticks",
+            "Ticks that are due and have not started",
+            lambda one: one.due.count,
+        ),
+        (
+            "schedule_late_ticks",
+            "Ticks that should have started by now",
+            lambda one: len(one.due.late),
+        ),
         (
             "schedule_late_seconds",
             "For how long the oldest of them has been due",

@@ -18,6 +18,7 @@ from pipelines.scheduling.spans import FindArrivals, find_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso, time_of_key
 
+
 @dataclass(frozen=True)
 class Standing:
     """State of a schedule.
@@ -116,8 +117,8 @@ class Overview:
                 )
             if standing.interrupted is not None and standing.schedule.enabled:
                 lines.append(
-                    f"{name}: the run of {standing.interrupted} was stopped or killed, and no scheduler works "
-                    "here that resumes it"
+                    f"{name}: the run of {standing.interrupted} was stopped or killed, and no scheduler "
+                    "works here that resumes it"
                 )
             if standing.problem is not None and standing.schedule.enabled:
                 lines.append(f"{name}: {standing.problem}")
@@ -134,13 +135,7 @@ class Overview:
 
 
 def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overview:
-    """Returns the state of the schedules of a root.
-
-    Args:
-      root: Root of the runs.
-      now: Time, UTC.
-      find: Function that finds the spans of a schedule's data.
-    """
+    """Returns the state of the schedules of a root."""
     store, history = ScheduleStore(root), History.read(root)
     schedules, damaged = store.read_all()
     is_busy = is_scheduled(store.folder) or root.lock.is_held()
@@ -173,7 +168,9 @@ def _standing(
         due = find_due(schedule, history, now, find)
     except (BadInputError, OSError) as error:
         problem = str(error)
-    all_runs = [run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")]
+    all_runs = [
+        run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")
+    ]
     ended = [run for run in all_runs if run.status in ENDED]
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
     errors = [
@@ -206,7 +203,8 @@ def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> l
     ticks = (
         f"the run {run.run_id} is that of {run.scheduled_by}"
         for run in history.runs
-        if (time := time_of_key((run.scheduled_by or "").partition("/")[2])) and is_future(time, now)
+        if (time := time_of_key((run.scheduled_by or "").partition("/")[2]))
+        and is_future(time, now)
     )
     starts = (
         f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"

@@ -1,4 +1,3 @@
-import json
 import os
 from pathlib import Path
 
@@ -123,7 +122,7 @@ def test_a_schedule_of_a_tfx_pipeline(request_of, store, monkeypatch, tmp_path):
 def test_a_schedule_of_a_tfx_pipeline_in_a_file(request_of, store, team_file, tmp_path):
     create_local(request_of(config=team_file, arg=("steps=200",), cron="0 3 * * *"))
     schedule = store.read("team")
-    assert schedule.notify.command == "tell"
+    assert Receivers.read(store.state(schedule.name)).notify.command == "tell"
     config = load_any_config(schedule.config_file, schedule.settings).pipeline
     assert (config.file, config.function) == (str(tmp_path / "team.py"), "build")
     assert config.arguments == {"steps": "200", "folder": "f"}
@@ -174,7 +173,7 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
     assert schedule.working_dir == str(tmp_path)
     assert (schedule.every_secs, schedule.grace_secs, schedule.timeout_secs) == (21_600, 600, 7_200)
     assert (schedule.retries, schedule.settings) == (3, ("trainer.seed=7",))
-    assert schedule.notify.command == "tell"
+    assert Receivers.read(store.state(schedule.name)).notify.command == "tell"
     assert (schedule.since, schedule.enabled) == (schedule.created, True)
 
 
@@ -215,7 +214,7 @@ def test_one_of_the_same_name(request_of, store):
 
 @pytest.mark.parametrize("every", ["9000000d", "999999999w"])
 def test_an_interval_beyond_all_calendars_stores_nothing(request_of, store, every):
-    with pytest.raises(BadInputError, match="every_secs.*less than or equal to 316224000"):
+    with pytest.raises(BadInputError, match=r"every_secs.*less than or equal to 316224000"):
         create_local(request_of(every=every))
     assert store.names() == []
     assert not store.folder.exists()

@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 
 from pipelines.cli.app import app
 from pipelines.root import Root
-from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.store import ScheduleStore
 
 PROJECT = Path(__file__).parents[3]
@@ -74,18 +73,20 @@ def here(data, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def ledger(here):
-    return Ledger(here / "root" / "schedules" / "trips", "trips")
+def records(here):
+    """Returns a function that returns the records of the runs that have failed."""
+    root = Root(here / "root")
+    return lambda: [record for record in root.records.read_all() if record.status == "failed"]
 
 
 @pytest.mark.slow
-def test_three_ticks_by_a_real_clock(here, ledger):
+def test_three_ticks_by_a_real_clock(here, records):
     scheduler = SchedulerProcess(here, "--metrics-port", "0", "--metrics-file", "m/p.prom")
     try:
-        scheduler.wait_for(lambda: ledger.counts()["failed"] >= 2)
+        scheduler.wait_for(lambda: len(records()) >= 2)
         second = SchedulerProcess(here)
         assert second.process.wait(60) == 2
-        assert re.search(r"Another scheduler works in .*process \d+", second.log.read_text())
+        assert "Another scheduler works in" in second.log.read_text()
         (address,) = re.findall(
             r"metrics: (http://127\.0\.0\.1:\d+/metrics)", scheduler.log.read_text()
         )
@@ -93,24 +94,24 @@ def test_three_ticks_by_a_real_clock(here, ledger):
             text = answer.read().decode()
         names = {family.name for family in text_string_to_metric_families(text)}
         assert "estimator_pipelines_scheduled_runs" in names
-        scheduler.wait_for(lambda: ledger.counts()["failed"] >= 3)
+        scheduler.wait_for(lambda: len(records()) >= 3)
     finally:
         code = scheduler.end()
     assert code == 0
-    done = [tick for tick in ledger.ticks() if tick.state == "done"]
-    dues = [tick.due_time for tick in done]
+    ticks = [record.scheduled_by.partition("/")[2] for record in records()]
+    dues = [time_of_key(tick) for tick in ticks]
     assert {(after - before).seconds for before, after in pairwise(dues)} == {3}
-    for tick in done:
-        assert "data.csv" in tick.reason
-        assert tick.starts == 1
-        assert datetime.fromisoformat(tick.started) >= tick.due_time
+    for record, due in zip(records(), dues, strict=True):
+        assert "data.csv" in record.reason
+        assert (record.attempt, record.is_bad_input) == (0, True)
+        assert datetime.fromisoformat(record.started) >= due
     told = [json.loads(line) for line in (here / "told.jsonl").read_text().splitlines()]
-    assert {one["tick"] for one in told} >= {tick.key for tick in done}
-    assert len(told) == len({one["id"] for one in told})
+    assert {content["tick"] for content in told} >= set(ticks)
+    assert len(told) == len({content["id"] for content in told})
     assert "estimator_pipelines_scheduled_runs_total" in (here / "m" / "p.prom").read_text()
 
 
-def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
+def test_a_run_is_stopped_with_the_scheduler(here, records):
     # A run that is still reading its configuration, from a pipe to which nothing is written.
     pipe = here / "trips.toml"
     pipe.unlink()
@@ -127,7 +128,7 @@ def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
         return True
 
     try:
-        scheduler.wait_for(lambda: (tick := ledger.unfinished()) and tick.pid)
+        scheduler.wait_for(lambda: "run begun, process" in scheduler.log.read_text())
         scheduler.wait_for(is_read)
     finally:
         begun = time.monotonic()
@@ -135,23 +136,36 @@ def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
     assert code == 0
     assert time.monotonic() - begun < 60
     os.close(writer)
-    left = ledger.unfinished()
-    assert (left.state, left.starts, left.failures) == ("claimed", 1, 0)
-    assert not os.path.exists(f"/proc/{left.pid}")
+    assert records() == []  # the next scheduler runs the tick
+    (process,) = re.findall(r"run begun, process (\d+)", scheduler.log.read_text())
+    assert not os.path.exists(f"/proc/{process}")
 
 
-def test_once_makes_the_runs_that_are_due_and_ends(here, ledger):
+def test_once_makes_the_runs_that_are_due_and_ends(here, records):
     store = ScheduleStore(Root(here / "root"))
-    schedule = store.read("trips")
-    earlier = schedule.created - timedelta(seconds=10)
-    store.write(schedule.model_copy(update={"created": earlier, "since": earlier}))
+    earlier = store.read("trips").created - timedelta(seconds=10)
+    store.change("trips", created=earlier, since=earlier)
     scheduler = SchedulerProcess(here, "--once")
-    while scheduler.process.poll() is None and not ledger.counts()["failed"]:
+    while scheduler.process.poll() is None and not records():
         time.sleep(0.1)
     invoke("disable", "trips", "--root", "root")  # where a run takes 3 s, the next is always due
     assert scheduler.process.wait(120) == 1  # a run has failed
-    assert ledger.counts()["failed"] >= 1
+    assert len(records()) >= 1
     assert SchedulerProcess(here, "--once").process.wait(60) == 0
+
+
+def test_now_runs_what_is_not_due_and_a_run_of_a_broken_configuration_is_listed(here, records):
+    invoke("disable", "trips", "--root", "root")
+    ended = invoke("run", "--now", "trips", "--root", "root", code=1)
+    (record,) = records()
+    expected = {"run_id": record.run_id, "status": "failed", "version": None}
+    assert json.loads(ended.stdout.splitlines()[-1]) == expected
+    assert record.scheduled_by.startswith("trips/now-")
+    listed = CliRunner().invoke(app, ["runs", "--root", "root"])
+    assert record.run_id in listed.stdout
+    assert json.loads((here / "told.jsonl").read_text())["event"] == "failed"
+    refused = invoke("run", "--now", "tripz", "--root", "root", code=2)
+    assert "no schedule 'tripz'" in refused.stderr
 
 
 def test_check_says_what_is_late(here):
@@ -163,7 +177,7 @@ def test_check_says_what_is_late(here):
     late = invoke("check", "--root", "root", code=1).stdout
     assert re.match(r"trips: \d+ late, the oldest by [\dwdhms]+: it was due at 2026-02-01T", late)
     file.write_text("{")
-    assert "trips.json cannot be read" in invoke("check", "--root", "root", code=2).stderr
+    assert "trips.json cannot be read" in invoke("check", "--root", "root", code=1).stdout
 
 
 def test_metrics_are_printed_or_written_to_a_file(here):

@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("crashing_scheduler.py")
 PROJECT = Path(__file__).parents[3]
 RUN = ["start", "tell", "write"]
 MOMENTS = ["write", "tell", *RUN, *RUN]
-"""Of two ticks with their notifications; the first two are of the runs that are late, and the copy of [notify]."""
+"""Of two ticks with their notifications; before them the copy of [notify], and the ticks that are late."""
 
 STARTS = [number for number, name in enumerate(MOMENTS, 1) if name == "start"]
 

@@ -27,7 +27,9 @@ def write_former(store, make_schedule):
         if known is not None:
             write_json(folder / "spans.json", {"known": known})
         write_json(folder / "state.json", {"told_missed": "", "problem": None})
-        write_json(folder / "notify.json", {"notify": {"command": "tell"}, "settings": []}, private=True)
+        write_json(
+            folder / "notify.json", {"notify": {"command": "tell"}, "settings": []}, private=True
+        )
         return schedule
 
     return write

@@ -221,7 +221,10 @@ def test_a_command_that_fails_hangs_or_is_not_there():
     assert tell(slow, CONTENT) == "notify.command had not ended after 0.5 s"
     assert time.monotonic() - begun < 15
     missing = NotifyConfig(command="/no/such program")
-    assert tell(missing, CONTENT) == "notify.command: /no/such cannot be run: No such file or directory"
+    assert (
+        tell(missing, CONTENT)
+        == "notify.command: /no/such cannot be run: No such file or directory"
+    )
 
 
 def test_a_command_that_does_not_read_its_input_has_taken_the_notification(tmp_path):

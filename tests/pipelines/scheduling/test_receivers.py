@@ -17,7 +17,9 @@ def test_a_setting_of_notify_is_known_also_if_its_name_is_quoted(setting, is_lef
 
 
 def test_receivers_are_in_a_file_that_others_cannot_read(tmp_path):
-    receivers = Receivers(notify=NotifyConfig(command="tell SECRET"), settings=("notify.command=x",))
+    receivers = Receivers(
+        notify=NotifyConfig(command="tell SECRET"), settings=("notify.command=x",)
+    )
     receivers.write(tmp_path)
     assert Receivers.read(tmp_path) == receivers
     assert (tmp_path / "notify.json").stat().st_mode & 0o077 == 0

@@ -12,6 +12,7 @@ from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
 
 TICK = time_tick("trips", START + timedelta(minutes=1))
+FAILED = {"status": "failed", "is_bad_input": True, "scheduled_by": TICK.id}
 BAD = {"error": "bad_input", "reason": "no column"}
 
 
@@ -117,7 +118,9 @@ def test_a_full_disk_does_not_end_it(
     assert set(statuses(root)) == {"pushed"}
 
 
-@pytest.mark.parametrize(("missed", "expected"), [("skip", []), ("latest", [4]), ("catch-up", [1, 2, 3, 4])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("missed", "expected"), [("skip", []), ("latest", [4]), ("catch-up", [1, 2, 3, 4])]
+)
 def test_a_machine_that_slept_through_four_ticks(
     scheduler, clock, make_schedule, told, missed, expected, runs
 ):
@@ -254,7 +257,9 @@ def test_a_process_killed_before_its_run_began_counts_as_failed(
     runs.outcomes = [killed, killed]
     run = scheduler.run_tick(make_schedule(retries=1), TICK)
     assert run.status == "failed"
-    assert run.reason == "its process was killed by signal 9 before its run began: it printed nothing"
+    assert (
+        run.reason == "its process was killed by signal 9 before its run began: it printed nothing"
+    )
     assert resumed(runs) == [False, False]
     assert statuses(root) == ["failed", "failed"]
 
@@ -404,7 +409,9 @@ def test_a_stop_ends_it_at_once(scheduler, clock, stop, make_schedule, runs):
 # Notifications
 
 
-def test_the_outcome_is_told_once(scheduler, make_scheduler, clock, runs, make_schedule, told, root):
+def test_the_outcome_is_told_once(
+    scheduler, make_scheduler, clock, runs, make_schedule, told, root
+):
     runs.outcomes = [
         BAD,
         "pushed",
@@ -424,8 +431,16 @@ def test_an_end_that_no_scheduler_saw_is_told_by_the_next(
     scheduler, make_schedule, told, record, root
 ):
     scheduler.store.write(make_schedule())
-    record("20260131-100100", status="failed", is_bad_input=True, scheduled_by=TICK.id, notification="pending")  # fmt: skip
-    record("20260131-090000", status="failed", is_bad_input=True, scheduled_by="trips/20260131T090000Z")  # fmt: skip
+    record(
+        "20260131-100100",
+        status="failed",
+        is_bad_input=True,
+        scheduled_by=TICK.id,
+        notification="pending",
+    )
+    record(
+        "20260131-090000", status="failed", is_bad_input=True, scheduled_by="trips/20260131T090000Z"
+    )
     scheduler.run_due()
     assert [content["run_id"] for content in told] == ["20260131-100100"]
 
@@ -445,7 +460,13 @@ def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
 
 def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, make_schedule, told, record, root):
     scheduler.store.write(make_schedule())
-    record("20260131-100100", status="failed", is_bad_input=True, scheduled_by=TICK.id, notification="pending")  # fmt: skip
+    record(
+        "20260131-100100",
+        status="failed",
+        is_bad_input=True,
+        scheduled_by=TICK.id,
+        notification="pending",
+    )
     with root.lock.writing.held():
         for _ in range(2):
             scheduler.run_due()

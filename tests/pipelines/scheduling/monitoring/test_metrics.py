@@ -48,9 +48,7 @@ def collector(root, clock, store, make_schedule, record):
     run(2, "failed", 2, notification="no mail", is_bad_input=True)
     run(5, "running", None)
     for version in (8, 9):
-        write_version(
-            Provenance("run-1", "m"), str(root.serving / str(version)), str(root.serving)
-        )
+        write_version(Provenance("run-1", "m"), str(root.serving / str(version)), str(root.serving))
     clock.pass_by(7.9 * 60)
     return PipelineCollector(root, clock)
 

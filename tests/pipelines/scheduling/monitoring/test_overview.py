@@ -35,8 +35,8 @@ def standing(root):
 
 
 def test_one_that_is_in_time(record, standing):
-    ended = iso(at(1.2))
-    record("run-1", status="pushed", version="3", started=iso(at(1)), finished=ended, scheduled_by=TICK.id)  # fmt: skip
+    times = {"started": iso(at(1)), "finished": iso(at(1.2))}
+    record("run-1", status="pushed", version="3", scheduled_by=TICK.id, **times)
     overview, trips = standing(1.5)
     assert (trips.next_time, trips.running) == (at(2), None)
     assert trips.last.run_id == trips.last_good.run_id == "run-1"
@@ -88,7 +88,9 @@ def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
 ):
     store.file("other").write_text("{")
     (store.folder / "trips (copy).json").write_text("{}")
-    record("run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id)
+    record(
+        "run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id
+    )
     root.records.file("run-2").write_text("[]")
     store.change("trips", since=at(90))
     overview, trips = standing(1.5)
