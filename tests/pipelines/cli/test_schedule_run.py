@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from pipelines.cli.app import app
 from pipelines.root import Root
 from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.ticks import time_of_key
 
 PROJECT = Path(__file__).parents[3]
 
