@@ -165,7 +165,8 @@ class Scheduler:
         self._on_change()
         run = self.run_tick(schedule, tick)
         self._polled.pop(schedule.name, None)
-        _LOGGER.info("%s: %s %s", tick.id, run.status, _reason(run))
+        reason = _reason(run)
+        _LOGGER.info("%s: %s%s", tick.id, run.status, f" ({reason})" if reason else "")
         return run
 
     def _due(self, schedule: Schedule, history: History) -> Due:
