@@ -168,8 +168,9 @@ class RunFolder:
     def steps(self) -> list[StepEnd]:
         """Returns the ends of steps, in the order in which they ended."""
         files = sorted(self.path.glob(f"*{_END}"), key=_changed)
-        ends = (self.read_step(file.name.removesuffix(_END)) for file in files)
-        return [end for end in ends if end is not None]
+        ends = {file: self.read_step(file.name.removesuffix(_END)) for file in files}
+        # Without copies that somebody has made.
+        return [end for file, end in ends.items() if end and file.name == f"{end.component}{_END}"]
 
     def failures(self) -> list[StepEnd]:
         """Returns the ends of the steps that failed, the first failure first."""

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 
 import pytest
 
@@ -18,6 +19,7 @@ def test_steps_leave_how_they_ended(tmp_path):
     folder.write_step(failed)
     later = StepEnd("Evaluator", 0.5, "broke as well")
     folder.write_step(later)
+    shutil.copy(folder.path / "Trainer.end.json", folder.path / "Trainer (copy).end.json")
     os.utime(folder.path / "Transform.end.json", (10, 10))
     os.utime(folder.path / "Trainer.end.json", (20, 20))
     os.utime(folder.path / "Evaluator.end.json", (30, 30))
