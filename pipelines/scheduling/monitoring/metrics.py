@@ -131,9 +131,9 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"
             lambda one: one.problem is not None,
         ),
         (
-            "failed_notifications",
-            "Runs whose notification has failed",
-            lambda one: one.num_not_told,
+            "notification_failed",
+            "Whether the notification of the last run has failed",
+            lambda one: bool(one.not_told),
         ),
         (
             "last_run_end_time_seconds",

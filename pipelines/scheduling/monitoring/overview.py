@@ -32,7 +32,6 @@ class Standing:
       last_good: Newest run that has ended without failing.
       counts: Number of runs by status, from the beginning.
       due: Ticks that are due.
-      num_not_told: Number of runs whose notification has failed.
       not_told: Error of the notification of the last run; empty without one.
       problem: Reason why the due ticks are unknown; None if they are known.
     """
@@ -45,7 +44,6 @@ class Standing:
     last_good: Run | None
     counts: Counter[str]
     due: Due
-    num_not_told: int
     not_told: str
     problem: str | None
 
@@ -80,7 +78,6 @@ class Standing:
             "due": self.due.count,
             "late": len(self.due.late),
             "late_secs": round(self.late_secs(now)),
-            "failed_notifications": self.num_not_told,
             "notification_error": self.not_told or None,
             "problem": self.problem,
         }
@@ -173,22 +170,18 @@ def _standing(
     ]
     ended = [run for run in all_runs if run.status in ENDED]
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
-    errors = [
-        "" if run.notification == "pending" else run.notification
-        for run in ended
-        if isinstance(run, RunRecord)
-    ]
+    last = next(reversed(ended), None)
+    error = last.notification if isinstance(last, RunRecord) else ""
     return Standing(
         schedule=schedule,
         next_time=next_time(schedule, runs, now),
         running=unfinished if is_busy else None,
         interrupted=None if is_busy else unfinished,
-        last=next(reversed(ended), None),
+        last=last,
         last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
         counts=Counter(run.status for run in ended),
         due=due,
-        num_not_told=len(list(filter(None, errors))),
-        not_told=errors[-1] if errors else "",
+        not_told="" if error == "pending" else error,
         problem=problem,
     )
 

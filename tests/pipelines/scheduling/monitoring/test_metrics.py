@@ -98,7 +98,7 @@ def test_the_values_are_those_of_the_runs(collector):
         ("schedule_due_ticks", "trips"): 2,  # of minutes 6 and 7
         ("schedule_late_ticks", "trips"): 2,
         ("schedule_has_problem", "trips"): 0,
-        ("failed_notifications", "trips"): 1,
+        ("notification_failed", "trips"): 1,
         ("future_records",): 0,
         ("last_run_end_time_seconds", "trips"): at(4).timestamp(),
         ("last_good_run_end_time_seconds", "trips"): at(1.5).timestamp(),
