@@ -1,7 +1,7 @@
 """Runs the due ticks of all schedules of a root, one after another.
 
 Nothing is kept about a tick but the records of its runs. So a scheduler may be killed at any moment: its run
-goes on, or is interrupted, and the record says which tick it is of. A run that finds its tick done is refused.
+goes on, or is interrupted, and the record says which tick it is of. A run whose tick is done is refused.
 """
 
 import contextlib
