@@ -17,7 +17,8 @@ from pipelines.root.records import (
 )
 from pipelines.root.signs_of_life import lost_outcome
 
-_CLOCK_TOLERANCE = timedelta(minutes=5)
+CLOCK_TOLERANCE = timedelta(minutes=5)
+"""A time that is later than now by more than this comes from a clock that was wrong."""
 
 
 def new_run(
@@ -89,7 +90,7 @@ def future_runs(records: Iterable[RunRecord], now: datetime | None = None) -> li
       records: Records of runs.
       now: Time in UTC. Default: the clock's.
     """
-    limit = (now or datetime.now(timezone.utc)) + _CLOCK_TOLERANCE
+    limit = (now or datetime.now(timezone.utc)) + CLOCK_TOLERANCE
     return [record for record in records if datetime.fromisoformat(record.started) > limit]
 
 

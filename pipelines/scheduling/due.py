@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pipelines.root.history import CLOCK_TOLERANCE
 from pipelines.scheduling.history import History, RunsByTick
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import FindArrivals, new_arrivals
@@ -13,9 +14,6 @@ from pipelines.scheduling.timetable import Timetable
 
 MAX_COUNTED = 1_000
 """Number of due ticks that are counted; a schedule may have been asleep for a year of seconds."""
-
-FUTURE_SECS = 300.0
-"""A time that is later than now by more than this comes from a clock that was wrong."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def next_time(schedule: Schedule, runs: RunsByTick, now: datetime) -> datetime |
 
 def is_future(time: datetime, now: datetime) -> bool:
     """Returns whether a time is that of a clock that was ahead."""
-    return (time - now).total_seconds() > FUTURE_SECS
+    return time - now > CLOCK_TOLERANCE
 
 
 def is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:

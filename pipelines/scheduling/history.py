@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import UNFINISHED, RunRecord, Status
+from pipelines.root.records import UNFINISHED, RunRecord, Status, order_key
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import is_span_key, time_of_key
 
@@ -28,7 +28,8 @@ class History:
     @classmethod
     def read(cls, root: Root) -> "History":
         """Reads the records of a root; killed runs are interrupted."""
-        return cls((*root.pruned.read_all(), *read_runs(root)))
+        runs = (*root.pruned.read_all(), *read_runs(root))
+        return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 
     def of(self, schedule: str) -> dict[str, list[Run]]:
         """Returns the runs of a schedule by tick."""
