@@ -1,10 +1,10 @@
 """Runs of a schedule as forks of a process that has done the imports, to be killed on the way."""
 
-import contextlib
 import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from pipelines.root import Root
@@ -78,24 +78,18 @@ def _be_the_run(launch: Launch) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, file in ((1, launch.stdout), (2, launch.stderr)):
             os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        _close_locks(launch.lock)
         sys.argv[1:] = launch.command[3:]
         import pipelines.__main__
 
         pipelines.__main__.main()
     except SystemExit as error:
         code = error.code or 0
+    except BaseException:
+        traceback.print_exc()  # os._exit would drop it
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 1)
-
-
-def _close_locks(kept: int) -> None:
-    """Closes the lock of the scheduler, which a program started by exec would not have."""
-    for number in map(int, os.listdir("/proc/self/fd")):
-        with contextlib.suppress(OSError):
-            if number != kept and os.readlink(f"/proc/self/fd/{number}").endswith(".lock"):
-                os.close(number)
 
 
 def import_all() -> None:

@@ -28,9 +28,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pipelines.scheduling.ledger import Ledger
-from pipelines.scheduling.tick_runner import TickRunner
-
 from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.campaigns.retraining_spans import rows_of_span, write_rows
 from benchmarks.tables import format_table
@@ -39,11 +36,12 @@ from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.backfill import plan_backfill
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.run_process import Launch, run_command
+from pipelines.scheduling.history import ENDED, History, num_starts
+from pipelines.scheduling.run_process import Launch
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
 from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.ticks import Tick, iso
+from pipelines.scheduling.ticks import iso, time_of_key
 
 START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)
 NAME = "trips"
@@ -136,20 +134,25 @@ def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     """Runs the schedule until all of its ticks are done, unless it is killed before."""
     import_all()
     os.chdir(folder)
-    root, clock, stop = folder / "root", InjectedClock(folder), Stop()
-    ledger = Ledger(root / "schedules" / NAME, NAME)
+    root, clock = Root(folder / "root"), InjectedClock(folder)
 
     def start(launch: Launch) -> ForkedRun:
-        tick = ledger.unfinished()
-        number = round((tick.due_time - START).total_seconds() / 60) if tick else 0
-        return ForkedRun(launch, kills.get(number) if tick and tick.starts == 1 else None)
+        number = _minute(launch.command[launch.command.index("--scheduled-by") + 1])
+        return ForkedRun(launch, None if "--resume" in launch.command else kills.get(number))
 
-    scheduler = Scheduler(Root(root), clock, stop, start=start)
-    while len(ledger.keys()) < ticks or ledger.unfinished() or scheduler.outbox.pending():
-        for tick in scheduler.run_due():
-            print(f"  {tick.due[11:16]} {tick.status}, starts: {tick.starts}", flush=True)
-        if len(ledger.keys()) < ticks or scheduler.outbox.pending():
-            clock.sleep(60)
+    scheduler = Scheduler(root, clock, Stop(), start=start)
+    while True:
+        for run in scheduler.run_due():
+            print(f"  {run.scheduled_by} {run.status}", flush=True)
+        if len(History.read(root).of(NAME)) >= ticks:
+            return
+        clock.sleep(60)
+
+
+def _minute(tick: str | None) -> int:
+    """Returns the minute of the clock at which a tick is due; it brings the span of the same number."""
+    due = time_of_key(str(tick).partition("/")[2])
+    return round((due - START).total_seconds() / 60) if due else 0
 
 
 def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
@@ -173,25 +176,37 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
         print("  the scheduler was killed", flush=True)
     if code:
         sys.exit(f"the scheduler ended with exit code {code}")
-    root = folder / "root"
-    done = list(Ledger(root / "schedules" / NAME, NAME).ticks())
-    records = {record.run_id: record for record in Root(root).records.read_all()}
-    print(_table(done, records, kills))
-    runs = [tick.run_id for tick in done]
-    pushed = [record for record in records.values() if record.status == "pushed"]
-    gated = [one for one in pushed if _is_gated(one)]
-    spans = [records[run].spans[0]["span"] for run in runs if run in records]
+    by_tick = History.read(Root(folder / "root")).of(NAME)
+    records = Root(folder / "root").records.read_all()
+    rows = [
+        (
+            str(record.scheduled_by),
+            str(record.spans[0]["span"]) if record.spans else "",
+            kills.get(_minute(record.scheduled_by), ""),
+            str(num_starts([record])),
+            record.status,
+            record.version or "",
+            str(len(record.checks)),
+            f"{record.metrics.get('auc') or 0:.4f}",
+            record.run_id,
+        )
+        for record in records
+    ]
+    header = ("tick", "span", "killed", "starts", "status", "version", "checks", "AUC", "run")
+    print(format_table(header, rows))
+    pushed = [record for record in records if record.status == "pushed"]
+    spans = [record.spans[0]["span"] for record in records if record.spans]
     print(
-        f"ticks done: {sum(tick.state == 'done' for tick in done)} of {ticks}, in {schedulers} schedulers"
+        f"ticks done: {sum(runs[-1].status in ENDED for runs in by_tick.values())} of {ticks}, in "
+        f"{schedulers} schedulers"
     )
     print(
-        f"runs: {len(records)}, of different ticks: {len(set(runs))}; lost: {ticks - len(set(runs))}; "
-        f"doubled: {len(records) - len(set(runs))}"
+        f"runs: {len(records)}, of different ticks: {len(by_tick)}; lost: {ticks - len(by_tick)}; "
+        f"doubled: {len(records) - len(by_tick)}"
     )
     print(f"spans read: {spans[0]}..{spans[-1]}, each once: {spans == list(range(1, ticks + 1))}")
-    print(f"versions pushed: {len(pushed)}, gated: {len(gated)}")
-    told = read_told(folder)
-    ids = [one["id"] for one in told]
+    print(f"versions pushed: {len(pushed)}, gated: {sum(map(_is_gated, pushed))}")
+    ids = [content["id"] for content in read_told(folder)]
     print(f"notifications: {len(ids)}, twice: {len(ids) - len(set(ids))}\n")
 
 
@@ -212,64 +227,43 @@ def _is_gated(record: RunRecord) -> bool:
     )
 
 
-def _table(done: list[Tick], records: dict[str, RunRecord], kills: dict[int, str]) -> str:
-    rows = []
-    for number, tick in enumerate(done, 1):
-        record = records.get(tick.run_id or "")
-        rows.append(
-            (
-                tick.due[11:16],
-                str(record.spans[0]["span"]) if record and record.spans else "",
-                kills.get(number, ""),
-                str(tick.starts),
-                str(tick.status),
-                tick.version or "",
-                str(len(record.checks)) if record else "",
-                f"{record.metrics.get('auc') or 0:.4f}" if record else "",
-                tick.run_id or "",
-            )
-        )
-    header = ("due", "span", "killed", "starts", "status", "version", "checks", "AUC", "run")
-    return format_table(header, rows)
-
-
 def show_real_clock(folder: Path, ticks: int = 3) -> None:
     """Runs some ticks of `schedule run` with the real clock, and prints their outcomes."""
     root = folder / "real_root"
     folder.mkdir(exist_ok=True)
     (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
-    ledger = Ledger(root / "schedules" / NAME, NAME)
     _schedule(folder, "create", "--config", folder / "trips.toml", *WHEN_REAL).wait()
     scheduler = _schedule(folder, "run")
     begun, disabled = time.monotonic(), False
+    records: list[RunRecord] = []
     try:
-        while not disabled or ledger.unfinished() is not None:
+        while not disabled or records[-1].status not in ENDED:
             if scheduler.poll() is not None:
                 sys.exit(f"the scheduler ended with exit code {scheduler.returncode}")
             write_span(folder, int((time.monotonic() - begun) / _A_MINUTE) + 1)
-            if not disabled and len(ledger.keys()) == ticks:  # while the last one is run
+            records = Root(root).records.read_all()
+            if not disabled and len(records) == ticks:  # while the last one is run
                 disabled = _schedule(folder, "disable", NAME).wait() == 0
             time.sleep(0.5)
     finally:
         scheduler.terminate()
         scheduler.wait()
-    records = {record.run_id: record for record in Root(root).records.read_all()}
     rows = []
-    for tick in ledger.ticks():
-        record = records[tick.run_id or ""]
-        waited = datetime.fromisoformat(tick.started or "") - tick.due_time
+    for record in records:
+        due = time_of_key(str(record.scheduled_by).partition("/")[2])
+        begin, end = map(datetime.fromisoformat, (record.started, record.finished or ""))
         rows.append(
             (
-                tick.due[11:19],
-                f"{waited.total_seconds():.0f} s",
-                f"{tick.duration_secs:.0f} s",
-                str(tick.status),
-                tick.version or "",
+                str(record.scheduled_by),
+                f"{(begin - (due or begin)).total_seconds():.0f} s",
+                f"{(end - begin).total_seconds():.0f} s",
+                record.status,
+                record.version or "",
                 str(record.spans[0]["span"]),
                 "yes" if _is_gated(record) else "no",
             )
         )
-    header = ("due", "begun after", "took", "status", "version", "span read", "passed the gate")
+    header = ("tick", "begun after", "took", "status", "version", "span read", "passed the gate")
     print(f"The real clock, one a minute, catch-up\n{format_table(header, rows)}")
     print(f"runs in the root: {len(records)}; exit code on SIGTERM: {scheduler.returncode}\n")
 
@@ -297,66 +291,59 @@ def show_sleep(folder: Path, first_span: int) -> None:
         (folder / "told.jsonl").write_text("")
         # Four ticks pass, and the last one is 40 of its 60 seconds ago, so it is late, too.
         clock.set(begin + timedelta(minutes=4, seconds=40))
-        scheduler = Scheduler(
-            Root(folder / "root"), clock, Stop(), start=lambda launch: ForkedRun(launch)
-        )
+        scheduler = Scheduler(Root(folder / "root"), clock, Stop(), start=ForkedRun)
         done = scheduler.run_due()
-        skipped = sum(one.count for one in store.ledger(name).ticks() if one.state == "skipped")
         told = read_told(folder)
-        missed_told = [one["missed"]["count"] for one in told if one["event"] == "missed"]
+        missed_told = [
+            content["missed"]["count"] for content in told if content["event"] == "missed"
+        ]
         clock.set(begin + timedelta(minutes=5))
         after = scheduler.run_due()
         rows.append(
             (
                 missed,
                 str(len(done)),
-                ", ".join(str(tick.status) for tick in done),
-                str(skipped),
+                ", ".join(run.status for run in done),
                 ", ".join(map(str, missed_told)),
-                ", ".join(str(tick.status) for tick in after),
+                ", ".join(run.status for run in after),
             )
         )
-    header = ("missed", "runs", "status", "skipped", "notified as missed", "the next tick")
+    header = ("missed", "runs", "status", "notified as missed", "the next tick")
     print(f"A machine that slept through four ticks\n{format_table(header, rows)}\n", flush=True)
 
 
 def show_backfill(folder: Path) -> None:
     """Backfills spans 3 to 7, kills the third run, and prints the outcomes."""
-    root = folder / "backfill_root"
+    root = Root(folder / "backfill_root")
     for number in range(1, 9):
         write_span(folder, number)
     schedule = make_schedule(folder)
-    ScheduleStore(Root(root)).write(schedule)
-    clock, stop = InjectedClock(folder), Stop()
-    starts: list[int] = []
+    ScheduleStore(root).write(schedule)
+    clock = InjectedClock(folder)
+    starts: list[Launch] = []
 
     def start(launch: Launch) -> ForkedRun:
-        starts.append(len(starts) + 1)
+        starts.append(launch)
         return ForkedRun(launch, "run" if len(starts) == 3 else None)
 
-    scheduler = Scheduler(Root(root), clock, stop, start=start)
-    place = scheduler.store.folder / NAME
-    runner = TickRunner(Root(root), clock, stop, scheduler, run_command, start)
-    backfill = plan_backfill(schedule, place, "3", "7", clock.now(), False)
-    done = list(backfill.run(runner, keep_going=False))
-    records = {record.run_id: record for record in Root(root).records.read_all()}
+    scheduler = Scheduler(root, clock, Stop(), start=start)
+    backfill = plan_backfill(schedule, root, "3", "7", clock.now(), False)
+    list(backfill.run(scheduler, keep_going=False))
+    records = root.records.read_all()
     rows = [
         (
-            str(tick.spans),
-            str(tick.starts),
-            str(tick.status),
-            tick.version or "",
-            str(records[tick.run_id or ""].spans[0]["span"]),
-            "yes" if _is_gated(records[tick.run_id or ""]) else "no",
+            str(record.spans[0]["span"]),
+            str(record.attempt),
+            record.status,
+            record.version or "",
+            "yes" if _is_gated(record) else "no",
         )
-        for tick in done
+        for record in records
     ]
-    header = ("span", "starts", "status", "version", "span read", "passed the gate")
+    header = ("span read", "starts", "status", "version", "passed the gate")
     print(f"Backfill of spans 3 to 7\n{format_table(header, rows)}")
-    again = list(plan_backfill(schedule, place, "3", "7", clock.now(), False).run(runner, False))
-    print(
-        f"the same command again: {len(again)} runs; runs in the root: {len(records)}\n", flush=True
-    )
+    again = list(plan_backfill(schedule, root, "3", "7", clock.now(), False).run(scheduler, False))
+    print(f"the same command again: {len(again)} runs; runs: {len(records)}\n", flush=True)
 
 
 def main() -> None:

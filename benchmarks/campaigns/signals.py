@@ -33,7 +33,7 @@ from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.tables import format_table
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
-from pipelines.scheduling.run_process import Launch, Process, last_line, start_process
+from pipelines.scheduling.run_process import Launch, Process, end_of, last_line, start_process
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIG = """\
@@ -122,7 +122,10 @@ class Campaign:
         self._secs[is_plain] = time.monotonic() - start
         line = last_line(self._out(root))
         if code != 0 or line is None or line["status"] != "pushed":
-            raise RuntimeError(f"A run without a signal has ended with {code}, {line}; see {root}")
+            printed = end_of(self._out(root).with_suffix(".err"), 2_000)
+            raise RuntimeError(
+                f"A run without a signal ended with exit code {code}: {line or printed}"
+            )
         shutil.rmtree(root)
         return self._secs[is_plain]
 
@@ -159,12 +162,8 @@ class Campaign:
         out.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pipelines", "run", "--config", str(self._config)]
         command += ["--root", str(root), *options]
-        lock = os.open(os.devnull, os.O_RDONLY)  # in the place of a scheduler's
-        try:
-            launch = Launch(tuple(command), str(REPOSITORY), out, out.with_suffix(".err"), lock)
-            return start_process(launch) if is_plain else ForkedRun(launch)
-        finally:
-            os.close(lock)
+        launch = Launch(tuple(command), str(REPOSITORY), out, out.with_suffix(".err"))
+        return start_process(launch) if is_plain else ForkedRun(launch)
 
     def _out(self, root: Path) -> Path:
         return root / "printed" / "out"
