@@ -28,7 +28,7 @@ class History:
     @classmethod
     def read(cls, root: Root) -> "History":
         """Reads the records of a root; killed runs are interrupted."""
-        runs = (*root.pruned.read_all(), *read_runs(root))
+        runs: list[Run] = [*root.pruned.read_all(), *read_runs(root)]
         return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 
     def of(self, schedule: str) -> dict[str, list[Run]]:

@@ -198,7 +198,8 @@ class Scheduler:
             _LOGGER.warning("%s: %s", schedule.name, text)
             self._send(schedule, of_missed(self.root, [tick], iso(now), text))
         if due.passed_spans is not None:
-            _LOGGER.warning("%s: %d spans are not run", schedule.name, len(due.passed_spans))
+            if due.passed_spans:
+                _LOGGER.warning("%s: %d spans are not run", schedule.name, len(due.passed_spans))
             passed = due.passed_spans.union(schedule.passed_spans or ())
             self.store.change(schedule.name, passed_spans=passed)
         return due
