@@ -79,8 +79,8 @@ def run_command(
 ) -> None:
     """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
 
-    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now 1 if a
-    run has failed; 2 if another scheduler works in the root.
+    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if a
+    run failed or it is not known what is due; 2 if another scheduler is working in the root.
     """
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.locks import scheduler_lock
@@ -115,7 +115,7 @@ def run_command(
             else:
                 _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), root)
                 scheduler.run()
-    if once and any(run.status == "failed" for run in done):
+    if once and (scheduler.broken or any(run.status == "failed" for run in done)):
         raise typer.Exit(EXIT_FAILED)
 
 

@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from components.file_systems import sync
 from pipelines import atomic_files
-from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.records import RunRecord, RunRecords, SpanFields, Time
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,10 @@ class PrunedRun:
     run_id: str
     name: str
     status: str
-    started: str
-    finished: str | None
+    started: Time
+    finished: Time | None
     version: str | None
-    spans: tuple[dict[str, Any], ...]
+    spans: tuple[SpanFields, ...]
     scheduled_by: str | None = None  # lines of earlier versions of this program have neither
     number: int = 0
 

@@ -18,6 +18,7 @@ from pydantic import (
 from pipelines import atomic_files
 from pipelines.config.load import check_has_no_pipeline, explain
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.span_selection import parse_selection
 from pipelines.errors import BadInputError, DamagedFileError
 
 Status = Literal[
@@ -34,6 +35,17 @@ def _with_time_zone(text: str) -> str:
 
 Time = Annotated[str, AfterValidator(_with_time_zone)]
 """Time in ISO 8601, with its time zone."""
+
+
+def _names_a_span(fields: dict[str, Any]) -> dict[str, Any]:
+    version = fields.get("version")
+    if parse_selection(fields.get("span")).first is None or not isinstance(version, int | None):
+        raise ValueError(f"it names no span. Received: {fields}")
+    return fields
+
+
+SpanFields = Annotated[dict[str, Any], AfterValidator(_names_a_span)]
+"""A span that a run has read: `span` (a number, or a date as text), `version`, `num_files`."""
 
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 
@@ -216,7 +228,7 @@ class RunRecord:
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
     models: tuple[dict[str, Any], ...] = ()
-    spans: tuple[dict[str, Any], ...] = ()
+    spans: tuple[SpanFields, ...] = ()
     kubeflow_run: str | None = None
     data_files: tuple[dict[str, Any], ...] = ()
     graph: dict[str, list[str]] = field(default_factory=dict)

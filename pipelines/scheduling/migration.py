@@ -2,30 +2,43 @@
 
 import contextlib
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.atomic_files import read_json, remove
+from pipelines.atomic_files import read_model, remove
 from pipelines.errors import BadInputError
+from pipelines.root.records import Time
 
 FORMER_FORMAT = 1
 
 
+@dataclass(frozen=True)
+class _FormerTick:
+    key: str
+    due: Time
+    state: str
+
+
+@dataclass(frozen=True)
+class _FormerSpans:
+    known: tuple[str, ...] | None = None
+
+
 def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Returns the fields of a schedule of format 1 in the present format: ticks that are done are not due."""
-    ticks = [tick for tick in _ticks(folder) if tick.get("state") in ("done", "skipped")]
+    ticks = [tick for tick in _ticks(folder) if tick.state in ("done", "skipped")]
     changed = {name: value for name, value in fields.items() if name != "notify"}
     if not fields.get("on_new_span"):
-        times = [str(fields.get("since", "")), *(str(tick.get("due", "")) for tick in ticks)]
+        times = [str(fields.get("since", "")), *(tick.due for tick in ticks)]
         return {**changed, "since": max(times)}
     try:
-        known = read_json(folder / "spans.json").get("known")
+        known = read_model(folder / "spans.json", _FormerSpans).known
     except (FileNotFoundError, BadInputError):
         known = None
     if known is None:
         return {**changed, "passed_spans": None}
-    keys = (str(tick.get("key")) for tick in ticks)
-    return {**changed, "passed_spans": sorted({*known, *keys})}
+    return {**changed, "passed_spans": sorted({*known, *(tick.key for tick in ticks)})}
 
 
 def remove_former_state(folder: Path) -> None:
@@ -36,9 +49,9 @@ def remove_former_state(folder: Path) -> None:
         remove(folder / name)
 
 
-def _ticks(folder: Path) -> list[dict[str, Any]]:
+def _ticks(folder: Path) -> list[_FormerTick]:
     ticks = []
     for file in sorted((folder / "ticks").glob("*.json")):
         with contextlib.suppress(BadInputError, FileNotFoundError):
-            ticks.append(read_json(file))
+            ticks.append(read_model(file, _FormerTick))
     return ticks

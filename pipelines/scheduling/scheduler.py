@@ -6,7 +6,7 @@ goes on, or is interrupted, and the record says which tick it is of. A run whose
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TypeGuard
 
@@ -77,6 +77,7 @@ class Scheduler:
         self._find = find
         self._polled: dict[str, float] = {}
         self._logged: set[str] = set()
+        self.broken: set[str] = set()
         self._told: dict[str, str] = {}
         self._changed = clock.monotonic()
 
@@ -87,19 +88,22 @@ class Scheduler:
             try:
                 self.run_due()
                 wait_secs = self._wait_secs()
-            except (BadInputError, OSError) as error:
-                _LOGGER.error("it is tried again in %.0f s: %s", wait_secs, error)
+            except Exception as error:  # of the root; those of a schedule end in `_isolated`
+                self._log_once(f"tried again in {wait_secs:.0f} s: {error}", error)
             self._clock.sleep(wait_secs)
 
     def run_due(self) -> list[Run]:
         """Runs all ticks that are due now, and returns their runs.
 
-        Runs that an earlier scheduler has started come first. Ticks that become due meanwhile are included.
+        Runs that an earlier scheduler started come first. Times that become due meanwhile are left to the next
+        call, because runs may take longer than the interval between them.
         """
         done: list[Run] = []
+        until = self._clock.now()
+        self.broken.clear()
         self.store.migrate()
         try:
-            while not self._stop.requested and (run := self._run_next()) is not None:
+            while not self._stop.requested and (run := self._run_next(until)) is not None:
                 done.append(run)
         except StoppedError:
             _LOGGER.info("stopped; the next scheduler resumes the unfinished run")
@@ -135,31 +139,49 @@ class Scheduler:
                 _LOGGER.warning("%s: %s; it is tried again", tick.id, _reason(runs[-1]))
                 self._pause(RETRY_WAIT_SECS)
 
-    def _run_next(self) -> Run | None:
+    def _run_next(self, until: datetime) -> Run | None:
         """Runs one tick and returns its run; None if nothing is due."""
         history = History.read(self.root)
         schedules = self._schedules()
         for schedule in schedules:
-            runs = history.of(schedule.name)
-            for key, of_tick in runs.items():
-                if _is_to_tell(of_tick[-1]) and is_over(of_tick, schedule.retries):
-                    self._tell_of_run(schedule, self._tick_of(schedule, key), of_tick[-1])
-            unfinished = unfinished_keys(schedule, runs)
-            if schedule.enabled and unfinished:
-                return self._run(schedule, self._tick_of(schedule, unfinished[0]))
+            with self._isolated(schedule):
+                runs = history.of(schedule.name)
+                for key, of_tick in runs.items():
+                    newest = of_tick[-1]
+                    if _is_to_tell(newest) and is_over(of_tick, schedule.retries):
+                        due_time = time_of_key(key) or datetime.fromisoformat(newest.started)
+                        self._tell_of_run(schedule, Tick(schedule.name, key, due_time), newest)
+                unfinished = unfinished_keys(schedule, runs)
+                if schedule.enabled and unfinished:
+                    return self._run(schedule, self._tick_of(schedule, unfinished[0]))
         first: tuple[Schedule, Tick, Due] | None = None
         for schedule in schedules:
-            due = self._due(schedule, history)
-            if due.tick is None:
-                continue
-            self._polled.pop(schedule.name, None)  # searched again at once
-            if first is None or due.tick.due < first[1].due:
-                first = (schedule, due.tick, due)
+            with self._isolated(schedule):
+                due = self._due(schedule, history)
+                if due.tick is None or (due.tick.spans is None and due.tick.due > until):
+                    continue
+                self._polled.pop(schedule.name, None)  # searched again at once
+                if first is None or due.tick.due < first[1].due:
+                    first = (schedule, due.tick, due)
         if first is None:
             return None
         schedule, tick, due = first
-        self._tell_of_missed(schedule, due, history)
-        return self._run(schedule, tick)
+        with self._isolated(schedule):
+            self._tell_of_missed(schedule, due, history)
+            return self._run(schedule, tick)
+        return self._run_next(until)  # of the others
+
+    @contextlib.contextmanager
+    def _isolated(self, schedule: Schedule) -> Iterator[None]:
+        """Keeps an error of one schedule from stopping the others; it is left out until the next look."""
+        try:
+            yield
+        except StoppedError:
+            raise
+        except Exception as error:
+            self.broken.add(schedule.name)
+            text = f"{schedule.name}: tried again in {_LONGEST_WAIT_SECS:.0f} s: {error}"
+            self._log_once(text, error)
 
     def _run(self, schedule: Schedule, tick: Tick) -> Run:
         self._on_change()
@@ -175,11 +197,7 @@ class Scheduler:
             return Due()
         self._polled[schedule.name] = self._clock.monotonic()
         now = self._clock.now()
-        try:
-            due = find_due(schedule, history, now, self._find)
-        except (BadInputError, OSError) as error:
-            self._log_once(f"{schedule.name}: its due runs are unknown: {error}")
-            return Due()
+        due = find_due(schedule, history, now, self._find)
         if is_future(schedule.since, now) and schedule.enabled:
             self._log_once(
                 f"{schedule.name}: nothing would be due until {iso(schedule.since)}, a time in the future. "
@@ -352,11 +370,12 @@ class Scheduler:
         schedules, errors = self.store.read_all()
         for error in errors:
             self._log_once(error)
-        return schedules
+        return [schedule for schedule in schedules if schedule.name not in self.broken]
 
-    def _log_once(self, text: str) -> None:
+    def _log_once(self, text: str, error: Exception | None = None) -> None:
         if text not in self._logged:
-            _LOGGER.error("%s", text)
+            is_expected = error is None or isinstance(error, BadInputError | OSError)
+            _LOGGER.error("%s", text, exc_info=None if is_expected else error)
         self._logged.add(text)
 
     def _secs_to_poll(self, schedule: Schedule) -> float:

@@ -129,7 +129,7 @@ def new_arrivals(schedule: Schedule, history: History, find: FindArrivals) -> Ne
 def spans_of_runs(history: History) -> set[str]:
     """Returns the keys of all spans that the runs of a root have read, unless the run failed."""
     return {
-        span_tick_key(key, span["version"])
+        span_tick_key(key, span.get("version"))
         for run in history.runs
         if run.status not in UNFINISHED
         for span in run.spans

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.due import Due, find_due, is_future, next_time
@@ -163,8 +162,8 @@ def _standing(
     due, problem = Due(), None
     try:
         due = find_due(schedule, history, now, find)
-    except (BadInputError, OSError) as error:
-        problem = str(error)
+    except Exception as error:  # one schedule must not hide the others
+        problem = str(error) or repr(error)
     all_runs = [
         run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")
     ]

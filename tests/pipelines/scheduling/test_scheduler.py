@@ -67,6 +67,17 @@ def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, make_s
     assert "".join(run.scheduled_by[0] for run in done) == "babab"
 
 
+@pytest.mark.parametrize("missed", ["latest", "catch-up"])
+def test_what_is_due_comes_to_an_end_though_runs_take_longer_than_the_interval(
+    scheduler, clock, make_schedule, runs, missed
+):
+    scheduler.store.write(make_schedule(missed=missed))
+    runs.secs = 90
+    runs.outcomes = ["pushed"] * 5 + [lambda launch: pytest.fail("it does not end")]
+    clock.pass_by(130)
+    assert minutes(scheduler.run_due()) == {"latest": [2], "catch-up": [1, 2]}[missed]
+
+
 def test_an_interrupted_run_is_resumed_before_anything_else(
     scheduler, clock, runs, record, make_schedule
 ):
@@ -152,7 +163,11 @@ def test_ticks_that_become_late_during_a_run_are_told_too(
     scheduler.store.write(make_schedule(missed="catch-up"))
     runs.secs = 150
     clock.pass_by(60)
-    done = scheduler._run_next(), scheduler._run_next(), scheduler._run_next()
+    done = (
+        scheduler._run_next(clock.now()),
+        scheduler._run_next(clock.now()),
+        scheduler._run_next(clock.now()),
+    )
     # The run of minute 1 ends at 3:30; that of minute 2 at 6:00, when 3, 4 and 5 are late.
     assert minutes(done) == [1, 2, 3]
     assert [content["missed"]["count"] for content in told] == [1, 3]
@@ -575,7 +590,7 @@ def test_unknown_due_runs_are_logged_once_and_end_nothing(
     config_file.write_text("[data")
     with caplog.at_level(logging.WARNING):
         run_for(scheduler, clock, stop, 200)
-    assert caplog.text.count("its due runs are unknown") == 1
+    assert caplog.text.count("tried again in 30 s") == 1
     config_file.write_text(text)
     run_for(scheduler, clock, stop, 100)
     assert len(runs.launches) == 1
