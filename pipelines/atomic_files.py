@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from components.file_systems import copy_tree, remove_tree, sync
 from pipelines.errors import BadInputError, DamagedFileError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -190,6 +191,8 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def checked(values: object, form: type[T]) -> T:
     """Returns values from JSON as a type, see `read_model`; raises ValueError if they have another form."""
+    from pydantic import ValidationError  # the tasks of a training import this module, not that one
+
     try:
         return cast(T, _adapter(cast(Any, form)).validate_python(values))
     except ValidationError as error:
@@ -199,7 +202,9 @@ def checked(values: object, form: type[T]) -> T:
 
 
 @functools.cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
+def _adapter(form: Any) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter
+
     return TypeAdapter(form)
 
 
