@@ -169,7 +169,7 @@ def _standing(
     ended = [run for run in all_runs if run.status in ENDED]
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
     last = next(reversed(ended), None)
-    error = last.notification if isinstance(last, RunRecord) else ""
+    notification = last.notification if isinstance(last, RunRecord) else ""
     return Standing(
         schedule=schedule,
         next_time=next_time(schedule, runs, now),
@@ -179,7 +179,7 @@ def _standing(
         last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
         counts=Counter(run.status for run in ended),
         due=due,
-        not_told="" if error == "pending" else error,
+        not_told="" if notification == "pending" else notification,
         problem=problem,
     )
 
