@@ -205,7 +205,7 @@ def list_command(
 
 
 def _note_missing_scheduler(root: Root) -> None:
-    from pipelines.scheduling.locks import is_scheduled
+    from pipelines.scheduling.store import is_scheduled
 
     if not is_scheduled(root.schedules):
         print(

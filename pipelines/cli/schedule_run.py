@@ -79,13 +79,13 @@ def run_command(
 ) -> None:
     """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
 
-    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if a
-    run failed or it is not known what is due; 2 if another scheduler is working in the root.
+    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if
+    a run failed or due runs cannot be determined; 2 if another scheduler is working in the root.
     """
     from pipelines.scheduling.clock import Stop, SystemClock
-    from pipelines.scheduling.locks import scheduler_lock
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
+    from pipelines.scheduling.store import scheduler_lock
 
     existing(root, EXIT_FAILED)
     stop = Stop()

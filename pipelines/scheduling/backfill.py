@@ -1,4 +1,4 @@
-"""Runs over a range of past spans, in order. A stopped backfill goes on: the records tell which are done."""
+"""Runs over a range of past spans, in order. The records show where to continue after a stop."""
 
 import re
 from collections import Counter

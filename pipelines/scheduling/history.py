@@ -1,4 +1,4 @@
-"""The runs of the schedules, by tick: all that is known about them is in the records, and in pruned lines."""
+"""The runs of the schedules, by tick, read from the records and from the lines that `prune` leaves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

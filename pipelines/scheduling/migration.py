@@ -1,4 +1,4 @@
-"""Schedules of format 1, which kept the outcome of each tick in files of its own. Now the runs tell it."""
+"""Schedules of format 1, which kept the outcome of each tick in a file; now the records of runs show it."""
 
 import contextlib
 import shutil

@@ -1,7 +1,7 @@
 """Runs the due ticks of all schedules of a root, one after another.
 
-Nothing is kept about a tick but the records of its runs. So a scheduler may be killed at any moment: its run
-goes on, or is interrupted, and the record says which tick it is of. A run whose tick is done is refused.
+The records of its runs are all that is stored about a tick, so a scheduler may be killed at any moment: its
+run continues or is interrupted, and the record names the tick. A run whose tick is done is refused.
 """
 
 import contextlib
@@ -95,8 +95,8 @@ class Scheduler:
     def run_due(self) -> list[Run]:
         """Runs all ticks that are due now, and returns their runs.
 
-        Runs that an earlier scheduler started come first. Times that become due meanwhile are left to the next
-        call, because runs may take longer than the interval between them.
+        Runs that an earlier scheduler started come first. Times that become due meanwhile are left to the
+        next call, because runs may take longer than the interval between them.
         """
         done: list[Run] = []
         until = self._clock.now()
@@ -111,7 +111,7 @@ class Scheduler:
         return done
 
     def run_tick(self, schedule: Schedule, tick: Tick, again: bool = False) -> Run:
-        """Runs a tick until it is done, and returns its last run; only tells of it if it is done already.
+        """Runs a tick until it is done, and returns its last run; a tick that is done is not run again.
 
         Raises:
           StoppedError: The scheduler has to end.
@@ -136,7 +136,7 @@ class Scheduler:
             fresh = self._start_once(schedule, tick, runs, resume)
             runs = self._runs(tick)
             if runs and runs[-1].status == "failed" and not is_over(runs, retries):
-                _LOGGER.warning("%s: %s; it is tried again", tick.id, _reason(runs[-1]))
+                _LOGGER.warning("%s: %s; trying again", tick.id, _reason(runs[-1]))
                 self._pause(RETRY_WAIT_SECS)
 
     def _run_next(self, until: datetime) -> Run | None:
@@ -287,12 +287,12 @@ class Scheduler:
         begun = self._clock.monotonic()
         while (code := process.wait(_POLL_SECS)) is None:
             if self._stop.requested:
-                _LOGGER.info("%s: its run is stopped, and resumed by the next scheduler", tick.id)
+                _LOGGER.info("%s: stopping its run; the next scheduler resumes it", tick.id)
                 self._stop_process(process)
                 raise StoppedError
             elapsed = self._clock.monotonic() - begun
             if schedule.timeout_secs is not None and elapsed > schedule.timeout_secs:
-                _LOGGER.warning("%s: over its time limit, it is stopped", tick.id)
+                _LOGGER.warning("%s: stopping its run, which exceeded the time limit", tick.id)
                 return self._stop_process(process), True
             self._refresh()
         return code, False
@@ -310,7 +310,7 @@ class Scheduler:
         logged = False
         while self.root.lock.is_held():
             if not logged:
-                _LOGGER.warning("%s: another run has the root and is waited for", tick.id)
+                _LOGGER.warning("%s: waiting for another run, which holds the root", tick.id)
                 logged = True
             self._pause(_BUSY_POLL_SECS)
         if self._stop.requested:
@@ -351,7 +351,7 @@ class Scheduler:
         config = current_receivers(schedule, self.store.state(schedule.name))
         error = self._tell(config, content)
         if error:
-            _LOGGER.error("%s: not told: %s (%s)", schedule.name, content["text"], error)
+            _LOGGER.error("%s: notification failed: %s (%s)", schedule.name, content["text"], error)
         return error
 
     def _tick_of(self, schedule: Schedule, key: str) -> Tick:

@@ -21,6 +21,7 @@ from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
 
 _FORMAT = 2
 _LOCK = ".change.lock"
+_SCHEDULER_LOCK = ".scheduler.lock"
 _LOCK_WAIT_SECS = 10
 
 
@@ -36,7 +37,7 @@ class ScheduleStore:
         return [file.stem for file in self._files() if _is_schedule(file)]
 
     def strangers(self) -> list[Path]:
-        """Returns the files among the schedules that are none, such as the copies of a file manager."""
+        """Returns the other JSON files in the folder, such as copies made by a file manager."""
         return [file for file in self._files() if not _is_schedule(file)]
 
     def _files(self) -> list[Path]:
@@ -145,7 +146,7 @@ class ScheduleStore:
             yield
 
     def delete(self, name: str) -> None:
-        """Removes a schedule; its runs stay, also one that is going on.
+        """Removes a schedule; its runs stay, and a run in progress continues.
 
         Raises:
           BadInputError: There is none.
@@ -172,6 +173,29 @@ class ScheduleStore:
             f"There is no schedule {name!r} in {self.root}. Schedules: "
             f"{', '.join(nearest_first(name or '', names))}."
         )
+
+
+@contextlib.contextmanager
+def scheduler_lock(folder: Path) -> Iterator[None]:
+    """Holds the lock of the root's only scheduler; the system releases it when the process ends in any way.
+
+    Raises:
+      BadInputError: Another scheduler holds it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(FileLock(folder / _SCHEDULER_LOCK).held())
+        except RootBusyError as error:
+            raise BadInputError(
+                f"Another scheduler is working in {folder.parent}. It runs all schedules of the root; to "
+                "replace it, stop it first."
+            ) from error
+        yield
+
+
+def is_scheduled(folder: Path) -> bool:
+    """Returns whether a scheduler is working in a root."""
+    return FileLock(folder / _SCHEDULER_LOCK).is_held()
 
 
 def _is_schedule(file: Path) -> bool:

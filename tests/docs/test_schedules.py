@@ -98,7 +98,7 @@ def test_the_settings_are_valid_and_complete(here):
     notify = load_config(file).notify
     assert notify.webhook == "https://example.com/hook"
     assert notify.on == type(notify)().on
-    told = TEXT.partition("## Who is told")[2].partition("\n## ")[0]
+    told = TEXT.partition("## Notifications")[2].partition("\n## ")[0]
     for name in (*type(notify).model_fields, *typing.get_args(Event)):
         assert re.search(rf"\b{name}\b", told), name
     now = datetime.now(timezone.utc)

@@ -23,6 +23,21 @@ PREFIX = "estimator_pipelines"
 
 RUN_STATUSES: tuple[str, ...] = get_args(Status)
 
+_SCHEDULE_GAUGES = {
+    "schedule_enabled": "Whether the schedule starts runs",
+    "schedule_next_time_seconds": "When the next run is due",
+    "schedule_running": "Whether a run is in progress",
+    "schedule_interrupted": "Whether a run was stopped or killed, and no scheduler is there to resume it",
+    "schedule_due_ticks": "Ticks that are due and have not started",
+    "schedule_late_ticks": "Ticks that should have started by now",
+    "schedule_late_seconds": "For how long the oldest of them has been due",
+    "schedule_has_problem": "Whether due runs cannot be determined, such as when the configuration is broken",
+    "notification_failed": "Whether the notification of the last run has failed",
+    "last_run_end_time_seconds": "When the last scheduled run ended",
+    "last_good_run_end_time_seconds": "When the last run that did not fail ended",
+    "last_run_duration_seconds": "From its start to its end",
+}
+
 
 class PipelineCollector:
     """Collects the metrics of a root."""
@@ -97,71 +112,14 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"
         for status in ENDED:
             counts.add_metric((one.schedule.name, status), one.counts[status])
     yield counts
-    gauges: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
-        ("schedule_enabled", "Whether the schedule starts runs", lambda one: one.schedule.enabled),
-        (
-            "schedule_next_time_seconds",
-            "When the next run is due",
-            lambda one: one.next_time.timestamp() if one.next_time else None,
-        ),
-        ("schedule_running", "Whether a run is in progress", lambda one: one.running is not None),
-        (
-            "schedule_interrupted",
-            "Whether a run was stopped or killed, and no scheduler is working that could resume it",
-            lambda one: one.interrupted is not None,
-        ),
-        (
-            "schedule_due_ticks",
-            "Ticks that are due and have not started",
-            lambda one: one.due.count,
-        ),
-        (
-            "schedule_late_ticks",
-            "Ticks that should have started by now",
-            lambda one: len(one.due.late),
-        ),
-        (
-            "schedule_late_seconds",
-            "For how long the oldest of them has been due",
-            lambda one: one.late_secs(now),
-        ),
-        (
-            "schedule_has_problem",
-            "Whether it is unknown what is due, such as when the configuration cannot be read",
-            lambda one: one.problem is not None,
-        ),
-        (
-            "notification_failed",
-            "Whether the notification of the last run has failed",
-            lambda one: bool(one.not_told),
-        ),
-        (
-            "last_run_end_time_seconds",
-            "When the last scheduled run ended",
-            lambda one: _time(one.last.finished if one.last else None),
-        ),
-        (
-            "last_good_run_end_time_seconds",
-            "When the last run that did not fail ended",
-            lambda one: _time(one.last_good.finished if one.last_good else None),
-        ),
-        (
-            "last_run_duration_seconds",
-            "From its start to its end",
-            lambda one: _duration_secs(one.last),
-        ),
-    )
-    for name, text, value_of in gauges:
-        yield _gauge(
-            name,
-            text,
-            ("schedule",),
-            *(
-                ((one.schedule.name,), value)
-                for one in found
-                if (value := value_of(one)) is not None
-            ),
+    values = [(standing.schedule.name, _values(standing, now)) for standing in found]
+    for name, text in _SCHEDULE_GAUGES.items():
+        samples = (
+            ((schedule,), value)
+            for schedule, by_name in values
+            if (value := by_name[name]) is not None
         )
+        yield _gauge(name, text, ("schedule",), *samples)
     yield _gauge(
         "last_run_status",
         "1 for the status of the last scheduled run, 0 for the others",
@@ -173,6 +131,25 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"
             for status in ENDED
         ),
     )
+
+
+def _values(standing: Standing, now: datetime) -> dict[str, float | None]:
+    """Returns the values of the gauges of one schedule; None without one."""
+    next_time, last, last_good = standing.next_time, standing.last, standing.last_good
+    return {
+        "schedule_enabled": standing.schedule.enabled,
+        "schedule_next_time_seconds": next_time.timestamp() if next_time else None,
+        "schedule_running": standing.running is not None,
+        "schedule_interrupted": standing.interrupted is not None,
+        "schedule_due_ticks": standing.due.count,
+        "schedule_late_ticks": len(standing.due.late),
+        "schedule_late_seconds": standing.late_secs(now),
+        "schedule_has_problem": standing.problem is not None,
+        "notification_failed": bool(standing.not_told),
+        "last_run_end_time_seconds": _time(last.finished if last else None),
+        "last_good_run_end_time_seconds": _time(last_good.finished if last_good else None),
+        "last_run_duration_seconds": _duration_secs(last),
+    }
 
 
 def _of_runs(root: Root) -> Iterator["Metric"]:

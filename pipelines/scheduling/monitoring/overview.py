@@ -11,10 +11,9 @@ from pipelines.root.records import RunRecord
 from pipelines.scheduling.due import Due, find_due, is_future, next_time
 from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.history import ENDED, History, Run, unfinished_keys
-from pipelines.scheduling.locks import is_scheduled
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import FindArrivals, find_arrivals
-from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.store import ScheduleStore, is_scheduled
 from pipelines.scheduling.ticks import iso, time_of_key
 
 
@@ -114,7 +113,7 @@ class Overview:
             if standing.interrupted is not None and standing.schedule.enabled:
                 lines.append(
                     f"{name}: the run of {standing.interrupted} was stopped or killed, and no scheduler "
-                    "works here that resumes it"
+                    "is working that could resume it"
                 )
             if standing.problem is not None and standing.schedule.enabled:
                 lines.append(f"{name}: {standing.problem}")
@@ -123,7 +122,7 @@ class Overview:
     def remarks(self) -> list[str]:
         """Returns one sentence for each thing that keeps nothing from running."""
         not_told = (
-            f"{standing.schedule.name}: nobody was told of the last run: {standing.not_told}"
+            f"{standing.schedule.name}: the notification of the last run failed: {standing.not_told}"
             for standing in self.standings
             if standing.not_told
         )
@@ -141,7 +140,7 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
     ]
     read = {run.run_id for run in history.runs}
     damaged += [
-        f"{root.records.file(run_id)} is no record of a run, and is ignored. Restore it, or remove it."
+        f"{root.records.file(run_id)} is not the record of a run, and is ignored. Restore it, or remove it."
         for run_id in root.records.ids()
         if run_id not in read
     ]
@@ -170,7 +169,7 @@ def _standing(
     ended = [run for run in all_runs if run.status in ENDED]
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
     last = next(reversed(ended), None)
-    not_told = last.notification if isinstance(last, RunRecord) else ""
+    notification = last.notification if isinstance(last, RunRecord) else ""
     return Standing(
         schedule=schedule,
         next_time=next_time(schedule, runs, now),
@@ -180,7 +179,7 @@ def _standing(
         last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
         counts=Counter(run.status for run in ended),
         due=due,
-        not_told="" if not_told == "pending" else not_told,
+        not_told="" if notification == "pending" else notification,
         problem=problem,
     )
 
@@ -220,7 +219,7 @@ def table(found: Sequence[Standing]) -> Any:
             "INTERRUPTED": standing.interrupted,
             f"LATE: {len(standing.due.late)}": standing.due.late,
             "PROBLEM": standing.problem,
-            "NOT TOLD": standing.not_told,
+            "NOT NOTIFIED": standing.not_told,
         }
         made.add_row(
             standing.schedule.name,

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipelines.cli.app import app
-from pipelines.scheduling.locks import scheduler_lock
+from pipelines.scheduling.store import scheduler_lock
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 from tests.pipelines.steps.conftest import Team
 

@@ -87,7 +87,7 @@ def test_three_ticks_by_a_real_clock(here, records):
         scheduler.wait_for(lambda: len(records()) >= 2)
         second = SchedulerProcess(here)
         assert second.process.wait(60) == 2
-        assert "Another scheduler works in" in second.log.read_text()
+        assert "Another scheduler is working in" in second.log.read_text()
         (address,) = re.findall(
             r"metrics: (http://127\.0\.0\.1:\d+/metrics)", scheduler.log.read_text()
         )

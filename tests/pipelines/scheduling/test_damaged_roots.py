@@ -1,4 +1,4 @@
-"""Files and records of a root that are damaged, or only odd: the other schedules run, and everything is shown."""
+"""Damaged or odd files and records of a root: the other schedules run, and everything is shown."""
 
 import json
 

@@ -470,7 +470,7 @@ def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
     scheduler.run_due()
     (record,) = root.records.read_all()
     assert (record.status, record.notification) == ("not_blessed", "no not_blessed")
-    assert "not told: trips: run" in caplog.text
+    assert "notification failed: trips: run" in caplog.text
 
 
 def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, make_schedule, told, record, root):

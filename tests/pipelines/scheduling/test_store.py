@@ -1,8 +1,11 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.scheduling.store import is_scheduled, scheduler_lock
 
 
 def test_schedules_are_kept_as_readable_files(store, make_schedule):
@@ -82,3 +85,22 @@ def test_one_command_at_a_time_changes_schedules(store, monkeypatch):
     monkeypatch.setattr("pipelines.scheduling.store._LOCK_WAIT_SECS", 0)
     with store.changing(), pytest.raises(BadInputError, match="Another command"), store.changing():
         pass
+
+
+def test_the_second_scheduler_is_refused(tmp_path):
+    assert not is_scheduled(tmp_path)
+    with scheduler_lock(tmp_path):
+        assert is_scheduled(tmp_path)
+        with pytest.raises(BadInputError, match="Another sch"), scheduler_lock(tmp_path):
+            pass
+    assert not is_scheduled(tmp_path)
+    with scheduler_lock(tmp_path):
+        pass
+
+
+def test_the_scheduler_lock_is_not_inherited(tmp_path):
+    with scheduler_lock(tmp_path):
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert not is_scheduled(tmp_path)
+    process.kill()
+    process.communicate()

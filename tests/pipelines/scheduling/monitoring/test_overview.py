@@ -4,8 +4,8 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from pipelines.scheduling.locks import scheduler_lock
 from pipelines.scheduling.monitoring.overview import look, table
+from pipelines.scheduling.store import scheduler_lock
 from pipelines.scheduling.ticks import iso, time_tick
 from tests.pipelines.scheduling.conftest import START
 
@@ -66,7 +66,8 @@ def test_one_that_was_stopped_while_it_ran(standing, record, root):
     overview, trips = standing(1.5)
     assert (trips.running, trips.interrupted, trips.due.late) == (None, TICK.key, ())
     assert overview.problems() == [
-        f"trips: the run of {TICK.key} was stopped or killed, and no scheduler works here that resumes it"
+        f"trips: the run of {TICK.key} was stopped or killed, and no scheduler is working that could "
+        "resume it"
     ]
     with root.lock.writing.held():  # its scheduler was killed, and it goes on
         overview, trips = standing(1.5)
@@ -111,7 +112,7 @@ def test_a_notification_that_failed_is_reported_until_the_next_run(standing, rec
     record("run-1", **run, notification="no mail")
     overview, trips = standing(1.5)
     assert trips.not_told == "no mail"
-    assert overview.remarks() == ["trips: nobody was told of the last run: no mail"]
+    assert overview.remarks() == ["trips: the notification of the last run failed: no mail"]
     record("run-2", **run)
     assert standing(1.5)[0].remarks() == []
 
