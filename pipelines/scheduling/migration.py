@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pipelines.atomic_files import read_json, remove
+from pipelines.atomic_files import read_json, read_model, remove
 from pipelines.errors import BadInputError
 
 FORMER_FORMAT = 1
@@ -24,7 +24,7 @@ def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
         times = [str(fields.get("since", "")), *(str(tick.get("due", "")) for tick in ticks)]
         return {**changed, "since": max(times)}
     try:
-        known = read_json(folder / "spans.json").get("known")
+        known = read_model(folder / "spans.json", dict[str, list[str] | None]).get("known")
     except (FileNotFoundError, BadInputError):
         known = None
     if known is None:
@@ -42,7 +42,8 @@ def remove_former_state(folder: Path) -> None:
     for name in ("ticks", "output", "backfills"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("totals.json", "state.json", "spans.json"):
-        remove(folder / name)
+        with contextlib.suppress(OSError):  # a folder in its place, or a file in the place of `folder`
+            remove(folder / name)
 
 
 def _ticks(folder: Path) -> list[dict[str, Any]]:

@@ -67,7 +67,10 @@ class Schedule(Section):
     def _has_a_zone(cls, time: datetime.datetime) -> datetime.datetime:
         if time.tzinfo is None:
             raise ValueError("a time has its zone, as in 2026-01-31T03:00:00+00:00")
-        return time.astimezone(datetime.timezone.utc)
+        try:
+            return time.astimezone(datetime.timezone.utc)
+        except OverflowError as error:
+            raise ValueError("this time is outside of the years 1 to 9999 in UTC") from error
 
     @field_validator("cron")
     @classmethod
@@ -93,7 +96,10 @@ class Schedule(Section):
         if sum(given) != 1:
             raise ValueError("give exactly one of cron, every_secs and on_new_span")
         if (timetable := self.timetable()) is not None:
-            timetable.after(self.since)  # a date beyond the calendar is found before anything is stored
+            try:  # otherwise, the first look at it would fail, and with it those at all other schedules
+                timetable.after(self.since)
+            except OverflowError as error:
+                raise ValueError("its next run would be outside of the years 1 to 9999") from error
         if self.on_new_span and self.missed == "skip":
             raise ValueError(
                 'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'

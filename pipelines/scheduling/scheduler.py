@@ -159,10 +159,17 @@ class Scheduler:
             runs = history.of(schedule.name)
             for key, of_tick in runs.items():
                 if _is_to_tell(of_tick[-1]) and is_over(of_tick, schedule.retries):
-                    self._tell_of_run(schedule, self._tick_of(schedule, key), of_tick[-1])
+                    # Also of a backfill or `--now` that was killed before it told of its run.
+                    tick = Tick(schedule.name, key, time_of_key(key) or self._clock.now())
+                    self._tell_of_run(schedule, tick, of_tick[-1])
             unfinished = unfinished_keys(schedule, runs)
             if schedule.enabled and unfinished:
-                return self._run(schedule, self._tick_of(schedule, unfinished[0]))
+                try:
+                    tick = self._tick_of(schedule, unfinished[0])
+                except (BadInputError, OSError) as error:  # must not stop the other schedules
+                    self._log_once(f"{schedule.name}: its run cannot be resumed: {error}")
+                    continue
+                return self._run(schedule, tick)
         first: tuple[Schedule, Tick, Due] | None = None
         for schedule in schedules:
             due = self._due(schedule, history)

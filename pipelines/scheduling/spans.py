@@ -159,7 +159,8 @@ def tick_of_span(schedule: Schedule, key: str, now: datetime.datetime) -> Tick:
       BadInputError: The configuration cannot be used.
     """
     last = parse_selection(span_name(key)).last
-    return Tick(schedule.name, key, now, last and span_selection(data_of(schedule), last))
+    spans = None if last is None else span_selection(data_of(schedule), last)
+    return Tick(schedule.name, key, now, spans)
 
 
 def span_name(key: str) -> str:

@@ -1,6 +1,7 @@
 """The schedules of a root: `ROOT/schedules/NAME.json`."""
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -77,7 +78,7 @@ class ScheduleStore:
             try:
                 schedules.append(self.read(name))
             except BadInputError as error:
-                if self.file(name).exists():  # it was not just deleted
+                if os.path.lexists(self.file(name)):  # it was not just deleted
                     errors.append(str(error))
         return schedules, errors
 
@@ -119,7 +120,8 @@ class ScheduleStore:
     def migrate(self) -> None:
         """Rewrites the schedules of a former version, and removes the state that it kept of their runs."""
         for name in self.names():
-            with contextlib.suppress(BadInputError):  # reported by whoever reads the schedule
+            # A damaged file is reported by whoever reads the schedule; or it was just deleted.
+            with contextlib.suppress(BadInputError, OSError):
                 if read_json(self.file(name)).get("format", FORMER_FORMAT) == FORMER_FORMAT:
                     with self.changing():
                         self.write(self.read(name))
