@@ -42,7 +42,9 @@ def remove_former_state(folder: Path) -> None:
     for name in ("ticks", "output", "backfills"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("totals.json", "state.json", "spans.json"):
-        with contextlib.suppress(OSError):  # a folder in its place, or a file in the place of `folder`
+        with contextlib.suppress(
+            OSError
+        ):  # a folder in its place, or a file in the place of `folder`
             remove(folder / name)
 
 

@@ -225,9 +225,7 @@ class Scheduler:
             self.store.change(schedule.name, passed_spans=passed)
         return due
 
-    def _start_once(
-        self, schedule: Schedule, tick: Tick, runs: list[Run], resume: bool
-    ) -> bool:
+    def _start_once(self, schedule: Schedule, tick: Tick, runs: list[Run], resume: bool) -> bool:
         """Starts the run of a tick and waits for its end; returns True if it cannot be resumed."""
         folder = self.store.state(schedule.name)
         stdout, stderr = folder / "stdout", folder / "stderr"
@@ -280,7 +278,10 @@ class Scheduler:
                 )
             self.root.records.write(
                 record.changed(
-                    status="failed", reason=reason, is_bad_input=is_bad_input, finished=iso(self._clock.now())
+                    status="failed",
+                    reason=reason,
+                    is_bad_input=is_bad_input,
+                    finished=iso(self._clock.now()),
                 )
             )
 
@@ -359,7 +360,11 @@ class Scheduler:
     def _tick_of(self, schedule: Schedule, key: str) -> Tick:
         """Returns the tick that has a key."""
         time = time_of_key(key)
-        return tick_of_span(schedule, key, self._clock.now()) if time is None else time_tick(schedule.name, time)
+        return (
+            tick_of_span(schedule, key, self._clock.now())
+            if time is None
+            else time_tick(schedule.name, time)
+        )
 
     def _runs(self, tick: Tick) -> list[Run]:
         return History.read(self.root).of(tick.schedule).get(tick.key, [])

@@ -18,6 +18,7 @@ from pipelines.scheduling.spans import FindArrivals, find_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso, time_of_key
 
+
 @dataclass(frozen=True)
 class Standing:
     """State of a schedule.
@@ -174,7 +175,9 @@ def _standing(
         due = find_due(schedule, history, now, find)
     except (BadInputError, OSError) as error:
         problem = str(error)
-    all_runs = [run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")]
+    all_runs = [
+        run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")
+    ]
     ended = [run for run in all_runs if run.status in ENDED]
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
     errors = [
@@ -207,7 +210,8 @@ def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> l
     ticks = (
         f"the run {run.run_id} is that of {run.scheduled_by}"
         for run in history.runs
-        if (time := time_of_key((run.scheduled_by or "").partition("/")[2])) and is_future(time, now)
+        if (time := time_of_key((run.scheduled_by or "").partition("/")[2]))
+        and is_future(time, now)
     )
     starts = (
         f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"
