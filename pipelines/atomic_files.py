@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -177,8 +178,12 @@ def read_model(file: Path, form: type[T]) -> T:
       DamagedFileError: It cannot be read, or has another form.
     """
     try:
+        if not stat.S_ISREG(file.stat().st_mode):  # reading a pipe or /dev/zero would never end
+            raise ValueError("it is not a regular file")
         return checked(json.loads(file.read_text(encoding="utf-8")), form)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if file.is_symlink():
+            raise DamagedFileError(file, "it is a link to a file that does not exist") from error
         raise
     except (OSError, ValueError, RecursionError) as error:
         raise DamagedFileError(file, str(error)) from error

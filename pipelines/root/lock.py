@@ -38,9 +38,16 @@ class FileLock:
 
         Raises:
           RootBusyError: Another process holds it.
+          BadInputError: There is a folder in its place, or a link to nothing.
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a+", encoding="utf-8") as stream:
+        try:
+            opened = self._file.open("a+", encoding="utf-8")
+        except (IsADirectoryError, FileNotFoundError) as error:  # the latter: a link to nothing
+            raise BadInputError(
+                f"{self._file} cannot be used as a lock: {error.strerror}. Remove it."
+            ) from error
+        with opened as stream:
             try:
                 _lock(stream, wait_secs)
             except BlockingIOError as error:
@@ -62,7 +69,7 @@ class FileLock:
                     lock(stream, self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError as error:
                     raise self._busy(stream) from error
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):  # nobody can hold a folder as a lock
             return
 
     def is_held(self) -> bool:

@@ -59,18 +59,33 @@ class PrunedRuns:
         return [run for run in self._read() if run.run_id not in with_record]
 
     def _read(self) -> list[PrunedRun]:
-        try:
-            lines = self._file.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [run for line in lines if line and (run := self._parsed(line)) is not None]
+        runs, errors = self._read_with_errors()
+        for error in errors:
+            atomic_files.warn_once(error)
+        return runs
 
-    def _parsed(self, line: str) -> PrunedRun | None:
+    def errors(self) -> list[str]:
+        """Returns one sentence for each line that cannot be read, or for the file."""
+        return self._read_with_errors()[1]
+
+    def _read_with_errors(self) -> tuple[list[PrunedRun], list[str]]:
         try:
-            return atomic_files.checked(json.loads(line), PrunedRun)
-        except (ValueError, RecursionError):
-            atomic_files.warn_once(f"{self._file} has a line that is no pruned run: {line[:80]}")
-            return None
+            lines = self._file.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return [], []
+        except OSError as error:
+            return [], [f"{self._file} cannot be read: {error.strerror}. Restore it, or remove it."]
+        runs, errors = [], []
+        for number, line in enumerate(lines, 1):
+            try:
+                if line:
+                    runs.append(atomic_files.checked(json.loads(line), PrunedRun))
+            except (ValueError, RecursionError):
+                errors.append(
+                    f"{self._file} has a line that is no pruned run and is ignored: line {number}, "
+                    f"{line[:80].decode(errors='replace')!r}. Correct it, or remove it."
+                )
+        return runs, errors
 
     def _ends_a_line(self) -> bool:
         text = self._file.read_bytes()

@@ -46,7 +46,8 @@ def remove_former_state(folder: Path) -> None:
     for name in ("ticks", "output", "backfills"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("totals.json", "state.json", "spans.json"):
-        remove(folder / name)
+        with contextlib.suppress(OSError):  # a folder in its place
+            remove(folder / name)
 
 
 def _ticks(folder: Path) -> list[_FormerTick]:

@@ -1,8 +1,9 @@
 """A tick is one time at which a schedule is due, or one span that has arrived."""
 
+import contextlib
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 SPAN_PREFIX = "span-"
 """Prefix of the keys of span ticks."""
@@ -52,7 +53,10 @@ def time_of_key(key: str) -> datetime | None:
 
 def is_span_key(key: str) -> bool:
     """Returns whether a key is that of a span, such as `span-000000000000000007`."""
-    return re.fullmatch(SPAN_PREFIX + r"(\d{18}|\d{4}-\d\d-\d\d)(-v\d{18})?", key) is not None
+    match = re.fullmatch(SPAN_PREFIX + r"(?:\d{18}|(\d{4}-\d\d-\d\d))(-v\d{18})?", key, re.ASCII)
+    with contextlib.suppress(ValueError):
+        return match is not None and bool(match[1] is None or date.fromisoformat(match[1]))
+    return False
 
 
 def iso(time: datetime) -> str:

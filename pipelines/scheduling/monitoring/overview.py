@@ -144,6 +144,7 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
         for run_id in root.records.ids()
         if run_id not in read
     ]
+    damaged += root.pruned.errors()
     future = _future(schedules, history, now)
     return Overview(
         now,

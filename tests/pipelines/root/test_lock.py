@@ -65,3 +65,14 @@ def test_a_root_on_a_file_system_without_locks_is_refused(tmp_path, monkeypatch)
         pass
     with pytest.raises(SettingError, match=f"{tmp_path}/.lock cannot be locked"):
         lock.check_free()
+
+
+def test_a_folder_in_its_place_is_named(tmp_path):
+    lock = Root(tmp_path / "root").lock
+    (tmp_path / "root" / ".lock").mkdir(parents=True)
+    assert not lock.is_held()
+    with (
+        pytest.raises(BadInputError, match=r"\.lock cannot be used as a lock: Is a directory"),
+        lock.writing.held(),
+    ):
+        pass

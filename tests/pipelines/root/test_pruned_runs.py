@@ -1,3 +1,5 @@
+import pytest
+
 from pipelines.root import Root
 
 SPANS = ({"span": 3, "version": None, "num_files": 1},)
@@ -48,3 +50,29 @@ def test_the_tick_and_the_number_of_a_run_outlive_its_record(tmp_path, killed):
         ("20260101-000000", "nightly/20260101T000000Z", 12),
         ("20251231-000000", None, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe\0",
+        b"null",
+        b'{"run_id": "a", "name": "t", "status": "failed", "started": "x", "finished": null, '
+        b'"version": null, "spans": []}',
+    ],
+)
+def test_a_damaged_line_costs_no_other(tmp_path, killed, line):
+    runs = Root(tmp_path / "root").pruned
+    runs.add([killed.changed(run_id="20260101-000000", name="a\u2028b")])
+    file = tmp_path / "root" / "runs" / "pruned.jsonl"
+    file.write_bytes(line + b"\n" + file.read_bytes())
+    assert [run.run_id for run in runs.read_all()] == ["20260101-000000"]
+    (error,) = runs.errors()
+    assert "line 1" in error
+
+
+def test_a_folder_in_its_place_is_an_error(tmp_path, killed):
+    (tmp_path / "root" / "runs" / "pruned.jsonl").mkdir()
+    runs = Root(tmp_path / "root").pruned
+    assert runs.read_all() == []
+    assert "Is a directory" in runs.errors()[0]

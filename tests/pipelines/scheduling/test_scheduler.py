@@ -605,3 +605,32 @@ def test_a_backfill_is_not_continued_by_the_scheduler(
     record("20260131-100100", status="running", scheduled_by=tick.id)
     scheduler.run_due()
     assert tick.key not in runs.ticks()
+
+
+# Records that are not what they should be
+
+
+@pytest.mark.parametrize("key", ["now-20260131T100500Z", "backfill-1..3-1-2", "span-2026-02-31", "x"])
+def test_a_run_that_nobody_was_told_of_stops_no_schedule(
+    scheduler, store, clock, runs, record, told, make_schedule, key
+):
+    store.write(make_schedule())
+    ended = {"status": "failed", "is_bad_input": True, "notification": "pending"}
+    record("20260131-095900", scheduled_by=f"trips/{key}", **ended)
+    clock.pass_by(60)
+    scheduler.run_due()
+    assert runs.ticks() == [TICK.key]
+    assert [content["tick"] for content in told if content["event"] == "failed"] == [key]
+
+
+def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
+    scheduler, store, clock, runs, record, make_schedule, tmp_path, caplog
+):
+    store.write(make_schedule(name="arrivals", on_new_span=True, config=str(tmp_path / "gone.toml")))
+    store.write(make_schedule())
+    key = "arrivals/span-000000000000000007"
+    record("20260131-095900", scheduled_by=key, status="interrupted")
+    clock.pass_by(60)
+    scheduler.run_due()
+    assert runs.ticks() == [TICK.key]
+    assert "arrivals: its run cannot be resumed" in caplog.text

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -62,6 +63,25 @@ def test_the_copy_of_a_file_is_no_second_schedule(store, make_schedule):
     copy.rename(store.file("trips-2"))
     with pytest.raises(BadInputError, match=r"trips-2\.json is the file of the schedule 'trips'"):
         store.read("trips-2")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda file: file.symlink_to("/no/such/file"), "a link to a file that does not exist"),
+        (lambda file: file.symlink_to("/dev/zero"), "not a regular file"),
+        (os.mkfifo, "not a regular file"),
+        (lambda file: file.mkdir(), "not a regular file"),
+    ],
+    ids=["dangling link", "device", "pipe", "folder"],
+)
+def test_what_is_no_file_keeps_no_other_schedule_from_running(store, make_schedule, make, message):
+    store.write(make_schedule())
+    make(store.file("bad"))
+    store.migrate()
+    schedules, errors = store.read_all()
+    assert ([schedule.name for schedule in schedules], len(errors)) == (["trips"], 1)
+    assert message in errors[0]
 
 
 def test_a_schedule_is_deleted_with_its_state(store, make_schedule):

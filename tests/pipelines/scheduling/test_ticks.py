@@ -22,6 +22,7 @@ def test_the_key_of_a_time_is_utc():
         ("span-2026-01-31", True),
         ("span-7", False),
         ("span-2026-01-31/../x", False),
+        ("span-2026-02-31", False),
         ("backfill-7..8-1-7", False),
         ("20260131T020000Z", False),
     ],
