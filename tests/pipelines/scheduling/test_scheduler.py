@@ -610,7 +610,9 @@ def test_a_backfill_is_not_continued_by_the_scheduler(
 # Records that are not what they should be
 
 
-@pytest.mark.parametrize("key", ["now-20260131T100500Z", "backfill-1..3-1-2", "span-2026-02-31", "x"])
+@pytest.mark.parametrize(
+    "key", ["now-20260131T100500Z", "backfill-1..3-1-2", "span-2026-02-31", "x"]
+)
 def test_a_run_that_nobody_was_told_of_stops_no_schedule(
     scheduler, store, clock, runs, record, told, make_schedule, key
 ):
@@ -626,7 +628,9 @@ def test_a_run_that_nobody_was_told_of_stops_no_schedule(
 def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
     scheduler, store, clock, runs, record, make_schedule, tmp_path, caplog
 ):
-    store.write(make_schedule(name="arrivals", on_new_span=True, config=str(tmp_path / "gone.toml")))
+    store.write(
+        make_schedule(name="arrivals", on_new_span=True, config=str(tmp_path / "gone.toml"))
+    )
     store.write(make_schedule())
     key = "arrivals/span-000000000000000007"
     record("20260131-095900", scheduled_by=key, status="interrupted")
