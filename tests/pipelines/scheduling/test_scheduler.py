@@ -637,4 +637,4 @@ def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
     clock.pass_by(60)
     scheduler.run_due()
     assert runs.ticks() == [TICK.key]
-    assert "arrivals: its run cannot be resumed" in caplog.text
+    assert "arrivals: tried again in 30 s" in caplog.text
