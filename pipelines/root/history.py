@@ -38,14 +38,19 @@ def new_run(
     """
     runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *root.records.read_all()]
     runs.sort(key=lambda run: order_key(run.number, run.run_id))
-    of_tick = [run for run in runs if scheduled_by and run.scheduled_by == scheduled_by]
+    now = now or datetime.now(timezone.utc)
+    of_tick = [
+        run
+        for run in runs
+        if scheduled_by and run.scheduled_by == scheduled_by and not is_of_wrong_clock(run, now)
+    ]
     if of_tick and of_tick[-1].status not in UNFINISHED:
         raise BadInputError(
             f"Run {of_tick[-1].run_id} has done {scheduled_by} already; nothing was changed."
         )
     # Pruned runs keep their ids, because the clock may have been set back.
     taken = {run.run_id for run in runs} | root.records.ids()
-    second = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    second = now.strftime("%Y%m%d-%H%M%S")
     run_id, suffix = second, 2
     while run_id in taken:
         run_id, suffix = f"{second}-{suffix}", suffix + 1
@@ -55,6 +60,14 @@ def new_run(
         "scheduled_by": scheduled_by,
         "notification": "pending" if scheduled_by else "",
     }
+
+
+def is_of_wrong_clock(run: RunRecord | PrunedRun, now: datetime) -> bool:
+    """Returns whether a run began more than a day after now: the times it was started for are yet to come.
+
+    A clock that is set back by less makes no run of the last hours count as one of the future.
+    """
+    return datetime.fromisoformat(run.started) - now > timedelta(days=1)
 
 
 def initial_fields(

@@ -49,7 +49,7 @@ def find_due(schedule: Schedule, history: History, now: datetime, find: FindArri
     timetable = schedule.timetable()
     if timetable is None:
         return _due_spans(schedule, history, now, find)
-    runs = history.of(schedule.name)
+    runs = history.of(schedule.name, now)
     start = handled_until(schedule, runs, now)
     times = list(itertools.islice(_times(timetable, start, now), MAX_COUNTED))
     ticks = [

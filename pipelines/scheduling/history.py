@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pipelines.root import Root
-from pipelines.root.history import read_runs
+from pipelines.root.history import is_of_wrong_clock, read_runs
 from pipelines.root.pruned_runs import PrunedRun
 from pipelines.root.records import UNFINISHED, RunRecord, Status, order_key
 from pipelines.scheduling.schedule import Schedule
@@ -31,12 +32,12 @@ class History:
         runs: list[Run] = [*root.pruned.read_all(), *read_runs(root)]
         return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 
-    def of(self, schedule: str) -> dict[str, list[Run]]:
-        """Returns the runs of a schedule by tick."""
+    def of(self, schedule: str, now: datetime | None = None) -> dict[str, list[Run]]:
+        """Returns the runs of a schedule by tick; with `now`, without those of a clock that was ahead."""
         by_tick: dict[str, list[Run]] = {}
         for run in self.runs:
             name, _, key = (run.scheduled_by or "").partition("/")
-            if name == schedule and key:
+            if name == schedule and key and not (now and is_of_wrong_clock(run, now)):
                 by_tick.setdefault(key, []).append(run)
         return by_tick
 

@@ -8,13 +8,13 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from pipelines.atomic_files import read_json, write_json
+from pipelines.atomic_files import read_model, write_json
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.config.toml import split_setting
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, DamagedFileError
 from pipelines.scheduling.schedule import Schedule
 
 
@@ -31,22 +31,30 @@ class Receivers(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> "Receivers":
-        """Returns the receivers of a schedule; none if there is no file that can be read."""
+        """Returns the receivers of a schedule; none if there is no file.
+
+        Raises:
+          DamagedFileError: The file cannot be read.
+        """
         try:
-            return cls.model_validate(read_json(folder / "notify.json"))
-        except (FileNotFoundError, BadInputError, ValidationError):
+            return read_model(folder / "notify.json", cls)
+        except FileNotFoundError:
             return cls()
 
     def write(self, folder: Path) -> None:
         """Stores the receivers of a schedule, if they have changed."""
-        if self != Receivers.read(folder):
-            fields = self.model_dump(mode="json", exclude_defaults=True)
-            write_json(folder / "notify.json", fields, private=True)
+        with contextlib.suppress(DamagedFileError):  # it is replaced
+            if self == Receivers.read(folder):
+                return
+        fields = self.model_dump(mode="json", exclude_defaults=True)
+        write_json(folder / "notify.json", fields, private=True)
 
 
 def current_receivers(schedule: Schedule, folder: Path) -> NotifyConfig:
     """Returns `[notify]` of the configuration; or of its last readable state, if it is broken."""
-    stored = Receivers.read(folder)
+    stored = Receivers()
+    with contextlib.suppress(DamagedFileError):  # `list` and `check` report it
+        stored = Receivers.read(folder)
     try:
         settings = (*schedule.settings, *stored.settings)
         notify = load_any_config(schedule.config_file, settings).notify

@@ -145,7 +145,7 @@ class Scheduler:
         schedules = self._schedules()
         for schedule in schedules:
             with self._isolated(schedule):
-                runs = history.of(schedule.name)
+                runs = history.of(schedule.name, self._clock.now())
                 for key, of_tick in runs.items():
                     newest = of_tick[-1]
                     if _is_to_tell(newest) and is_over(of_tick, schedule.retries):
@@ -329,7 +329,7 @@ class Scheduler:
 
     def _tell_of_missed(self, schedule: Schedule, due: Due, history: History) -> None:
         now = self._clock.now()
-        if late := untold(schedule, due.late, history.of(schedule.name), now):
+        if late := untold(schedule, due.late, history.of(schedule.name, self._clock.now()), now):
             content = of_missed(self.root, late, iso(now))
             _LOGGER.warning("%s", content["text"])
             self._send(schedule, content)
@@ -364,7 +364,8 @@ class Scheduler:
         )
 
     def _runs(self, tick: Tick) -> list[Run]:
-        return History.read(self.root).of(tick.schedule).get(tick.key, [])
+        history = History.read(self.root)
+        return history.of(tick.schedule, self._clock.now()).get(tick.key, [])
 
     def _schedules(self) -> list[Schedule]:
         schedules, errors = self.store.read_all()
@@ -393,7 +394,9 @@ class Scheduler:
         for schedule in self._schedules():
             if schedule.enabled and schedule.on_new_span:
                 waits.append(self._secs_to_poll(schedule))
-            time: datetime | None = next_time(schedule, history.of(schedule.name), now)
+            time: datetime | None = next_time(
+                schedule, history.of(schedule.name, self._clock.now()), now
+            )
             if time is not None:
                 waits.append((time - now).total_seconds())
         return max(_SHORTEST_WAIT_SECS, min(waits))

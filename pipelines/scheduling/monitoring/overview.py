@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pipelines.errors import DamagedFileError
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.due import Due, find_due, is_future, next_time
 from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.history import ENDED, History, Run, unfinished_keys
+from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import FindArrivals, find_arrivals
 from pipelines.scheduling.store import ScheduleStore, is_scheduled
@@ -145,6 +147,11 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
         if run_id not in read
     ]
     damaged += root.pruned.errors()
+    for schedule in schedules:
+        try:
+            Receivers.read(store.state(schedule.name))
+        except DamagedFileError as error:
+            damaged.append(str(error))
     future = _future(schedules, history, now)
     return Overview(
         now,
@@ -158,7 +165,7 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
 def _standing(
     schedule: Schedule, history: History, now: datetime, find: FindArrivals, is_busy: bool
 ) -> Standing:
-    runs = history.of(schedule.name)
+    runs = history.of(schedule.name, now)
     due, problem = Due(), None
     try:
         due = find_due(schedule, history, now, find)

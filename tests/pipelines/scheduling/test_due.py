@@ -18,7 +18,9 @@ def runs_of(*keys):
     """Returns the history of a root with a run of each tick."""
     return History(
         tuple(
-            PrunedRun(f"run-{key}", "trips", "pushed", "", None, None, (), f"trips/{key}")
+            PrunedRun(
+                f"run-{key}", "trips", "pushed", START.isoformat(), None, None, (), f"trips/{key}"
+            )
             for key in keys
         )
     )

@@ -1,6 +1,7 @@
 import pytest
 
 from pipelines.config.notify import NotifyConfig
+from pipelines.errors import DamagedFileError
 from pipelines.scheduling.receivers import Receivers, current_receivers, without_receivers
 
 
@@ -24,7 +25,10 @@ def test_receivers_are_in_a_file_that_others_cannot_read(tmp_path):
     assert Receivers.read(tmp_path) == receivers
     assert (tmp_path / "notify.json").stat().st_mode & 0o077 == 0
     (tmp_path / "notify.json").write_text("{")
-    assert Receivers.read(tmp_path) == Receivers()
+    with pytest.raises(DamagedFileError, match=r"notify\.json cannot be read"):
+        Receivers.read(tmp_path)
+    receivers.write(tmp_path)
+    assert Receivers.read(tmp_path) == receivers
 
 
 def test_the_configuration_counts_and_the_last_readable_one_if_it_is_broken(
@@ -33,6 +37,10 @@ def test_the_configuration_counts_and_the_last_readable_one_if_it_is_broken(
     schedule = make_schedule()
     Receivers(settings=('notify.on=["pushed"]',)).write(tmp_path)
     expected = NotifyConfig(command="tell", on=("pushed",))
+    assert current_receivers(schedule, tmp_path) == expected
+    (tmp_path / "notify.json").write_text("[]")
+    assert current_receivers(schedule, tmp_path).command == "tell"
+    Receivers(settings=('notify.on=["pushed"]',)).write(tmp_path)
     assert current_receivers(schedule, tmp_path) == expected
     config_file.write_text("[data")
     assert current_receivers(schedule, tmp_path) == expected

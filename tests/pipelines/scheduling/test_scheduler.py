@@ -189,6 +189,22 @@ def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(
     assert runs.ticks() == ["20270131T030000Z", "20260201T030000Z"]
 
 
+def test_catch_up_runs_again_what_a_clock_a_year_ahead_has_run_too_early(
+    make_scheduler, clock, stop, make_schedule, runs, store
+):
+    store.write(make_schedule(cron="0 3 * * *", missed="catch-up"))
+    clock.time = START.replace(year=2027)
+    runs.outcomes = ["pushed", "pushed", lambda launch: stop.request() or -9]
+    make_scheduler().run_due()
+    stop.requested = False
+    clock.time = START + timedelta(days=1)
+    make_scheduler().run_due()
+    clock.time = START + timedelta(days=2)
+    make_scheduler().run_due()
+    days = [key[4:8] for key in runs.ticks()]
+    assert days == ["0201", "0202", "0203", "0201", "0202"]
+
+
 def test_what_was_skipped_by_a_clock_that_was_ahead_is_ignored(
     scheduler, clock, make_schedule, runs, caplog, store
 ):

@@ -93,6 +93,8 @@ def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
         "run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id
     )
     root.records.file("run-2").write_text("[]")
+    store.state("trips").mkdir()
+    (store.state("trips") / "notify.json").write_text("{")
     store.change("trips", since=at(90))
     overview, trips = standing(1.5)
     assert trips.next_time == at(1)  # it is due
@@ -104,7 +106,8 @@ def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
         "the run run-1 is that of trips/20260131T110000Z",
         "the schedule 'trips' begins at 2026-01-31T11:30:00+00:00",
     ]
-    assert (len(problems), len(remarks), overview.num_future) == (2, 4, 3)
+    assert "notify.json cannot be read" in problems[2]
+    assert (len(problems), len(remarks), overview.num_future) == (3, 4, 3)
 
 
 def test_a_notification_that_failed_is_reported_until_the_next_run(standing, record):
