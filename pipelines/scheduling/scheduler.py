@@ -154,18 +154,21 @@ class Scheduler:
                 unfinished = unfinished_keys(schedule, runs)
                 if schedule.enabled and unfinished:
                     return self._run(schedule, self._tick_of(schedule, unfinished[0]))
-        first: tuple[Schedule, Tick, Due] | None = None
+        first: tuple[datetime, Schedule, Tick, Due] | None = None
         for schedule in schedules:
             with self._isolated(schedule):
                 due = self._due(schedule, history)
                 if due.tick is None or (due.tick.spans is None and due.tick.due > until):
                     continue
                 self._polled.pop(schedule.name, None)  # searched again at once
-                if first is None or due.tick.due < first[1].due:
-                    first = (schedule, due.tick, due)
+                # By the oldest late tick: a schedule whose runs take longer than its interval must not
+                # always come before another one that is due at the same times.
+                waits_since = min(tick.due for tick in (due.tick, *due.late[:1]))
+                if first is None or waits_since < first[0]:
+                    first = (waits_since, schedule, due.tick, due)
         if first is None:
             return None
-        schedule, tick, due = first
+        _, schedule, tick, due = first
         with self._isolated(schedule):
             self._tell_of_missed(schedule, due, history)
             return self._run(schedule, tick)

@@ -654,3 +654,16 @@ def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
     scheduler.run_due()
     assert runs.ticks() == [TICK.key]
     assert "arrivals: tried again in 30 s" in caplog.text
+
+
+def test_long_runs_of_a_schedule_keep_no_other_from_running(
+    scheduler, clock, stop, runs, make_schedule
+):
+    for name in ("trips", "zones"):
+        scheduler.store.write(make_schedule(name=name))
+    runs.secs = 70
+    run_for(scheduler, clock, stop, 700)
+    ids = [runs.option(number, "--scheduled-by") for number in range(len(runs.launches))]
+    names = [tick.partition("/")[0] for tick in ids]
+    assert abs(names.count("zones") - names.count("trips")) <= 1
+    assert len(names) >= 8
