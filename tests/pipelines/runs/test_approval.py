@@ -183,8 +183,8 @@ def test_a_run_without_a_held_model_is_refused(held, killed, tmp_path):
     (held.root.runs / "pruned.jsonl").write_text(
         json.dumps(
             {
-                "run_id": "20250101-000000", "name": "", "status": "held", "started": "2025-01-01T00:00:00+00:00",
-                "finished": None, "version": None, "spans": [],
+                "run_id": "20250101-000000", "name": "", "status": "held",
+                "started": "2025-01-01T00:00:00+00:00", "finished": None, "version": None, "spans": [],
             }
         )
         + "\n"
