@@ -6,6 +6,7 @@ is.
 """
 
 import functools
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,6 +45,7 @@ _FIRST_ROWS = 256  # measured for all features before there are more rows for an
 _ROWS_IN_A_CALL = 4_096
 # The first call of a wide table would take many times MAX_SECS otherwise.
 _CELLS_IN_A_CALL = 1_000_000
+_ROWS_IN_A_BATCH = 128  # to read; few, because rows may be large
 _READ_FOR_ONE = 4  # rows to read for each row used, so that the sample covers all files
 _CONFIDENCE = 0.95
 _ROUNDING = 1e-6
@@ -160,7 +162,9 @@ def read_sample(paths: Sequence[str], size: int) -> npt.NDArray[Any]:
         kind = "GZIP" if path.endswith(".gz") else ""
         dataset = tf.data.TFRecordDataset(path, compression_type=kind).take(rows_of_each)
         num_bytes = 0
-        for record in dataset.as_numpy_iterator():
+        # One by one, TensorFlow would take 0.2 ms for each.
+        batches = dataset.batch(_ROWS_IN_A_BATCH).as_numpy_iterator()
+        for record in itertools.chain.from_iterable(batches):
             records.append(record)
             num_bytes += len(record)
             if num_bytes > bytes_of_each:
