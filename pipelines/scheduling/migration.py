@@ -12,6 +12,9 @@ from pipelines.root.records import Time
 
 FORMER_FORMAT = 1
 
+_FOLDERS = ("ticks", "output", "backfills")
+_FILES = ("totals.json", "state.json", "spans.json")
+
 
 @dataclass(frozen=True)
 class _FormerTick:
@@ -41,11 +44,16 @@ def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {**changed, "passed_spans": sorted({*known, *(tick.key for tick in ticks)})}
 
 
+def has_former_state(folder: Path) -> bool:
+    """Returns whether there is anything that format 1 kept of the ticks."""
+    return any((folder / name).exists() for name in (*_FOLDERS, *_FILES))
+
+
 def remove_former_state(folder: Path) -> None:
     """Removes what format 1 kept of the ticks."""
-    for name in ("ticks", "output", "backfills"):
+    for name in _FOLDERS:
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("totals.json", "state.json", "spans.json"):
+    for name in _FILES:
         with contextlib.suppress(OSError):  # a folder in its place
             remove(folder / name)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import shlex
@@ -10,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.config.notify import Event, NotifyConfig
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
+from pipelines.scheduling import webhook
 from pipelines.scheduling.ticks import Tick, iso
 
 SCHEMA = 1
@@ -27,7 +28,6 @@ Tell = Callable[[NotifyConfig, Mapping[str, Any]], str]
 """Function that sends the JSON of a notification; returns the reason if it failed, or an empty text."""
 
 _LAST_WORDS = 300
-_WEBHOOK_VARIABLE = "ESTIMATOR_PIPELINES_WEBHOOK"
 
 
 def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
@@ -38,7 +38,10 @@ def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
         "reason": run.reason,
         "version": run.version,
         "serving_version": run.serving_version,
-        "metrics": run.metrics,
+        "metrics": {
+            name: value if value is not None and math.isfinite(value) else None  # JSON has no NaN
+            for name, value in run.metrics.items()
+        },
         "report": run.report,
         "log": run.log,
     }
@@ -78,8 +81,9 @@ def tell(config: NotifyConfig, content: Mapping[str, Any]) -> str:
         errors.append(_run("notify.command", words, content, config.timeout_secs, {}))
     if config.webhook or config.webhook_env:
         address = config.webhook or os.environ.get(str(config.webhook_env), "").strip()
-        words = [sys.executable, str(Path(__file__).with_name("webhook.py"))]
-        variables = {_WEBHOOK_VARIABLE: address}
+        # Isolated: the modules beside it must not hide those of the standard library.
+        words = [sys.executable, "-I", webhook.__file__]
+        variables = {webhook.VARIABLE: address}
         errors.append(_run("notify.webhook", words, content, config.timeout_secs, variables))
     return "; ".join(filter(None, errors))
 

@@ -332,7 +332,7 @@ class Scheduler:
 
     def _tell_of_missed(self, schedule: Schedule, due: Due, history: History) -> None:
         now = self._clock.now()
-        if late := untold(schedule, due.late, history.of(schedule.name, self._clock.now()), now):
+        if late := untold(schedule, due.late, history.of(schedule.name, now), now):
             content = of_missed(self.root, late, iso(now))
             _LOGGER.warning("%s", content["text"])
             self._send(schedule, content)
@@ -360,11 +360,9 @@ class Scheduler:
     def _tick_of(self, schedule: Schedule, key: str) -> Tick:
         """Returns the tick that has a key."""
         time = time_of_key(key)
-        return (
-            tick_of_span(schedule, key, self._clock.now())
-            if time is None
-            else time_tick(schedule.name, time)
-        )
+        if time is not None:
+            return time_tick(schedule.name, time)
+        return tick_of_span(schedule, key, self._clock.now())
 
     def _runs(self, tick: Tick) -> list[Run]:
         history = History.read(self.root)
@@ -397,9 +395,7 @@ class Scheduler:
         for schedule in self._schedules():
             if schedule.enabled and schedule.on_new_span:
                 waits.append(self._secs_to_poll(schedule))
-            time: datetime | None = next_time(
-                schedule, history.of(schedule.name, self._clock.now()), now
-            )
+            time = next_time(schedule, history.of(schedule.name, now), now)
             if time is not None:
                 waits.append((time - now).total_seconds())
         return max(_SHORTEST_WAIT_SECS, min(waits))

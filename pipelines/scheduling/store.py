@@ -16,7 +16,12 @@ from pipelines.config.load import explain
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.lock import FileLock, RootBusyError
-from pipelines.scheduling.migration import FORMER_FORMAT, in_new_format, remove_former_state
+from pipelines.scheduling.migration import (
+    FORMER_FORMAT,
+    has_former_state,
+    in_new_format,
+    remove_former_state,
+)
 from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
 
 _FORMAT = 2
@@ -123,10 +128,9 @@ class ScheduleStore:
         for name in self.names():
             # An error is reported by whoever reads the schedule, whose former state is kept until then.
             with contextlib.suppress(BadInputError, OSError):
-                if read_json(self.file(name)).get("format", FORMER_FORMAT) == FORMER_FORMAT:
+                if has_former_state(self.state(name)):
                     with self.changing():
                         self.write(self.read(name))
-                if self.read(name):
                     remove_former_state(self.state(name))
 
     @contextlib.contextmanager

@@ -13,6 +13,8 @@ import urllib.error
 import urllib.request
 from urllib.parse import unquote, urlsplit
 
+VARIABLE = "ESTIMATOR_PIPELINES_WEBHOOK"
+
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Refuses redirects: a redirected POST would become a GET without its content."""
@@ -51,6 +53,6 @@ def post(address: str, body: bytes) -> None:
 
 if __name__ == "__main__":
     try:
-        post(os.environ["ESTIMATOR_PIPELINES_WEBHOOK"], sys.stdin.buffer.read())
+        post(os.environ[VARIABLE], sys.stdin.buffer.read())
     except ValueError as problem:
         sys.exit(str(problem))

@@ -166,9 +166,8 @@ def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, An
             break
         if _numbers(file)[0] == version:
             for line in _lines(file):
-                with contextlib.suppress(
-                    ValueError
-                ):  # half a line, left by a server that was killed
+                # A server that was killed leaves half a line.
+                with contextlib.suppress(ValueError):
                     rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
     return rows
 

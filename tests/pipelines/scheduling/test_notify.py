@@ -59,6 +59,14 @@ def test_the_sentence_for_people(root, record, fields, text):
     assert content["text"] == f"trips: run run-1 {text}"
 
 
+def test_a_metric_that_is_no_number_is_null(root, record):
+    run = record(
+        "run-1", status="pushed", metrics={"auc": float("nan"), "loss": float("inf"), "n": 0}
+    )
+    (content,) = of_run(root, TICK, run, NOW)
+    assert content["metrics"] == {"auc": None, "loss": None, "n": 0}
+
+
 def test_missed_runs_are_reported_in_one_notification(root):
     later = time_tick("trips", START + timedelta(minutes=2))
     content = of_missed(root, (TICK, later), NOW)
