@@ -33,7 +33,7 @@ from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.tables import format_table
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
-from pipelines.scheduling.run_process import Launch, Process, end_of, last_line, start_process
+from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIG = """\
@@ -156,14 +156,14 @@ class Campaign:
             shutil.rmtree(root)
         return row
 
-    def _start(self, root: Path, is_plain: bool, *options: str) -> Process:
+    def _start(self, root: Path, is_plain: bool, *options: str) -> RunProcess | ForkedRun:
         out = self._out(root)
         out.parent.mkdir(parents=True, exist_ok=True)
         out.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pipelines", "run", "--config", str(self._config)]
         command += ["--root", str(root), *options]
         launch = Launch(tuple(command), str(REPOSITORY), out, out.with_suffix(".err"))
-        return start_process(launch) if is_plain else ForkedRun(launch)
+        return RunProcess(launch) if is_plain else ForkedRun(launch)
 
     def _out(self, root: Path) -> Path:
         return root / "printed" / "out"
@@ -234,7 +234,7 @@ def _record(root: Path) -> RunRecord | None:
     return next(reversed(Root(root).records.read_all()), None)
 
 
-def _wait(process: Process, secs: float) -> int | None:
+def _wait(process: RunProcess | ForkedRun, secs: float) -> int | None:
     """Waits for the end of a process, more closely than `process.wait`; kills it at last."""
     deadline = time.monotonic() + secs
     while time.monotonic() < deadline:

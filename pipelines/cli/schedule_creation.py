@@ -24,7 +24,7 @@ from pipelines.root import Root
 from pipelines.runs.plan.inputs import check_root
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.history import History
-from pipelines.scheduling.receivers import Receivers, receivers_only, without_receivers
+from pipelines.scheduling.receivers import Receivers, without_receivers
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import check_has_windows, find_arrivals, new_arrivals
 from pipelines.scheduling.store import ScheduleStore
@@ -82,11 +82,7 @@ class CreateRequest:
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
-    """Creates a schedule in a root, and returns the fields that the command prints.
-
-    Raises:
-      BadInputError: The configuration or an option cannot be used, or the name exists.
-    """
+    """Creates a schedule in a root, and returns the fields that the command prints."""
     if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
         raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
     _refuse_others(request, ("experiment", "max_concurrency"), "--host")
@@ -134,18 +130,15 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
         made["old_spans"] = len(old or ())
         if old is not None:
             schedule = schedule.model_copy(update={"passed_spans": old})
-    receivers = Receivers(notify=config.notify, settings=receivers_only(request.stored_settings()))
-    receivers.write(store.state(name))
+    others = set(schedule.settings)
+    of_notify = tuple(one for one in request.stored_settings() if one not in others)
+    Receivers(notify=config.notify, settings=of_notify).write(store.state(name))
     store.write(schedule)
     return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 
 
 def switch_local(name: str, root: Root, on: bool) -> None:
-    """Enables or disables a schedule.
-
-    Raises:
-      BadInputError: No schedule has this name.
-    """
+    """Enables or disables a schedule."""
     store = ScheduleStore(root)
     if store.read(name).enabled != on:
         store.change(name, enabled=on, **({"since": _now()} if on else {}))
@@ -156,14 +149,7 @@ def create_on_kubeflow(
 ) -> dict[str, Any]:
     """Creates a recurring run on Kubeflow, and returns the fields that the command prints.
 
-    Args:
-      request: Options of the command.
-      server: Kubeflow server.
-      warn: Function that reports settings without effect there, and parameters that a schedule has lost.
-
-    Raises:
-      BadInputError: The configuration or an option cannot be used, or the name exists.
-      ServerError: The server cannot be reached, or has refused something.
+    It warns of settings without effect there, and of parameters that a schedule has lost.
     """
     from dataclasses import asdict
 
@@ -193,7 +179,7 @@ def create_on_kubeflow(
     config = request.load()
     recurrence = Recurrence(
         cron=None if request.cron is None else six_fields(request.cron),
-        interval_secs=None if request.every is None else parse_duration(request.every, "--every"),
+        interval_secs=_secs(request.every, "--every"),
         catches_up=request.missed == "catch-up",
         max_concurrency=request.max_concurrency or 1,
     )
@@ -222,10 +208,10 @@ def create_on_kubeflow(
 
 
 def _name(request: CreateRequest, config: AnyConfig) -> str:
-    if not config.name and isinstance(
+    if isinstance(
         config, TfxPipelineConfig
-    ):  # its definition is not loaded here
-        return request.name or Path(config.pipeline.file).stem
+    ):  # its definition, which may name it, is not loaded here
+        return request.name or config.name or Path(config.pipeline.file).stem
     return request.name or config.name
 
 
@@ -240,15 +226,13 @@ def _schedule(
         "working_dir": str(Path.cwd()),
         "runner": request.runner,
         "cron": request.cron,
-        "every_secs": None if request.every is None else parse_duration(request.every, "--every"),
+        "every_secs": _secs(request.every, "--every"),
         "on_new_span": request.on_new_span,
-        "poll_secs": parse_duration(request.poll, "--poll"),
+        "poll_secs": _secs(request.poll, "--poll"),
         "timezone": request.timezone,
         "missed": request.missed,
-        "grace_secs": None if request.grace is None else parse_duration(request.grace, "--grace"),
-        "timeout_secs": None
-        if request.timeout is None
-        else parse_duration(request.timeout, "--timeout"),
+        "grace_secs": _secs(request.grace, "--grace"),
+        "timeout_secs": _secs(request.timeout, "--timeout"),
         "retries": request.retries,
         "since": now,
         "created": now,
@@ -259,6 +243,10 @@ def _schedule(
         return Schedule.model_validate(fields)
     except ValidationError as error:
         raise BadInputError(explain(error, None).removeprefix(": ")) from error
+
+
+def _secs(duration: str | None, option: str) -> int | None:
+    return None if duration is None else parse_duration(duration, option)
 
 
 def _refuse_others(request: CreateRequest, names: tuple[str, ...], belongs_to: str) -> None:

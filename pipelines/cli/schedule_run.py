@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,8 +27,7 @@ from pipelines.errors import counted
 from pipelines.root import Root
 
 if TYPE_CHECKING:
-    from pipelines.scheduling.clock import Stop, SystemClock
-    from pipelines.scheduling.monitoring.metrics import PipelineCollector
+    from pipelines.scheduling.clock import Clock, Stop
     from pipelines.scheduling.monitoring.overview import Overview
 
 _LOGGER = logging.getLogger(__name__)
@@ -82,51 +82,53 @@ def run_command(
     These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if
     a run failed or due runs cannot be determined; 2 if another scheduler is working in the root.
     """
-    from pipelines.scheduling.clock import Stop, SystemClock
-    from pipelines.scheduling.monitoring.metrics import PipelineCollector, write_metrics
+    from pipelines.scheduling.clock import Clock, Stop
+    from pipelines.scheduling.monitoring.metrics import (
+        PipelineCollector,
+        serving_metrics,
+        write_metrics,
+    )
     from pipelines.scheduling.scheduler import Scheduler
     from pipelines.scheduling.store import scheduler_lock
 
     existing(root, EXIT_FAILED)
     stop = Stop()
-    clock = SystemClock(stop)
+    clock = Clock(stop)
     if now is not None:
         _run_now(root, now, clock, stop)
         return
-    with (
-        scheduler_lock(root.schedules),
-        _signals_to(stop),
-        _log_to_stderr(),
-    ):
+    collector = PipelineCollector(root, clock)
 
-        def write() -> None:
-            if metrics_file is not None:
-                try:
-                    write_metrics(collector, metrics_file)
-                except OSError as error:  # must not stop the runs
-                    _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
+    def write() -> None:
+        if metrics_file is not None:
+            try:
+                write_metrics(collector, metrics_file)
+            except OSError as error:  # must not stop the runs
+                _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
 
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(scheduler_lock(root.schedules))
+        stack.enter_context(_working(stop))
         scheduler = Scheduler(root, clock, stop, on_change=write)
-        collector = PipelineCollector(root, clock)
-        with _metrics_at(collector, metrics_address, metrics_port):
-            write()
-            if once:
-                done = scheduler.run_due()
-            else:
-                _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), root)
-                scheduler.run()
-    if once and (scheduler.broken or any(run.status == "failed" for run in done)):
-        raise typer.Exit(EXIT_FAILED)
+        if metrics_port is not None:
+            port = stack.enter_context(serving_metrics(collector, metrics_address, metrics_port))
+            print(f"metrics: http://{metrics_address}:{port}/metrics", file=sys.stderr, flush=True)
+        write()
+        if not once:
+            _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), root)
+            scheduler.run()
+        elif any(run.status == "failed" for run in scheduler.run_due()) or scheduler.broken:
+            raise typer.Exit(EXIT_FAILED)
 
 
-def _run_now(root: Root, name: str, clock: "SystemClock", stop: "Stop") -> None:
+def _run_now(root: Root, name: str, clock: "Clock", stop: "Stop") -> None:
     from pipelines.scheduling.scheduler import Scheduler, StoppedError
     from pipelines.scheduling.ticks import Tick, key_of_time
 
     scheduler = Scheduler(root, clock, stop)
     schedule = scheduler.store.read(name)
     tick = Tick(name, f"now-{key_of_time(clock.now())}", clock.now())
-    with _signals_to(stop), _log_to_stderr():
+    with _working(stop):
         try:
             run = scheduler.run_tick(schedule, tick)
         except StoppedError:
@@ -154,16 +156,16 @@ def backfill_command(
     Each run is gated as usual. The last line on stdout is one JSON object.
     """
     from pipelines.scheduling.backfill import plan_backfill
-    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.clock import Clock, Stop
     from pipelines.scheduling.scheduler import Scheduler, StoppedError
 
     existing(root)
     stop = Stop()
-    clock = SystemClock(stop)
+    clock = Clock(stop)
     scheduler = Scheduler(root, clock, stop)
     schedule = scheduler.store.chosen(name)
     # These runs and those of `schedule run` take turns, by the lock of the root.
-    with _signals_to(stop), _log_to_stderr():
+    with _working(stop):
         backfill = plan_backfill(schedule, root, first, last, clock.now(), again)
         with contextlib.suppress(StoppedError):
             for tick, run in backfill.run(scheduler, keep_going):
@@ -196,11 +198,11 @@ def metrics_command(
     """Print the metrics of a root in Prometheus' text format, or write them to a file."""
     from prometheus_client import generate_latest
 
-    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.clock import Clock, Stop
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, registry, write_metrics
 
     existing(root, EXIT_FAILED)
-    collector = PipelineCollector(root, SystemClock(Stop()))
+    collector = PipelineCollector(root, Clock(Stop()))
     if metrics_file is None:
         print(generate_latest(registry(collector)).decode(), end="")
     else:
@@ -251,47 +253,21 @@ def manifest_command(
 
 def overview_of(root: Root) -> "Overview":
     """Returns the present state of a root's schedules."""
-    from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.overview import look
 
-    return look(root, SystemClock(Stop()).now())
+    return look(root, datetime.now(timezone.utc))
 
 
 @contextlib.contextmanager
-def _signals_to(stop: "Stop") -> Iterator[None]:
-    """Makes SIGINT and SIGTERM ask a scheduler to stop."""
-    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in former:
-        signal.signal(number, stop.request)
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _metrics_at(collector: "PipelineCollector", address: str, port: int | None) -> Iterator[None]:
-    from pipelines.scheduling.monitoring.metrics import serve_metrics
-
-    if port is None:
-        yield
-        return
-    found, end = serve_metrics(collector, address, port)
-    print(f"metrics: http://{address}:{found}/metrics", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        end()
-
-
-@contextlib.contextmanager
-def _log_to_stderr() -> Iterator[None]:
-    """Shows log messages on stderr, with the time, and nowhere else."""
+def _working(stop: "Stop") -> Iterator[None]:
+    """Lets SIGINT and SIGTERM stop a scheduler; shows its log on stderr, with the time, and nowhere else."""
     handler: Any = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("pipelines")
-    former = logger.level, logger.propagate
+    level, propagate = logger.level, logger.propagate
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in former:
+        signal.signal(number, stop.request)
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -299,5 +275,7 @@ def _log_to_stderr() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(former[0])
-        logger.propagate = former[1]
+        logger.setLevel(level)
+        logger.propagate = propagate
+        for number, signal_handler in former.items():
+            signal.signal(number, signal_handler)

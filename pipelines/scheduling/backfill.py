@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from pipelines.config.data import DataConfig
 from pipelines.config.span_pattern import parse_span_pattern
 from pipelines.config.span_selection import (
     SpanKey,
@@ -22,28 +24,19 @@ from pipelines.root.records import UNFINISHED
 from pipelines.scheduling.history import ENDED, History, Run
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
-from pipelines.scheduling.spans import check_has_windows, data_of, span_selection
+from pipelines.scheduling.spans import check_has_windows, data_of, span_selection, span_tick_key
 from pipelines.scheduling.ticks import Tick
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """A backfill of a schedule.
-
-    Attributes:
-      schedule: Schedule with the configuration of the runs.
-      ticks: One tick for each span, in order.
-    """
+    """A backfill of a schedule: one tick for each span, in order."""
 
     schedule: Schedule
     ticks: tuple[Tick, ...]
 
     def run(self, scheduler: Scheduler, keep_going: bool) -> Iterator[tuple[Tick, Run]]:
-        """Runs the remaining ticks, and yields each with its run. Failed ones are run again.
-
-        Raises:
-          StoppedError: The process has to end.
-        """
+        """Runs the remaining ticks, and yields each with its run. Failed ones are run again."""
         for tick in self.ticks:
             runs = self._runs(scheduler.root, tick)
             if runs and runs[-1].status not in UNFINISHED:
@@ -68,13 +61,9 @@ class Backfill:
 def plan_backfill(
     schedule: Schedule, root: Root, first: str, last: str, now: datetime, again: bool
 ) -> Backfill:
-    """Returns a new backfill, or the newest one of these spans.
-
-    Raises:
-      BadInputError: The range is invalid, or a span is missing.
-    """
-    keys = _keys(schedule, first, last)
+    """Returns a new backfill, or the newest one of these spans."""
     data = data_of(schedule)
+    keys = _keys(data, first, last)
     stem = f"backfill-{keys[0]}..{keys[-1]}"
     pattern = re.compile(rf"{re.escape(stem)}-(\d+)-")
     matches = (pattern.match(key) for key in History.read(root).of(schedule.name))
@@ -88,8 +77,7 @@ def plan_backfill(
     )
 
 
-def _keys(schedule: Schedule, first: str, last: str) -> list[SpanKey]:
-    data = data_of(schedule)
+def _keys(data: DataConfig, first: str, last: str) -> list[SpanKey]:
     check_has_windows(data, "schedule backfill")
     pattern = parse_span_pattern(data.path)
     if pattern is None:
@@ -104,13 +92,13 @@ def _keys(schedule: Schedule, first: str, last: str) -> list[SpanKey]:
             kind = "a date, such as 2026-01-31" if pattern.is_by_date else "a number, such as 7"
             raise BadInputError(f"{option} takes one span: {kind}. Received: {given!r}")
         ends.append(end.first)
-    low, high = ends
-    there = sorted({place.span for place in pattern.places()}, key=_order)
-    keys = [key for key in there if _order(low) <= _order(key) <= _order(high)]
-    if _order(high) < _order(low):
+    order = partial(span_tick_key, version=None)
+    low, high = map(order, ends)
+    if high < low:
         raise BadInputError(f"--from {first} --to {last}: the range runs backwards.")
-    holes = find_holes(low, high, keys)
-    if holes:
+    there = sorted({place.span for place in pattern.places()}, key=order)
+    keys = [key for key in there if low <= order(key) <= high]
+    if holes := find_holes(ends[0], ends[1], keys):
         raise BadInputError(
             f"--from {first} --to {last}: there is no span {holes} of {data.path}. There: "
             f"{format_spans(there)}. Give a range without holes, one after another."
@@ -118,8 +106,3 @@ def _keys(schedule: Schedule, first: str, last: str) -> list[SpanKey]:
     for key in keys:
         resolve_spans(data.path, SpanSelection(None, key, key))
     return keys
-
-
-def _order(key: SpanKey) -> int:
-    """Returns the sort key of spans, which are all numbers or all dates."""
-    return key if isinstance(key, int) else key.toordinal()

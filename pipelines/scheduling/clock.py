@@ -1,40 +1,22 @@
-"""Clocks. They are passed in everywhere, so that tests do not wait."""
+"""The clock of a scheduler, and the request to end it. They are passed in, so that tests do not wait."""
 
 import time
 from datetime import datetime, timezone
-from typing import Protocol
 
 _LONGEST_NAP_SECS = 0.5
-
-
-class Clock(Protocol):
-    """Clock of a scheduler."""
-
-    def now(self) -> datetime:
-        """Returns the current time, UTC."""
-        ...
-
-    def monotonic(self) -> float:
-        """Returns seconds that are never set back, and that pause while the machine sleeps."""
-        ...
-
-    def sleep(self, secs: float) -> None:
-        """Waits, but less if the process has to end."""
-        ...
 
 
 class Stop:
     """Request to end the process, set by a signal's handler."""
 
-    def __init__(self) -> None:
-        self.requested = False
+    requested = False
 
     def request(self, *_: object) -> None:
         """Asks the process to end as soon as it can."""
         self.requested = True
 
 
-class SystemClock:
+class Clock:
     """Clock of this machine."""
 
     def __init__(self, stop: Stop):
@@ -45,7 +27,7 @@ class SystemClock:
         return datetime.now(timezone.utc)
 
     def monotonic(self) -> float:
-        """Returns seconds that are never set back."""
+        """Returns seconds that are never set back, and that pause while the machine sleeps."""
         return time.monotonic()
 
     def sleep(self, secs: float) -> None:

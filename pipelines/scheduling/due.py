@@ -1,7 +1,6 @@
 """Finds the ticks of a schedule that are due, and decides which of them is run next and which are not run."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,7 +9,6 @@ from pipelines.scheduling.history import History, RunsByTick
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import FindArrivals, new_arrivals
 from pipelines.scheduling.ticks import Tick, iso, time_of_key, time_tick
-from pipelines.scheduling.timetable import Timetable
 
 MAX_COUNTED = 1_000
 """Number of due ticks that are counted; a schedule may have been asleep for a year of seconds."""
@@ -18,51 +16,43 @@ MAX_COUNTED = 1_000
 
 @dataclass(frozen=True)
 class Due:
-    """Ticks of a schedule that are due and that no run has done.
+    """Ticks of a schedule that are due and that no run has done; at most `MAX_COUNTED` are counted."""
 
-    Attributes:
-      tick: Tick to run next; None without one.
-      count: Number of due ticks, at most `MAX_COUNTED`.
-      late: Due ticks that should have been started by now, oldest first; at most `MAX_COUNTED`.
-      start: Time up to which no tick is run any more, if late ones are skipped; None if none are.
-      passed_spans: Spans that are not run from now on: those that were there before the schedule, and those
-        that a later one has overtaken. None if there is nothing to store.
-      overtaken: Spans among them that arrived after a later one was run. The user is told of each.
-    """
-
-    tick: Tick | None = None
+    tick: Tick | None = None  # to run next
     count: int = 0
-    late: tuple[Tick, ...] = ()
-    start: datetime | None = None
-    passed_spans: frozenset[str] | None = None
-    overtaken: tuple[Tick, ...] = ()
+    late: tuple[Tick, ...] = ()  # those that should have been started by now, oldest first
+    start: datetime | None = None  # no tick up to then is run any more; None if none is skipped
+    passed_spans: frozenset[str] | None = (
+        None  # not run from now on; None if nothing is to be stored
+    )
+    overtaken: tuple[Tick, ...] = ()  # those among them that arrived after a later one was run
 
 
 def find_due(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
-    """Returns the due ticks of a schedule; a disabled one has none.
-
-    Raises:
-      BadInputError: The spans cannot be searched.
-    """
+    """Returns the due ticks of a schedule; a disabled one has none."""
     if not schedule.enabled:
         return Due()
     timetable = schedule.timetable()
     if timetable is None:
         return _due_spans(schedule, history, now, find)
     runs = history.of(schedule.name, now)
-    start = handled_until(schedule, runs, now)
-    times = list(itertools.islice(_times(timetable, start, now), MAX_COUNTED))
+    times: list[datetime] = []
+    time = timetable.after(handled_until(schedule, runs, now))
+    while time is not None and time <= now and len(times) < MAX_COUNTED:
+        times.append(time)
+        time = timetable.after(time)
+    ticks = [time_tick(schedule.name, time) for time in times]
     ticks = [
-        tick
-        for tick in (time_tick(schedule.name, time) for time in times)
-        if tick.key not in runs  # after the clock was set back, it comes again
-    ]
+        tick for tick in ticks if tick.key not in runs
+    ]  # they come again if the clock is set back
     if not ticks:
         return Due()
     late = tuple(tick for tick in ticks if is_late(schedule, tick, now))
     if schedule.missed == "catch-up":
         return Due(ticks[0], len(ticks), late)
-    last = ticks[-1] if len(times) < MAX_COUNTED else _last(schedule, timetable, now)
+    last = ticks[-1]
+    if len(times) == MAX_COUNTED and (newest := timetable.until(now)) is not None:
+        last = time_tick(schedule.name, newest)
     if schedule.missed == "skip" and is_late(schedule, last, now):
         return Due(None, len(ticks), late, start=last.due)
     return Due(last, len(ticks), late)
@@ -80,10 +70,8 @@ def handled_until(schedule: Schedule, runs: RunsByTick, now: datetime) -> dateti
 
 def next_time(schedule: Schedule, runs: RunsByTick, now: datetime) -> datetime | None:
     """Returns the time of the next tick, in the past if it is due; None if unknown."""
-    timetable = schedule.timetable()
-    if timetable is None or not schedule.enabled:
-        return None
-    return timetable.after(handled_until(schedule, runs, now))
+    timetable = schedule.timetable() if schedule.enabled else None
+    return timetable.after(handled_until(schedule, runs, now)) if timetable else None
 
 
 def is_future(time: datetime, now: datetime) -> bool:
@@ -105,25 +93,10 @@ def untold(
     """
     starts = (run.started for of_tick in runs.values() for run in of_tick)
     newest = max((start for start in starts if start <= iso(now)), default="")
+    graces = (timedelta(seconds=schedule.grace_of(tick.due)) for tick in late)
     return tuple(
-        tick
-        for tick in late
-        if iso(tick.due + timedelta(seconds=schedule.grace_of(tick.due))) >= newest
+        tick for tick, grace in zip(late, graces, strict=True) if iso(tick.due + grace) >= newest
     )
-
-
-def _times(timetable: Timetable, after: datetime, until: datetime) -> Iterator[datetime]:
-    time = timetable.after(after)
-    while time is not None and time <= until:
-        yield time
-        time = timetable.after(time)
-
-
-def _last(schedule: Schedule, timetable: Timetable, now: datetime) -> Tick:
-    last = timetable.until(now)
-    if last is None:
-        raise ValueError(f"It was checked that ticks are due. Received: {schedule.name}, {now}")
-    return time_tick(schedule.name, last)
 
 
 def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
@@ -145,6 +118,6 @@ def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindAr
         following[-1] if following else None,
         len(following) + len(behind),
         tuple(tick for tick in late if tick not in behind),
-        passed_spans=new.old if not passed else passed | (new.old or frozenset()),
+        passed_spans=passed.union(new.old or ()) if passed else new.old,
         overtaken=behind,
     )

@@ -9,11 +9,7 @@ _PART = re.compile(r"(\d{1,9})\s*([wdhms])")
 
 
 def parse_duration(text: str, option: str) -> int:
-    """Returns a duration in seconds.
-
-    Raises:
-      BadInputError: It has another form, or is zero.
-    """
+    """Returns a duration in seconds; one of another form, or zero, is refused."""
     compact = text.strip().lower()
     parts = _PART.findall(compact)
     if not parts or _PART.sub("", compact).strip():
@@ -28,11 +24,9 @@ def parse_duration(text: str, option: str) -> int:
 
 
 def format_duration(secs: float) -> str:
-    """Returns seconds in the form that `parse_duration` reads, rounded to the second."""
-    left = round(secs)
-    text = ""
-    for unit, size in _SECS.items():
-        if unit != "w" and left >= size:
-            text += f"{left // size}{unit}"
-            left %= size
+    """Returns seconds in the form that `parse_duration` reads, without weeks, rounded to the second."""
+    text, left = "", round(secs)
+    for unit in "dhms":
+        count, left = divmod(left, _SECS[unit])
+        text += f"{count}{unit}" if count else ""
     return text or "0s"

@@ -14,7 +14,6 @@ from pipelines.scheduling.ticks import is_span_key, time_of_key
 Run = RunRecord | PrunedRun
 
 ENDED: tuple[Status, ...] = ("pushed", "unchanged", "finished", "held", "not_blessed", "failed")
-"""States of runs that have ended."""
 
 RunsByTick = Mapping[str, Sequence[Run]]
 """The runs of each tick of a schedule, by the key of the tick; oldest first."""
@@ -45,11 +44,9 @@ class History:
 def is_over(runs: Sequence[Run], retries: int) -> bool:
     """Returns whether a tick is done: no run of it is going on, to be resumed, or to be retried."""
     newest = runs[-1]
-    if isinstance(newest, PrunedRun):
-        return True
-    if newest.status == "failed":
+    if isinstance(newest, RunRecord) and newest.status == "failed":
         return newest.is_bad_input or num_starts(runs) > retries
-    return newest.status not in UNFINISHED
+    return isinstance(newest, PrunedRun) or newest.status not in UNFINISHED
 
 
 def num_starts(runs: Sequence[Run]) -> int:
@@ -62,11 +59,10 @@ def unfinished_keys(schedule: Schedule, runs: RunsByTick) -> list[str]:
 
     Those of a backfill and of `--now` are continued by the same command.
     """
-    passed = schedule.passed_spans or ()
     return sorted(
         key
         for key, of_tick in runs.items()
         if not is_over(of_tick, schedule.retries)
         and (is_span_key(key) or (time_of_key(key) or schedule.since) > schedule.since)
-        and key not in passed
+        and key not in (schedule.passed_spans or ())
     )

@@ -11,7 +11,6 @@ from pipelines.errors import BadInputError
 from pipelines.root.records import Time
 
 FORMER_FORMAT = 1
-
 _FOLDERS = ("ticks", "output", "backfills")
 _FILES = ("totals.json", "state.json", "spans.json")
 
@@ -30,18 +29,19 @@ class _FormerSpans:
 
 def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Returns the fields of a schedule of format 1 in the present format: ticks that are done are not due."""
-    ticks = [tick for tick in _ticks(folder) if tick.state in ("done", "skipped")]
+    done, known = [], None
+    for file in sorted((folder / "ticks").glob("*.json")):
+        with contextlib.suppress(BadInputError, FileNotFoundError):
+            if (tick := read_model(file, _FormerTick)).state in ("done", "skipped"):
+                done.append(tick)
     changed = {name: value for name, value in fields.items() if name != "notify"}
     if not fields.get("on_new_span"):
-        times = [str(fields.get("since", "")), *(tick.due for tick in ticks)]
+        times = (str(fields.get("since", "")), *(tick.due for tick in done))
         return {**changed, "since": max(times)}
-    try:
+    with contextlib.suppress(BadInputError, FileNotFoundError):
         known = read_model(folder / "spans.json", _FormerSpans).known
-    except (FileNotFoundError, BadInputError):
-        known = None
-    if known is None:
-        return {**changed, "passed_spans": None}
-    return {**changed, "passed_spans": sorted({*known, *(tick.key for tick in ticks)})}
+    passed = None if known is None else sorted({*known, *(tick.key for tick in done)})
+    return {**changed, "passed_spans": passed}
 
 
 def has_former_state(folder: Path) -> bool:
@@ -56,11 +56,3 @@ def remove_former_state(folder: Path) -> None:
     for name in _FILES:
         with contextlib.suppress(OSError):  # a folder in its place
             remove(folder / name)
-
-
-def _ticks(folder: Path) -> list[_FormerTick]:
-    ticks = []
-    for file in sorted((folder / "ticks").glob("*.json")):
-        with contextlib.suppress(BadInputError, FileNotFoundError):
-            ticks.append(read_model(file, _FormerTick))
-    return ticks

@@ -10,49 +10,38 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX
-from pipelines.config.notify import Event, NotifyConfig
+from pipelines.config.notify import NotifyConfig
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling import webhook
 from pipelines.scheduling.ticks import Tick, iso
 
-SCHEMA = 1
-
 Content = dict[str, Any]
 
-Tell = Callable[[NotifyConfig, Mapping[str, Any]], str]
+Tell = Callable[[NotifyConfig, Content], str]
 """Function that sends the JSON of a notification; returns the reason if it failed, or an empty text."""
 
-_LAST_WORDS = 300
+_OF_RUN = ("run_id", "status", "reason", "version", "serving_version")
 
 
 def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
     """Returns the events of a tick that is done."""
-    content: Content = {
-        "run_id": run.run_id,
-        "status": run.status,
-        "reason": run.reason,
-        "version": run.version,
-        "serving_version": run.serving_version,
-        "metrics": {
-            name: value if value is not None and math.isfinite(value) else None  # JSON has no NaN
-            for name, value in run.metrics.items()
-        },
-        "report": run.report,
-        "log": run.log,
+    content = {name: getattr(run, name) for name in (*_OF_RUN, "report", "log")}
+    content["metrics"] = {
+        name: value if value is not None and math.isfinite(value) else None  # JSON has no NaN
+        for name, value in run.metrics.items()
     }
     events = []
     source = root.records.read(run.same_as) if run.same_as else None
     is_known = source is not None and source.status == "held"  # told when it was held, or decided
     if not (is_known and run.status in ("held", "not_blessed")):
         events.append(_event(root, tick, run.status, _sentence(run), time, **content))
-    if notes := [
-        note.removeprefix(NOTE_PREFIX) for note in run.notes if note.startswith(NOTE_PREFIX)
-    ]:
+    found = (note for note in run.notes if note.startswith(NOTE_PREFIX))
+    if notes := [note.removeprefix(NOTE_PREFIX) for note in found]:
         text = f"the data have changed: {notes[0]}"
         events.append(_event(root, tick, "drifted", text, time, **content, notes=notes))
     return events
@@ -71,7 +60,7 @@ def of_missed(root: Root, late: Sequence[Tick], time: str, text: str = "") -> Co
     return {**_event(root, late[-1], "missed", text, time, missed=missed), "id": event_id}
 
 
-def tell(config: NotifyConfig, content: Mapping[str, Any]) -> str:
+def tell(config: NotifyConfig, content: Content) -> str:
     """Sends a notification, if it is asked for; returns the error, or an empty text."""
     if content["event"] not in config.on:
         return ""
@@ -89,11 +78,7 @@ def tell(config: NotifyConfig, content: Mapping[str, Any]) -> str:
 
 
 def _run(
-    name: str,
-    words: list[str],
-    content: Mapping[str, Any],
-    timeout_secs: float,
-    variables: Mapping[str, str],
+    name: str, words: list[str], content: Content, timeout_secs: float, variables: dict[str, str]
 ) -> str:
     """Runs a command with the JSON as its input, and returns the reason if it failed."""
     # A file for its input and a pipe for its output need no thread. A command that says more than a pipe
@@ -128,17 +113,9 @@ def _run(
     return f"{name} ended with exit code {process.returncode}: {end}" if process.returncode else ""
 
 
-def _event(
-    root: Root, tick: Tick, event: Event | str, text: str, time: str, **fields: Any
-) -> Content:
-    empty: Content = {
-        **dict.fromkeys(("run_id", "status", "reason", "version", "serving_version")),
-        "metrics": {},
-        "notes": [],
-        **dict.fromkeys(("report", "log", "missed")),
-    }
+def _event(root: Root, tick: Tick, event: str, text: str, time: str, **fields: Any) -> Content:
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "id": f"{tick.schedule}-{tick.key}-{event}",
         "event": event,
         "time": time,
@@ -148,7 +125,10 @@ def _event(
         "host": os.uname().nodename,
         "tick": tick.key,
         "due": iso(tick.due),
-        **empty,
+        **dict.fromkeys(_OF_RUN),
+        "metrics": {},
+        "notes": [],
+        **dict.fromkeys(("report", "log", "missed")),
         **fields,
     }
 
@@ -173,4 +153,4 @@ def _without_secrets(text: str, arguments: list[str]) -> str:
             if len(secret) > 3:
                 text = text.replace(secret, "...")
     text = re.sub(r"(https?://)(?:[^\s/@]*@)?([^\s/?#'\"]*)[^\s'\"]*", r"\1\2/...", text)
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-_LAST_WORDS:]
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-300:]

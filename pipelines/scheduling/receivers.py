@@ -19,23 +19,14 @@ from pipelines.scheduling.schedule import Schedule
 
 
 class Receivers(BaseModel):
-    """Content of `notify.json`.
-
-    Attributes:
-      notify: `[notify]` of the configuration, with `settings`.
-      settings: Values of `--set` for `[notify]`.
-    """
+    """Content of `notify.json`: `[notify]`, and the values of `--set` that are part of it."""
 
     notify: NotifyConfig = NotifyConfig()
     settings: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> "Receivers":
-        """Returns the receivers of a schedule; none if there is no file.
-
-        Raises:
-          DamagedFileError: The file cannot be read.
-        """
+        """Returns the receivers of a schedule; none if there is no file."""
         try:
             return read_model(folder / "notify.json", cls)
         except FileNotFoundError:
@@ -67,13 +58,4 @@ def current_receivers(schedule: Schedule, folder: Path) -> NotifyConfig:
 
 def without_receivers(settings: Iterable[str]) -> tuple[str, ...]:
     """Returns the values of `--set` that are not for `[notify]`."""
-    return tuple(setting for setting in settings if not _is_of_notify(setting))
-
-
-def receivers_only(settings: Iterable[str]) -> tuple[str, ...]:
-    """Returns the values of `--set` that are for `[notify]`."""
-    return tuple(setting for setting in settings if _is_of_notify(setting))
-
-
-def _is_of_notify(setting: str) -> bool:
-    return split_setting(setting)[0][0].strip() == "notify"
+    return tuple(one for one in settings if split_setting(one)[0][0].strip() != "notify")

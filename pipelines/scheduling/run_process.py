@@ -8,52 +8,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pipelines.root import Root
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
 
-Command = Callable[[Schedule, Tick, Root, bool], Sequence[str]]
-"""Function that returns the command of a run, from schedule, tick, root, and True to resume."""
-
 
 @dataclass(frozen=True)
 class Launch:
-    """Start parameters of a run.
-
-    Attributes:
-      command: Program and arguments.
-      working_dir: Working directory.
-      stdout: File for its standard output.
-      stderr: File for its standard error.
-    """
+    """Start parameters of a run; its output goes to two files."""
 
     command: tuple[str, ...]
     working_dir: str
     stdout: Path
     stderr: Path
-
-
-class Process(Protocol):
-    """A run that was started."""
-
-    pid: int
-
-    def wait(self, secs: float) -> int | None:
-        """Waits for its end, and returns its exit code; None if it has not ended."""
-        ...
-
-    def stop(self) -> None:
-        """Asks it to end; it saves its state, to be resumed."""
-        ...
-
-    def kill(self) -> None:
-        """Kills it with its child processes."""
-        ...
 
 
 def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tuple[str, ...]:
@@ -66,29 +37,22 @@ def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tup
     return (*command, "--scheduled-by", tick.id, *(("--resume",) if resume else ()))
 
 
-def start_process(launch: Launch) -> "RunProcess":
-    """Starts a run."""
-    for file in (launch.stdout, launch.stderr):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    with launch.stdout.open("wb") as stdout, launch.stderr.open("wb") as stderr:
-        return RunProcess(
-            subprocess.Popen(
+class RunProcess:
+    """A run in a session of its own: Ctrl-C reaches the scheduler alone, which stops its run."""
+
+    def __init__(self, launch: Launch):
+        for file in (launch.stdout, launch.stderr):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        with launch.stdout.open("wb") as stdout, launch.stderr.open("wb") as stderr:
+            self._process = subprocess.Popen(
                 launch.command,
                 cwd=launch.working_dir,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                start_new_session=True,  # Ctrl-C reaches the scheduler alone, which stops its run
+                start_new_session=True,
             )
-        )
-
-
-class RunProcess:
-    """A run in a session of its own."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]"):
-        self._process = process
-        self.pid = process.pid
+        self.pid = self._process.pid
 
     def wait(self, secs: float) -> int | None:
         """Waits for its end, and returns its exit code; None if it has not ended."""
@@ -98,11 +62,11 @@ class RunProcess:
             return None
 
     def stop(self) -> None:
-        """Asks it to end."""
+        """Asks it to end; it saves its state, to be resumed."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """Kills all processes of its session."""
+        """Kills it with its child processes."""
         if self._process.poll() is None:
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
@@ -112,14 +76,8 @@ def last_line(stdout: Path) -> dict[str, Any] | None:
     """Returns the JSON object on the last line of a run; None if it did not get that far."""
     try:
         text = stdout.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    lines = text.splitlines()
-    if not lines or not text.endswith("\n"):
-        return None
-    try:
-        line = json.loads(lines[-1])
-    except ValueError:
+        line = json.loads(text.splitlines()[-1]) if text.endswith("\n") else None
+    except (FileNotFoundError, ValueError):
         return None
     return line if isinstance(line, dict) and "status" in line else None
 

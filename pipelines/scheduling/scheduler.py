@@ -8,7 +8,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TypeGuard
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -18,28 +17,20 @@ from pipelines.root.records import RunRecord
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.due import Due, find_due, is_future, next_time, untold
 from pipelines.scheduling.history import ENDED, History, Run, is_over, num_starts, unfinished_keys
-from pipelines.scheduling.notify import Tell, of_missed, of_run, tell
+from pipelines.scheduling.notify import Content, Tell, of_missed, of_run, tell
 from pipelines.scheduling.receivers import current_receivers
-from pipelines.scheduling.run_process import (
-    Command,
-    Launch,
-    Process,
-    end_of,
-    last_line,
-    run_command,
-    start_process,
-)
+from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line, run_command
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.spans import FindArrivals, find_arrivals, span_name, tick_of_span
+from pipelines.scheduling.spans import FindArrivals, find_arrivals, span_name, tick_of_key
 from pipelines.scheduling.store import ScheduleStore
-from pipelines.scheduling.ticks import Tick, iso, time_of_key, time_tick
+from pipelines.scheduling.ticks import Tick, iso, time_of_key
 
 _LOGGER = logging.getLogger(__name__)
 
 MAX_STARTS_LEFT = 10
 """Starts, beyond the retries, of a run that never ends: it may be the one that kills the machine."""
 
-RETRY_WAIT_SECS = 60.0
+_RETRY_WAIT_SECS = 60.0
 _LONGEST_WAIT_SECS = 30.0
 _SHORTEST_WAIT_SECS = 0.1
 _POLL_SECS = 1.0
@@ -61,23 +52,21 @@ class Scheduler:
         clock: Clock,
         stop: Stop,
         on_change: Callable[[], None] = lambda: None,
-        command: Command = run_command,
-        start: Callable[[Launch], Process] = start_process,
+        start: Callable[[Launch], RunProcess] = RunProcess,
         tell: Tell = tell,
         find: FindArrivals = find_arrivals,
     ):
         self.root = root
         self.store = ScheduleStore(root)
+        self.broken: set[str] = set()
         self._clock = clock
         self._stop = stop
         self._on_change = on_change
-        self._command = command
         self._start = start
         self._tell = tell
         self._find = find
         self._polled: dict[str, float] = {}
         self._logged: set[str] = set()
-        self.broken: set[str] = set()
         self._told: dict[str, str] = {}
         self._changed = clock.monotonic()
 
@@ -111,11 +100,7 @@ class Scheduler:
         return done
 
     def run_tick(self, schedule: Schedule, tick: Tick, again: bool = False) -> Run:
-        """Runs a tick until it is done, and returns its last run; a tick that is done is not run again.
-
-        Raises:
-          StoppedError: The scheduler has to end.
-        """
+        """Runs a tick until it is done, and returns its last run; one that is done only runs `again`."""
         fresh = False  # True if an interrupted run cannot be resumed
         retries = schedule.retries
         while True:
@@ -137,7 +122,7 @@ class Scheduler:
             runs = self._runs(tick)
             if runs and runs[-1].status == "failed" and not is_over(runs, retries):
                 _LOGGER.warning("%s: %s; trying again", tick.id, _reason(runs[-1]))
-                self._pause(RETRY_WAIT_SECS)
+                self._pause(_RETRY_WAIT_SECS)
 
     def _run_next(self, until: datetime) -> Run | None:
         """Runs one tick and returns its run; None if nothing is due."""
@@ -147,14 +132,14 @@ class Scheduler:
             with self._isolated(schedule):
                 runs = history.of(schedule.name, self._clock.now())
                 for key, of_tick in runs.items():
-                    newest = of_tick[-1]
-                    if _is_to_tell(newest) and is_over(of_tick, schedule.retries):
-                        due_time = time_of_key(key) or datetime.fromisoformat(newest.started)
-                        self._tell_of_run(schedule, Tick(schedule.name, key, due_time), newest)
+                    if is_over(of_tick, schedule.retries):
+                        due_time = time_of_key(key) or datetime.fromisoformat(of_tick[-1].started)
+                        self._tell_of_run(schedule, Tick(schedule.name, key, due_time), of_tick[-1])
                 unfinished = unfinished_keys(schedule, runs)
                 if schedule.enabled and unfinished:
-                    return self._run(schedule, self._tick_of(schedule, unfinished[0]))
-        first: tuple[datetime, Schedule, Tick, Due] | None = None
+                    tick = tick_of_key(schedule, unfinished[0], self._clock.now())
+                    return self._run(schedule, tick)
+        waiting: list[tuple[datetime, Schedule, Tick, Due]] = []
         for schedule in schedules:
             with self._isolated(schedule):
                 due = self._due(schedule, history)
@@ -163,12 +148,11 @@ class Scheduler:
                 self._polled.pop(schedule.name, None)  # searched again at once
                 # By the oldest late tick: a schedule whose runs take longer than its interval must not
                 # always come before another one that is due at the same times.
-                waits_since = min(tick.due for tick in (due.tick, *due.late[:1]))
-                if first is None or waits_since < first[0]:
-                    first = (waits_since, schedule, due.tick, due)
-        if first is None:
+                since = min(tick.due for tick in (due.tick, *due.late[:1]))
+                waiting.append((since, schedule, due.tick, due))
+        if not waiting:
             return None
-        _, schedule, tick, due = first
+        _, schedule, tick, due = min(waiting, key=lambda one: one[0])
         with self._isolated(schedule):
             self._tell_of_missed(schedule, due, history)
             return self._run(schedule, tick)
@@ -228,16 +212,15 @@ class Scheduler:
     def _start_once(self, schedule: Schedule, tick: Tick, runs: list[Run], resume: bool) -> bool:
         """Starts the run of a tick and waits for its end; returns True if it cannot be resumed."""
         folder = self.store.state(schedule.name)
-        stdout, stderr = folder / "stdout", folder / "stderr"
-        command = self._command(schedule, tick, self.root, resume)
+        command = run_command(schedule, tick, self.root, resume)
+        launch = Launch(command, schedule.working_dir, folder / "stdout", folder / "stderr")
         try:
-            process = self._start(Launch(tuple(command), schedule.working_dir, stdout, stderr))
+            process = self._start(launch)
         except OSError as error:  # the folder or the interpreter is gone; or there is no memory
             self._record_failure(tick, f"its process could not be started: {error}")
             return False
-        _LOGGER.info(
-            "%s: run %s, process %s", tick.id, "resumed" if resume else "begun", process.pid
-        )
+        begun = "resumed" if resume else "begun"
+        _LOGGER.info("%s: run %s, process %s", tick.id, begun, process.pid)
         code, is_over_time = self._wait_for(schedule, tick, process)
         now = self._runs(tick)
         if is_over_time:
@@ -245,7 +228,7 @@ class Scheduler:
                 reason = f"stopped after its time limit, {schedule.timeout_secs:g} s"
                 self._record_failure(tick, reason)
         elif _begun(now) == _begun(runs):  # its record does not tell how it ended
-            line = last_line(stdout) or {}
+            line = last_line(launch.stdout) or {}
             is_bad_input = line.get("error") == "bad_input"
             if line.get("error") == "root_busy":
                 return False
@@ -253,7 +236,7 @@ class Scheduler:
                 _LOGGER.warning("%s: it cannot be resumed: %s", tick.id, line.get("reason"))
                 return True
             ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            output = end_of(stderr) or "it printed nothing"
+            output = end_of(launch.stderr) or "it printed nothing"
             reason = line.get("reason") or f"its process {ended} before its run began: {output}"
             self._record_failure(tick, reason, is_bad_input)
         return False
@@ -261,31 +244,23 @@ class Scheduler:
     def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:
         """Records that a tick has failed: in the record of its run, or in one of its own without it."""
         with self.root.lock.writing.held(_LOCK_WAIT_SECS):
-            runs = self._runs(tick)
-            newest = runs[-1] if runs else None
-            if isinstance(newest, RunRecord) and newest.status in ("running", "interrupted"):
-                record = newest
-            else:
+            now = iso(self._clock.now())
+            record = next(reversed(self._runs(tick)), None)
+            if not isinstance(record, RunRecord) or record.status in ENDED:
                 record = RunRecord(
                     **new_run(self.root, tick.id),
                     name=tick.schedule,
                     status="failed",
-                    started=iso(self._clock.now()),
+                    started=now,
                     config={},
                     data_fingerprint="",
                     log=str(self.store.state(tick.schedule) / "stderr"),
                     attempt=0,
                 )
-            self.root.records.write(
-                record.changed(
-                    status="failed",
-                    reason=reason,
-                    is_bad_input=is_bad_input,
-                    finished=iso(self._clock.now()),
-                )
-            )
+            failure = {"status": "failed", "reason": reason, "is_bad_input": is_bad_input}
+            self.root.records.write(record.changed(**failure, finished=now))
 
-    def _wait_for(self, schedule: Schedule, tick: Tick, process: Process) -> tuple[int, bool]:
+    def _wait_for(self, schedule: Schedule, tick: Tick, process: RunProcess) -> tuple[int, bool]:
         """Waits for the end of a run; returns its exit code, and True if it took too long."""
         begun = self._clock.monotonic()
         while (code := process.wait(_POLL_SECS)) is None:
@@ -300,7 +275,7 @@ class Scheduler:
             self._refresh()
         return code, False
 
-    def _stop_process(self, process: Process) -> int:
+    def _stop_process(self, process: RunProcess) -> int:
         process.stop()
         deadline = self._clock.monotonic() + _STOP_SECS
         while (code := process.wait(_POLL_SECS)) is None:
@@ -310,11 +285,9 @@ class Scheduler:
 
     def _wait_for_root(self, tick: Tick) -> None:
         """Waits while a run holds the root: one started by hand, or one that a killed scheduler left."""
-        logged = False
+        if self.root.lock.is_held():
+            _LOGGER.warning("%s: waiting for another run, which holds the root", tick.id)
         while self.root.lock.is_held():
-            if not logged:
-                _LOGGER.warning("%s: waiting for another run, which holds the root", tick.id)
-                logged = True
             self._pause(_BUSY_POLL_SECS)
         if self._stop.requested:
             raise StoppedError
@@ -339,7 +312,7 @@ class Scheduler:
 
     def _tell_of_run(self, schedule: Schedule, tick: Tick, run: Run) -> None:
         """Tells of a tick that is done, and notes in its record that this was done, or why it failed."""
-        if not _is_to_tell(run):
+        if not isinstance(run, RunRecord) or run.notification != "pending":
             return
         if run.run_id not in self._told:
             contents = of_run(self.root, tick, run, iso(self._clock.now()))
@@ -350,19 +323,12 @@ class Scheduler:
             if record is not None:  # else it was pruned
                 self.root.records.write(record.changed(notification=self._told[run.run_id]))
 
-    def _send(self, schedule: Schedule, content: dict[str, object]) -> str:
+    def _send(self, schedule: Schedule, content: Content) -> str:
         config = current_receivers(schedule, self.store.state(schedule.name))
         error = self._tell(config, content)
         if error:
             _LOGGER.error("%s: notification failed: %s (%s)", schedule.name, content["text"], error)
         return error
-
-    def _tick_of(self, schedule: Schedule, key: str) -> Tick:
-        """Returns the tick that has a key."""
-        time = time_of_key(key)
-        if time is not None:
-            return time_tick(schedule.name, time)
-        return tick_of_span(schedule, key, self._clock.now())
 
     def _runs(self, tick: Tick) -> list[Run]:
         history = History.read(self.root)
@@ -407,9 +373,5 @@ def _begun(runs: list[Run]) -> tuple[str, int] | None:
     return (newest.run_id, newest.attempt) if isinstance(newest, RunRecord) else None
 
 
-def _is_to_tell(run: Run) -> TypeGuard[RunRecord]:
-    return isinstance(run, RunRecord) and run.notification == "pending"
-
-
 def _reason(run: Run) -> str:
-    return (isinstance(run, RunRecord) and run.reason) or ""
+    return getattr(run, "reason", None) or ""

@@ -16,24 +16,17 @@ from pipelines.errors import BadInputError
 from pipelines.root.records import UNFINISHED
 from pipelines.scheduling.history import History
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.ticks import SPAN_PREFIX, Tick, is_span_key
+from pipelines.scheduling.ticks import SPAN_PREFIX, Tick, is_span_key, time_of_key, time_tick
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A span that has arrived.
-
-    Attributes:
-      key: Key of its tick; later spans, and later versions, sort after it.
-      selection: Value of `data.spans` for its run.
-      since: Time at which it was written, or moved to its place.
-      is_complete: True if it can be read; False while it is being written.
-    """
+    """A span that has arrived; later spans, and later versions, have keys that sort after its own."""
 
     key: str
-    selection: str
-    since: datetime.datetime
-    is_complete: bool = True
+    selection: str  # `data.spans` for its run
+    since: datetime.datetime  # when it was written, or moved to its place
+    is_complete: bool = True  # False while it is being written
 
     def tick(self, schedule: str, now: datetime.datetime) -> Tick:
         """Returns the tick of this span."""
@@ -46,17 +39,12 @@ FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Arrival]]
 
 @dataclass(frozen=True)
 class NewSpans:
-    """Spans that have arrived and were neither run nor skipped.
+    """Spans that have arrived and were neither run nor skipped."""
 
-    Attributes:
-      arrivals: Spans in ascending order of their keys, which may differ from the order of arrival.
-      newest: Key of the newest span that was handled, by a run or by being skipped; empty without one.
-      old: Keys of spans that existed before the schedule and are not run; None once they are stored, or
-        while the folder of the data is missing: its volume may be mounted later.
-    """
-
-    arrivals: tuple[Arrival, ...]
-    newest: str
+    arrivals: tuple[Arrival, ...]  # by key, not in the order of arrival
+    newest: str  # key of the newest span that was run or skipped; empty without one
+    # Keys of spans that existed before the schedule and are not run; None once they are stored, or while the
+    # folder of the data is missing: its volume may be mounted later.
     old: frozenset[str] | None = None
 
 
@@ -64,9 +52,6 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
     """Returns the spans of a schedule's data, each in its newest version, in ascending order.
 
     A span without a file is left out, as in a run that takes the newest span.
-
-    Raises:
-      BadInputError: The configuration cannot be used, or the folder of the data cannot be read.
     """
     data = data_of(schedule)
     pattern = parse_span_pattern(data.path)
@@ -83,18 +68,18 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
         key = span_tick_key(span, place.version)
         if key in known:
             continue
+        selection = span_selection(data, span)
         try:
             read = resolve_spans(data.path, SpanSelection(None, span, span)).spans[0]
         except BadInputError:
             # With finished files, it is being written; without any, it is an empty folder.
-            if any(item.is_file() for item in _inside(place.path)):
-                selection = span_selection(data, span)
+            inside = place.path.rglob("*") if place.path.is_dir() else [place.path]
+            if any(item.is_file() for item in inside):
                 found.append(Arrival(key, selection, _since([place.path]), is_complete=False))
             continue
         key = span_tick_key(span, read.version)
         if key not in known:
-            since = _since([place.path, *read.files])
-            found.append(Arrival(key, span_selection(data, span), since))
+            found.append(Arrival(key, selection, _since([place.path, *read.files])))
     return found
 
 
@@ -104,17 +89,14 @@ def new_arrivals(schedule: Schedule, history: History, find: FindArrivals) -> Ne
     They include a span that arrives after a later one, and a new version of an old span, but not spans that
     existed before the schedule. If these are not stored yet, they are all spans up to the newest that was
     handled; or, if none was, all but the newest one.
-
-    Raises:
-      BadInputError: The spans cannot be searched.
     """
     passed = schedule.passed_spans
-    of_ticks = set(filter(is_span_key, history.of(schedule.name)))
-    handled = of_ticks.union(passed or ())
+    handled = set(filter(is_span_key, history.of(schedule.name))).union(passed or ())
     arrivals = tuple(find(schedule, handled))
     if not arrivals:
-        is_mounted = passed is None and _folder_of(data_of(schedule)).is_dir()
-        return NewSpans((), max(handled, default=""), frozenset() if is_mounted else None)
+        folder = os.path.dirname(before_placeholder(data_of(schedule).path))
+        is_settled = passed is None and os.path.isdir(folder)
+        return NewSpans((), max(handled, default=""), frozenset() if is_settled else None)
     handled |= spans_of_runs(history)
     newest = max(handled, default="")
     new = tuple(arrival for arrival in arrivals if arrival.key not in handled)
@@ -143,12 +125,10 @@ def span_tick_key(span: SpanKey, version: int | None) -> str:
     return f"{SPAN_PREFIX}{name}" + ("" if version is None else f"-v{version:018d}")
 
 
-def tick_of_span(schedule: Schedule, key: str, now: datetime.datetime) -> Tick:
-    """Returns the tick of a span whose run was started before.
-
-    Raises:
-      BadInputError: The configuration cannot be used.
-    """
+def tick_of_key(schedule: Schedule, key: str, now: datetime.datetime) -> Tick:
+    """Returns the tick of a time, or of a span whose run was started before."""
+    if (time := time_of_key(key)) is not None:
+        return time_tick(schedule.name, time)
     last = parse_selection(span_name(key)).last
     spans = None if last is None else span_selection(data_of(schedule), last)
     return Tick(schedule.name, key, now, spans)
@@ -167,11 +147,7 @@ def span_selection(data: DataConfig, span: SpanKey) -> str:
 
 
 def check_has_windows(data: DataConfig, asked: str) -> None:
-    """Checks that the data have spans, and that `data.spans` does not name fixed ones.
-
-    Raises:
-      BadInputError: There are no spans, or fixed ones.
-    """
+    """Checks that the data have spans, and that `data.spans` does not name fixed ones."""
     if parse_span_pattern(data.path) is None:
         raise BadInputError(
             f"{asked} needs spans: data.path = {data.path!r} has no {{SPAN}}, nor {{YYYY}}, {{MM}} and "
@@ -185,25 +161,12 @@ def check_has_windows(data: DataConfig, asked: str) -> None:
 
 
 def data_of(schedule: Schedule) -> DataConfig:
-    """Returns the present `[data]` of a schedule's runs, with an absolute path.
-
-    Raises:
-      BadInputError: The configuration cannot be used.
-    """
+    """Returns the present `[data]` of a schedule's runs, with an absolute path."""
     data = load_config(schedule.config_file, settings=schedule.settings).data
     return data.model_copy(update={"path": os.path.join(schedule.working_dir, data.path)})
-
-
-def _folder_of(data: DataConfig) -> Path:
-    """Returns the folder in which spans appear."""
-    return Path(os.path.dirname(before_placeholder(data.path)))
 
 
 def _since(paths: Sequence[Path]) -> datetime.datetime:
     # The change time of the entry, not of the content: a file may have been written elsewhere.
     newest = max(path.stat().st_ctime for path in paths)
     return datetime.datetime.fromtimestamp(newest, datetime.timezone.utc)
-
-
-def _inside(place: Path) -> list[Path]:
-    return list(place.rglob("*")) if place.is_dir() else [place]

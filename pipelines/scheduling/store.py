@@ -16,22 +16,16 @@ from pipelines.config.load import explain
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.lock import FileLock, RootBusyError
-from pipelines.scheduling.migration import (
-    FORMER_FORMAT,
-    has_former_state,
-    in_new_format,
-    remove_former_state,
-)
+from pipelines.scheduling import migration
 from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
 
 _FORMAT = 2
-_LOCK = ".change.lock"
 _SCHEDULER_LOCK = ".scheduler.lock"
 _LOCK_WAIT_SECS = 10
 
 
 class ScheduleStore:
-    """The schedules of a root."""
+    """The schedules of a root. What cannot be read, found or changed raises BadInputError."""
 
     def __init__(self, root: Root):
         self.root = root
@@ -49,24 +43,20 @@ class ScheduleStore:
         return sorted(file for file in self.folder.glob("*.json") if file.name[0] != ".")
 
     def read(self, name: str) -> Schedule:
-        """Returns a schedule.
-
-        Raises:
-          BadInputError: No schedule has this name, or its file is damaged.
-        """
+        """Returns a schedule."""
         file = self.file(name)
         try:
             fields = read_json(file)
         except FileNotFoundError as error:
             raise BadInputError(self._unknown(name)) from error
-        written_as = fields.pop("format", FORMER_FORMAT)
-        if written_as not in (FORMER_FORMAT, _FORMAT):
+        written_as = fields.pop("format", migration.FORMER_FORMAT)
+        if written_as not in (migration.FORMER_FORMAT, _FORMAT):
             raise BadInputError(
                 f"{file} is of a format that this version cannot read. Received: format = {written_as!r}. "
                 "If a newer version of this program wrote it, update this one; else remove the file."
             )
-        if written_as == FORMER_FORMAT:
-            fields = in_new_format(fields, self.state(name))
+        if written_as == migration.FORMER_FORMAT:
+            fields = migration.in_new_format(fields, self.state(name))
         try:
             schedule = Schedule.model_validate(fields)
         except ValidationError as error:
@@ -89,72 +79,46 @@ class ScheduleStore:
         return schedules, errors
 
     def chosen(self, name: str | None) -> Schedule:
-        """Returns the named schedule, or the only one.
-
-        Raises:
-          BadInputError: There is none, or there are several to choose from.
-        """
-        if name is not None:
-            return self.read(name)
+        """Returns the named schedule, or the only one."""
         names = self.names()
-        if len(names) != 1:
+        if name is None and len(names) > 1:
             raise BadInputError(
                 f"There are {len(names)} schedules in {self.root}: {', '.join(names)}. Give --name."
-                if names
-                else self._unknown(None)
             )
-        return self.read(names[0])
+        if name is None and not names:
+            raise BadInputError(self._unknown(None))
+        return self.read(names[0] if name is None else name)
 
     def write(self, schedule: Schedule) -> None:
         """Stores a schedule."""
         fields = schedule.model_dump(mode="json", exclude_defaults=True)
         write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
 
-    def change(self, name: str, **changes: Any) -> Schedule:
-        """Changes fields of a schedule, and returns it.
-
-        Raises:
-          BadInputError: There is no such schedule any more, or another command holds the lock for long.
-        """
+    def change(self, name: str, **changes: Any) -> None:
+        """Changes fields of a schedule as it is stored now."""
         with self.changing():
             schedule = self.read(name)
             changed = schedule.model_copy(update=changes)
             if changed != schedule:
                 self.write(changed)
-        return changed
 
     def migrate(self) -> None:
         """Rewrites the schedules of a former version, and removes the state that it kept of their runs."""
         for name in self.names():
             # An error is reported by whoever reads the schedule, whose former state is kept until then.
             with contextlib.suppress(BadInputError, OSError):
-                if has_former_state(self.state(name)):
+                if migration.has_former_state(self.state(name)):
                     with self.changing():
                         self.write(self.read(name))
-                    remove_former_state(self.state(name))
+                    migration.remove_former_state(self.state(name))
 
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
-        """Keeps other commands from changing schedules meanwhile; does not affect runs.
-
-        Raises:
-          BadInputError: Another command holds the lock for long.
-        """
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(FileLock(self.folder / _LOCK).held(_LOCK_WAIT_SECS))
-            except RootBusyError as error:
-                raise BadInputError(
-                    f"Another command is changing the schedules in {self.root}. Try again."
-                ) from error
-            yield
+    def changing(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps other commands from changing schedules meanwhile; does not affect runs."""
+        busy = f"Another command is changing the schedules in {self.root}. Try again."
+        return _held(self.folder / ".change.lock", _LOCK_WAIT_SECS, busy)
 
     def delete(self, name: str) -> None:
-        """Removes a schedule; its runs stay, and a run in progress continues.
-
-        Raises:
-          BadInputError: There is none.
-        """
+        """Removes a schedule; its runs stay, and a run in progress continues."""
         if name not in self.names():
             raise BadInputError(self._unknown(name))
         with self.changing():
@@ -170,36 +134,34 @@ class ScheduleStore:
         return self.folder / name
 
     def _unknown(self, name: str | None) -> str:
-        names = self.names()
-        if not names:
+        if not (names := self.names()):
             return f"There are no schedules in {self.root}. `schedule create` makes one."
-        return (
-            f"There is no schedule {name!r} in {self.root}. Schedules: "
-            f"{', '.join(nearest_first(name or '', names))}."
-        )
+        nearest = ", ".join(nearest_first(name or "", names))
+        return f"There is no schedule {name!r} in {self.root}. Schedules: {nearest}."
 
 
-@contextlib.contextmanager
-def scheduler_lock(folder: Path) -> Iterator[None]:
-    """Holds the lock of the root's only scheduler; the system releases it when the process ends in any way.
-
-    Raises:
-      BadInputError: Another scheduler holds it.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(FileLock(folder / _SCHEDULER_LOCK).held())
-        except RootBusyError as error:
-            raise BadInputError(
-                f"Another scheduler is working in {folder.parent}. It runs all schedules of the root; to "
-                "replace it, stop it first."
-            ) from error
-        yield
+def scheduler_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Holds the lock of the root's only scheduler; the system releases it when the process ends."""
+    busy = (
+        f"Another scheduler is working in {folder.parent}. It runs all schedules of the root; to "
+        "replace it, stop it first."
+    )
+    return _held(folder / _SCHEDULER_LOCK, 0, busy)
 
 
 def is_scheduled(folder: Path) -> bool:
     """Returns whether a scheduler is working in a root."""
     return FileLock(folder / _SCHEDULER_LOCK).is_held()
+
+
+@contextlib.contextmanager
+def _held(file: Path, wait_secs: float, busy: str) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(FileLock(file).held(wait_secs))
+        except RootBusyError as error:
+            raise BadInputError(busy) from error
+        yield
 
 
 def _is_schedule(file: Path) -> bool:

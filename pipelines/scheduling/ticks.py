@@ -3,29 +3,20 @@
 import contextlib
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timezone
 
 SPAN_PREFIX = "span-"
-"""Prefix of the keys of span ticks."""
-
 _KEY_FORMAT = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A tick.
-
-    Attributes:
-      schedule: Name of the schedule.
-      key: Key within the schedule; sorts by time, or by span.
-      due: Time at which it was due, UTC; for a span, the time at which it arrived.
-      spans: Value of `data.spans` for its run; None for the configured one.
-    """
+    """A tick; its key is that within the schedule, and sorts by time or by span."""
 
     schedule: str
     key: str
-    due: datetime
-    spans: str | None = None
+    due: datetime  # of a span, the time at which it arrived
+    spans: str | None = None  # `data.spans` for its run; None for the configured ones
 
     @property
     def id(self) -> str:
@@ -61,5 +52,4 @@ def is_span_key(key: str) -> bool:
 
 def iso(time: datetime) -> str:
     """Returns a time, UTC, to the second."""
-    utc = time.astimezone(timezone.utc)
-    return (utc - timedelta(microseconds=utc.microsecond)).isoformat()
+    return time.astimezone(timezone.utc).isoformat(timespec="seconds")

@@ -2,35 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
-from typing import Protocol
 from zoneinfo import ZoneInfo
-
-
-class Timetable(Protocol):
-    """The times at which a run is due."""
-
-    def after(self, time: datetime) -> datetime | None:
-        """Returns the first due time after `time`, UTC; None if there are no more."""
-        ...
-
-    def until(self, time: datetime) -> datetime | None:
-        """Returns the last due time up to and including `time`, UTC; None if there was none."""
-        ...
 
 
 @dataclass(frozen=True)
 class Cron:
-    """The times of a cron expression.
+    """The times of a cron expression of five fields.
 
     When clocks are set forward, a skipped time of day is due right after the gap; when they are set
     back, a repeated one is due once. Expressions that begin with `*` for the minute or the hour go
-    by elapsed time.
-
-    Source: Debian's cron, as implemented by the library cronsim.
-
-    Attributes:
-      expression: Five fields.
-      timezone: Name of the time zone of the fields.
+    by elapsed time. These are the rules of Debian's cron, as implemented by the library cronsim.
     """
 
     expression: str
@@ -56,17 +37,18 @@ class Cron:
             raise ValueError("there is no such day in the next 50 years")
 
     def after(self, time: datetime) -> datetime | None:
-        """Returns the first due time after `time`, UTC."""
+        """Returns the first due time after `time`, UTC; None if there is none within 50 years."""
         from cronsim import CronSim
 
-        for due in CronSim(self.expression, time.astimezone(self._zone)):
+        zone: tzinfo = timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
+        for due in CronSim(self.expression, time.astimezone(zone)):
             # In the hour that clocks repeat, the library may start in its first half.
             if (utc := due.astimezone(timezone.utc)) > time:
                 return utc
         return None
 
     def until(self, time: datetime) -> datetime | None:
-        """Returns the last due time up to and including `time`, UTC."""
+        """Returns the last due time up to and including `time`, UTC; None if there was none."""
         for days in (1, 10, 400, 18_500):
             last, following = None, self.after(time - timedelta(days=days))
             while following is not None and following <= time:
@@ -75,30 +57,22 @@ class Cron:
                 return last
         return None
 
-    @property
-    def _zone(self) -> tzinfo:
-        return timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
-
 
 @dataclass(frozen=True)
 class Every:
-    """Times at equal intervals.
-
-    Attributes:
-      start: Time from which they are counted.
-      secs: Seconds between two of them.
-    """
+    """Times at equal intervals, counted from `start` in both directions."""
 
     start: datetime
     secs: int
 
-    def after(self, time: datetime) -> datetime | None:
+    def after(self, time: datetime) -> datetime:
         """Returns the first due time after `time`, UTC."""
-        return self._time((time - self.start) // timedelta(seconds=self.secs) + 1)
+        return self.until(time) + timedelta(seconds=self.secs)
 
-    def until(self, time: datetime) -> datetime | None:
+    def until(self, time: datetime) -> datetime:
         """Returns the last due time up to and including `time`, UTC."""
-        return self._time((time - self.start) // timedelta(seconds=self.secs))
+        interval = timedelta(seconds=self.secs)
+        return self.start + (time - self.start) // interval * interval
 
-    def _time(self, number: int) -> datetime:
-        return self.start + timedelta(seconds=self.secs * number)
+
+Timetable = Cron | Every

@@ -24,11 +24,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def post(address: str, body: bytes) -> None:
-    """POSTs JSON.
-
-    Raises:
-      ValueError: It was not accepted. The message holds nothing of the address but the host.
-    """
+    """POSTs JSON. The message of a ValueError holds nothing of the address but the host."""
     try:
         parts = urlsplit(address)
         headers = {"Content-Type": "application/json", "User-Agent": "estimator-pipelines"}
@@ -46,9 +42,8 @@ def post(address: str, body: bytes) -> None:
     except Exception as error:  # its text may hold the address
         kind = getattr(error, "reason", None) or error
         why = getattr(kind, "verify_message", "") or getattr(kind, "strerror", "") or ""
-        raise ValueError(
-            f"{parts.hostname} cannot be reached: {why or type(kind).__name__}"
-        ) from None
+        why = why or type(kind).__name__
+        raise ValueError(f"{parts.hostname} cannot be reached: {why}") from None
 
 
 if __name__ == "__main__":

@@ -3,27 +3,26 @@
 They are read from the root at each scrape, so that counters continue when a scheduler is restarted.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import Any, get_args
+
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from pipelines import atomic_files
 from pipelines.root import Root
-from pipelines.root.records import Status
+from pipelines.root.history import read_runs, run_of_version
+from pipelines.root.records import RunRecord, Status
 from pipelines.scheduling.clock import Clock
 from pipelines.scheduling.history import ENDED, Run
 from pipelines.scheduling.monitoring.overview import Standing, look
 
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.core import GaugeMetricFamily, Metric
-
 PREFIX = "estimator_pipelines"
 
-RUN_STATUSES: tuple[str, ...] = get_args(Status)
-
-_SCHEDULE_GAUGES = {
+_OF_SCHEDULES = {
     "schedule_enabled": "Whether the schedule starts runs",
     "schedule_next_time_seconds": "When the next run is due",
     "schedule_running": "Whether a run is in progress",
@@ -46,65 +45,46 @@ class PipelineCollector:
         self._root = root
         self._clock = clock
 
-    def collect(self) -> Iterator["Metric"]:
+    def collect(self) -> Iterator[Metric]:
         """Yields the metrics to `prometheus_client`."""
         now = self._clock.now()
         overview = look(self._root, now)
         yield from _of_schedules(overview.standings, now)
-        yield from _of_runs(self._root)
+        yield from _of_runs(read_runs(self._root))
         yield from _of_model(self._root)
-        damaged = len(overview.damaged)
-        yield _gauge(
-            "damaged_files", "Files of schedules and runs that cannot be read", (), damaged
-        )
-        text = "Runs, ticks and schedules with a time in the future, which are ignored"
-        yield _gauge("future_records", text, (), overview.num_future)
-        yield _gauge(
-            "metrics_time_seconds", "When these metrics were collected", (), now.timestamp()
-        )
+        damaged = "Files of schedules and runs that cannot be read"
+        yield _gauge("damaged_files", damaged, len(overview.damaged))
+        future = "Runs, ticks and schedules with a time in the future, which are ignored"
+        yield _gauge("future_records", future, len(overview.future))
+        collected = "When these metrics were collected"
+        yield _gauge("metrics_time_seconds", collected, now.timestamp())
 
 
-def registry(collector: PipelineCollector) -> "CollectorRegistry":
+def registry(collector: PipelineCollector) -> CollectorRegistry:
     """Returns a registry with the metrics of a root, and no others."""
-    from prometheus_client import CollectorRegistry
-
     made = CollectorRegistry()
     made.register(collector)
     return made
 
 
 def write_metrics(collector: PipelineCollector, file: Path) -> None:
-    """Replaces a file of node_exporter's textfile collector."""
-    from prometheus_client import generate_latest
-
-    text = generate_latest(registry(collector))
-    # The collector reads *.prom alone: it never sees a partial file.
-    atomic_files.write(file, text)
+    """Replaces a file of node_exporter's textfile collector, which reads *.prom: never a partial file."""
+    atomic_files.write(file, generate_latest(registry(collector)))
 
 
-def serve_metrics(
-    collector: PipelineCollector, address: str, port: int
-) -> tuple[int, Callable[[], None]]:
-    """Serves scrapes from a thread.
-
-    Raises:
-      OSError: The port is taken.
-    """
-    from prometheus_client import start_http_server
-
+@contextlib.contextmanager
+def serving_metrics(collector: PipelineCollector, address: str, port: int) -> Iterator[int]:
+    """Serves scrapes from a thread, at the port that it yields."""
     server, thread = start_http_server(port, address, registry(collector))
-
-    def end() -> None:
+    try:
+        yield server.server_port
+    finally:
         server.shutdown()
         server.server_close()
         thread.join()
 
-    return server.server_port, end
 
-
-def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"]:
-    from prometheus_client.core import CounterMetricFamily
-
+def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator[Metric]:
     counts = CounterMetricFamily(
         f"{PREFIX}_scheduled_runs", "Scheduled runs that have ended", labels=("schedule", "status")
     )
@@ -112,29 +92,22 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator["Metric"
         for status in ENDED:
             counts.add_metric((one.schedule.name, status), one.counts[status])
     yield counts
-    values = [(standing.schedule.name, _values(standing, now)) for standing in found]
-    for name, text in _SCHEDULE_GAUGES.items():
-        samples = (
-            ((schedule,), value)
-            for schedule, by_name in values
-            if (value := by_name[name]) is not None
-        )
-        yield _gauge(name, text, ("schedule",), *samples)
-    yield _gauge(
-        "last_run_status",
-        "1 for the status of the last scheduled run, 0 for the others",
-        ("schedule", "status"),
-        *(
-            ((one.schedule.name, status), float(one.last.status == status))
-            for one in found
-            if one.last
-            for status in ENDED
-        ),
-    )
+    values = {(one.schedule.name,): _values(one, now) for one in found}
+    for name, text in _OF_SCHEDULES.items():
+        samples = {schedule: by_name[name] for schedule, by_name in values.items()}
+        yield _gauge(name, text, samples, "schedule")
+    statuses = {
+        (one.schedule.name, status): one.last.status == status
+        for one in found
+        if one.last
+        for status in ENDED
+    }
+    text = "1 for the status of the last scheduled run, 0 for the others"
+    yield _gauge("last_run_status", text, statuses, "schedule", "status")
 
 
 def _values(standing: Standing, now: datetime) -> dict[str, float | None]:
-    """Returns the values of the gauges of one schedule; None without one."""
+    """Returns the values of `_OF_SCHEDULES` for one schedule; None without one."""
     next_time, last, last_good = standing.next_time, standing.last, standing.last_good
     return {
         "schedule_enabled": standing.schedule.enabled,
@@ -146,80 +119,64 @@ def _values(standing: Standing, now: datetime) -> dict[str, float | None]:
         "schedule_late_seconds": standing.late_secs(now),
         "schedule_has_problem": standing.problem is not None,
         "notification_failed": bool(standing.not_told),
-        "last_run_end_time_seconds": _time(last.finished if last else None),
-        "last_good_run_end_time_seconds": _time(last_good.finished if last_good else None),
-        "last_run_duration_seconds": _duration_secs(last),
+        "last_run_end_time_seconds": _time(last.finished) if last else None,
+        "last_good_run_end_time_seconds": _time(last_good.finished) if last_good else None,
+        "last_run_duration_seconds": _duration_secs(last) if last else None,
     }
 
 
-def _of_runs(root: Root) -> Iterator["Metric"]:
+def _of_runs(records: Sequence[RunRecord]) -> Iterator[Metric]:
     """Yields metrics of the runs of a root, whether started by a schedule, by hand, or on Kubeflow."""
-    from pipelines.root.history import read_runs
-
-    records = read_runs(root)
     if not records:
         return
     newest = records[-1]
-    yield _gauge(
-        "newest_run_status",
-        "Status of the newest run, whoever started it",
-        ("status",),
-        *(((status,), float(newest.status == status)) for status in RUN_STATUSES),
-    )
-    yield _gauge("newest_run_start_time_seconds", "When it began", (), _time(newest.started) or 0.0)
+    statuses = {(status,): newest.status == status for status in get_args(Status)}
+    text = "Status of the newest run, whoever started it"
+    yield _gauge("newest_run_status", text, statuses, "status")
+    yield _gauge("newest_run_start_time_seconds", "When it began", _time(newest.started))
     ended = [one for one in records if one.finished is not None]
     good = [one for one in ended if one.status in ENDED and one.status != "failed"]
     if ended:
-        start, end = _time(ended[-1].started), _time(ended[-1].finished)
-        if start is not None and end is not None:
-            yield _gauge("newest_run_end_time_seconds", "When the last run ended", (), end)
-            yield _gauge(
-                "newest_run_duration_seconds", "From its start to its end", (), end - start
-            )
-    if good and (end := _time(good[-1].finished)) is not None:
-        yield _gauge(
-            "newest_good_run_end_time_seconds", "When the last run that did not fail ended", (), end
-        )
+        end, secs = _time(ended[-1].finished), _duration_secs(ended[-1])
+        yield _gauge("newest_run_end_time_seconds", "When the last run ended", end)
+        yield _gauge("newest_run_duration_seconds", "From its start to its end", secs)
+    if good:
+        text = "When the last run that did not fail ended"
+        yield _gauge("newest_good_run_end_time_seconds", text, _time(good[-1].finished))
 
 
-def _of_model(root: Root) -> Iterator["Metric"]:
-    from pipelines.root.history import run_of_version
-
+def _of_model(root: Root) -> Iterator[Metric]:
     versions = root.versions.served()
     if not versions:
         return
-    yield _gauge("served_version", "The version that serves", (), versions[-1])
+    yield _gauge("served_version", "The version that serves", versions[-1])
     record = run_of_version(root, str(versions[-1]))
     if record is None:
         return
-    yield _gauge(
-        "served_model_metric",
-        "Metrics of the model that serves, of the evaluation in its run",
-        ("metric",),
-        *(((name,), value) for name, value in record.metrics.items() if value is not None),
-    )
-    pushed = _time(record.finished)
-    if pushed is not None:
-        yield _gauge("served_model_push_time_seconds", "When its run ended", (), pushed)
+    metrics = {(name,): value for name, value in record.metrics.items()}
+    text = "Metrics of the model that serves, of the evaluation in its run"
+    yield _gauge("served_model_metric", text, metrics, "metric")
+    if record.finished is not None:
+        pushed = _time(record.finished)
+        yield _gauge("served_model_push_time_seconds", "When its run ended", pushed)
 
 
 def _gauge(
     name: str,
     text: str,
-    labels: tuple[str, ...],
-    *values: "float | tuple[Iterable[str], float]",
-) -> "GaugeMetricFamily":
-    from prometheus_client.core import GaugeMetricFamily
-
+    values: float | None | Mapping[Any, float | None],
+    *labels: str,
+) -> Metric:
+    """Returns a gauge with its value, or with its values by label; those that are None are left out."""
     gauge = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
-    for value in values:
-        of_labels, number = value if isinstance(value, tuple) else ((), value)
-        gauge.add_metric(list(of_labels), float(number))
+    for of_labels, value in (values if isinstance(values, Mapping) else {(): values}).items():
+        if value is not None:
+            gauge.add_metric(of_labels, float(value))
     return gauge
 
 
-def _duration_secs(run: Run | None) -> float | None:
-    start, end = (_time(run.started), _time(run.finished)) if run else (None, None)
+def _duration_secs(run: Run) -> float | None:
+    start, end = _time(run.started), _time(run.finished)
     return None if start is None or end is None else end - start
 
 

@@ -1,7 +1,7 @@
 """The state of a root's schedules, as `schedule list`, `schedule check` and the metrics show it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,31 +21,36 @@ from pipelines.scheduling.ticks import iso, time_of_key
 
 @dataclass(frozen=True)
 class Standing:
-    """State of a schedule.
-
-    Attributes:
-      schedule: The schedule itself.
-      next_time: Time of the next run, possibly past; None if unknown.
-      running: Key of the tick whose run is active, or about to be resumed by a scheduler; None without one.
-      interrupted: Key of the tick whose run was stopped or killed, with no scheduler to resume it; or None.
-      last: Newest run that has ended.
-      last_good: Newest run that has ended without failing.
-      counts: Number of runs by status, from the beginning.
-      due: Ticks that are due.
-      not_told: Error of the notification of the last run; empty without one.
-      problem: Reason why the due ticks are unknown; None if they are known.
-    """
+    """State of a schedule."""
 
     schedule: Schedule
-    next_time: datetime | None
-    running: str | None
-    interrupted: str | None
-    last: Run | None
-    last_good: Run | None
-    counts: Counter[str]
+    next_time: datetime | None  # possibly past; None if unknown
+    running: str | None  # tick whose run is active, or about to be resumed by a scheduler
+    interrupted: str | None  # tick whose run was stopped or killed, with no scheduler to resume it
+    ended: Sequence[Run]  # oldest first
     due: Due
-    not_told: str
-    problem: str | None
+    problem: str | None  # why the due ticks are unknown
+
+    @property
+    def last(self) -> Run | None:
+        """Newest run that has ended."""
+        return self.ended[-1] if self.ended else None
+
+    @property
+    def last_good(self) -> Run | None:
+        """Newest run that has ended without failing."""
+        return next((run for run in reversed(self.ended) if run.status != "failed"), None)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Number of runs by status, from the beginning."""
+        return Counter(run.status for run in self.ended)
+
+    @property
+    def not_told(self) -> str:
+        """Error of the notification of the last run; empty without one."""
+        notification = self.last.notification if isinstance(self.last, RunRecord) else ""
+        return "" if notification == "pending" else notification
 
     def late_secs(self, now: datetime) -> float:
         """Returns the time for which the oldest late tick has been due; 0 without one."""
@@ -85,25 +90,16 @@ class Standing:
 
 @dataclass(frozen=True)
 class Overview:
-    """State of all schedules of a root.
-
-    Attributes:
-      now: Time at which it was looked at, UTC.
-      standings: State of each schedule that can be read, by name.
-      damaged: Errors of the files of schedules and runs that cannot be read.
-      strange: One sentence for each thing that is ignored: files that are no schedules, and times from the
-        future.
-      num_future: Number of runs, ticks and schedules from the future.
-    """
+    """State of all schedules of a root at one time; what is reported is one sentence each."""
 
     now: datetime
-    standings: Sequence[Standing]
-    damaged: Sequence[str]
-    strange: Sequence[str]
-    num_future: int
+    standings: Sequence[Standing]  # of the schedules that can be read, by name
+    damaged: Sequence[str]  # files of schedules and runs that cannot be read
+    strange: Sequence[str]  # files that are ignored, as they are no schedules
+    future: Sequence[str]  # runs, ticks and schedules with a time in the future
 
     def problems(self) -> list[str]:
-        """Returns one sentence for each reason why something does not run: late, stopped, or unknown."""
+        """Returns the reasons why something does not run: damaged, late, stopped, or unknown."""
         lines = list(self.damaged)
         for standing in self.standings:
             name, late = standing.schedule.name, standing.due.late
@@ -122,13 +118,14 @@ class Overview:
         return lines
 
     def remarks(self) -> list[str]:
-        """Returns one sentence for each thing that keeps nothing from running."""
+        """Returns what keeps nothing from running."""
         not_told = (
             f"{standing.schedule.name}: the notification of the last run failed: {standing.not_told}"
             for standing in self.standings
             if standing.not_told
         )
-        return [*self.strange, *not_told]
+        future = (f"{text}: the clock was wrong then; it is ignored" for text in self.future)
+        return [*self.strange, *future, *not_told]
 
 
 def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overview:
@@ -152,14 +149,8 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
             Receivers.read(store.state(schedule.name))
         except DamagedFileError as error:
             damaged.append(str(error))
-    future = _future(schedules, history, now)
-    return Overview(
-        now,
-        [_standing(schedule, history, now, find, is_busy) for schedule in schedules],
-        damaged,
-        [*strange, *(f"{text}: the clock was wrong then; it is ignored" for text in future)],
-        len(future),
-    )
+    standings = [_standing(schedule, history, now, find, is_busy) for schedule in schedules]
+    return Overview(now, standings, damaged, strange, list(_future(schedules, history, now)))
 
 
 def _standing(
@@ -171,54 +162,41 @@ def _standing(
         due = find_due(schedule, history, now, find)
     except Exception as error:  # one schedule must not hide the others
         problem = str(error) or repr(error)
-    all_runs = [
-        run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/")
-    ]
-    ended = [run for run in all_runs if run.status in ENDED]
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
-    last = next(reversed(ended), None)
-    notification = last.notification if isinstance(last, RunRecord) else ""
     return Standing(
         schedule=schedule,
         next_time=next_time(schedule, runs, now),
         running=unfinished if is_busy else None,
         interrupted=None if is_busy else unfinished,
-        last=last,
-        last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
-        counts=Counter(run.status for run in ended),
+        ended=[
+            run
+            for run in history.runs
+            if (run.scheduled_by or "").startswith(f"{schedule.name}/") and run.status in ENDED
+        ],
         due=due,
-        not_told="" if notification == "pending" else notification,
         problem=problem,
     )
 
 
-def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> list[str]:
-    """Returns what has a time from the future, in words."""
-    runs = (
-        f"the run {run.run_id} began at {run.started}"
-        for run in history.runs
-        if is_future(datetime.fromisoformat(run.started), now)
-    )
-    ticks = (
-        f"the run {run.run_id} is that of {run.scheduled_by}"
-        for run in history.runs
-        if (time := time_of_key((run.scheduled_by or "").partition("/")[2]))
-        and is_future(time, now)
-    )
-    starts = (
-        f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"
-        for schedule in schedules
-        if is_future(schedule.since, now)
-    )
-    return [*runs, *ticks, *starts]
+def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> Iterator[str]:
+    """Yields what has a time from the future, in words."""
+    for run in history.runs:
+        if is_future(datetime.fromisoformat(run.started), now):
+            yield f"the run {run.run_id} began at {run.started}"
+    for run in history.runs:
+        time = time_of_key((run.scheduled_by or "").partition("/")[2])
+        if time and is_future(time, now):
+            yield f"the run {run.run_id} is that of {run.scheduled_by}"
+    for schedule in schedules:
+        if is_future(schedule.since, now):
+            yield f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"
 
 
 def table(found: Sequence[Standing]) -> Any:
     """Returns schedules as a `rich.table.Table`."""
     from rich.table import Table
 
-    names = ("schedule", "when", "next (UTC)", "last run", "status", "version", "")
-    made = Table(*names, box=None)
+    made = Table("schedule", "when", "next (UTC)", "last run", "status", "version", "", box=None)
     for standing in found:
         last = standing.last
         marks = {
@@ -233,9 +211,7 @@ def table(found: Sequence[Standing]) -> Any:
             standing.schedule.name,
             standing.schedule.when(),
             f"{standing.next_time:%Y-%m-%d %H:%M:%S}" if standing.next_time else "",
-            last.run_id if last else "",
-            last.status if last else "",
-            (last.version or "") if last else "",
+            *((last.run_id, last.status, last.version or "") if last else ("", "", "")),
             ", ".join(mark for mark, applies in marks.items() if applies),
         )
     return made

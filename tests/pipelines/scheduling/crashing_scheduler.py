@@ -6,6 +6,7 @@ It starts due runs, and ends. After the NUMBER-th moment (from 1; 0: none) it is
 or `both`, together with its run.
 """
 
+import dataclasses
 import json
 import os
 import signal
@@ -79,10 +80,13 @@ def main():
     stop = Stop()
     clock = RealWaits(NOW, root.parent / "release")
 
-    def command(schedule, tick, root, resume):
-        words = ("--resume",) if resume else ()
+    def start(launch):
+        words = launch.command
+        tick = words[words.index("--scheduled-by") + 1]
         here = Path(__file__).with_name("small_run.py")
-        return (sys.executable, str(here), str(root), tick.id, *words)
+        resume = words[words.index(tick) + 1 :]  # ("--resume",), or nothing
+        command = (sys.executable, str(here), str(root), tick, *resume)
+        return run_process.RunProcess(dataclasses.replace(launch, command=command))
 
     def tell(config, content):
         if content["event"] in config.on:
@@ -94,8 +98,7 @@ def main():
         Root(root),
         clock,
         stop,
-        command=command,
-        start=killer.around(run_process.start_process, "start"),
+        start=killer.around(start, "start"),
         tell=killer.around(tell, "tell"),
     )
     done = made.run_due()

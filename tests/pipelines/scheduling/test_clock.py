@@ -1,7 +1,7 @@
 import signal
 import time
 
-from pipelines.scheduling.clock import Stop, SystemClock
+from pipelines.scheduling.clock import Clock, Stop
 
 
 def test_a_sleep_ends_when_the_process_is_to_end():
@@ -10,7 +10,7 @@ def test_a_sleep_ends_when_the_process_is_to_end():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         begun = time.monotonic()
-        SystemClock(stop).sleep(30)
+        Clock(stop).sleep(30)
         assert stop.requested
         assert 0.1 < time.monotonic() - begun < 10
     finally:
@@ -19,11 +19,11 @@ def test_a_sleep_ends_when_the_process_is_to_end():
 
 def test_a_sleep_lasts():
     begun = time.monotonic()
-    SystemClock(Stop()).sleep(0.7)
+    Clock(Stop()).sleep(0.7)
     assert time.monotonic() - begun >= 0.7
 
 
 def test_times_have_their_zone():
-    clock = SystemClock(Stop())
+    clock = Clock(Stop())
     assert clock.now().utcoffset().total_seconds() == 0
     assert clock.monotonic() <= clock.monotonic()

@@ -6,10 +6,10 @@ import time
 
 from pipelines.scheduling.run_process import (
     Launch,
+    RunProcess,
     end_of,
     last_line,
     run_command,
-    start_process,
 )
 from pipelines.scheduling.ticks import Tick
 from tests.pipelines.scheduling.conftest import START
@@ -18,7 +18,7 @@ from tests.pipelines.scheduling.conftest import START
 def start(tmp_path, code):
     stdout, stderr = tmp_path / "output" / "1.out", tmp_path / "output" / "1.err"
     command = (sys.executable, "-c", code)
-    process = start_process(Launch(command, str(tmp_path), stdout, stderr))
+    process = RunProcess(Launch(command, str(tmp_path), stdout, stderr))
     return process, stdout, stderr
 
 

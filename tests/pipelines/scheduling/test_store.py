@@ -97,7 +97,7 @@ def test_a_schedule_is_deleted_with_its_state(store, make_schedule):
 def test_a_change_keeps_what_others_have_changed(store, make_schedule):
     store.write(make_schedule())
     store.change("trips", enabled=False)
-    assert store.change("trips", retries=5) == make_schedule(enabled=False, retries=5)
+    store.change("trips", retries=5)
     assert store.read("trips") == make_schedule(enabled=False, retries=5)
 
 

@@ -11,7 +11,7 @@ from components.pusher.provenance import Provenance
 from pipelines.scheduling.monitoring.metrics import (
     PipelineCollector,
     registry,
-    serve_metrics,
+    serving_metrics,
     write_metrics,
 )
 from pipelines.scheduling.ticks import iso, time_tick
@@ -145,12 +145,12 @@ def test_the_file_is_replaced(collector, tmp_path):
 
 
 def test_metrics_are_served_on_a_free_port(collector):
-    port, end = serve_metrics(collector, "127.0.0.1", 0)
-    try:
+    with serving_metrics(collector, "127.0.0.1", 0) as port:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain")
             assert parsed(answer.read().decode())[("served_version",)] == 9
-        with pytest.raises(OSError, match="in use"):
-            serve_metrics(collector, "127.0.0.1", port)
-    finally:
-        end()
+        with (
+            pytest.raises(OSError, match="in use"),
+            serving_metrics(collector, "127.0.0.1", port),
+        ):
+            pass

@@ -107,7 +107,7 @@ def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
         "the schedule 'trips' begins at 2026-01-31T11:30:00+00:00",
     ]
     assert "notify.json cannot be read" in problems[2]
-    assert (len(problems), len(remarks), overview.num_future) == (3, 4, 3)
+    assert (len(problems), len(remarks), len(overview.future)) == (3, 4, 3)
 
 
 def test_a_notification_that_failed_is_reported_until_the_next_run(standing, record):
