@@ -3,8 +3,7 @@
 import json
 import shlex
 import sys
-from enum import Enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -43,14 +42,6 @@ app.command("metrics")(metrics_command)
 app.command("manifest")(manifest_command)
 
 
-class MissedChoice(str, Enum):
-    """`--missed`."""
-
-    LATEST = "latest"
-    SKIP = "skip"
-    CATCH_UP = "catch-up"
-
-
 @app.command()
 def create(
     config: Config = None,
@@ -77,11 +68,11 @@ def create(
         str | None, typer.Option("--name", help="Default: the name of the pipeline.")
     ] = None,
     missed: Annotated[
-        MissedChoice,
+        Literal["latest", "skip", "catch-up"],
         typer.Option(
             "--missed", help="Which of the missed times to run: the latest, none, or each."
         ),
-    ] = MissedChoice.LATEST,
+    ] = "latest",
     settings: Settings = None,
     timezone: Annotated[
         str,
@@ -144,7 +135,7 @@ def create(
         every=every,
         on_new_span=on_new_span,
         name=name,
-        missed=missed.value,
+        missed=missed,
         settings=tuple(settings or ()),
         timezone=timezone,
         grace=grace,

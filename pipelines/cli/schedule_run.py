@@ -8,9 +8,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -41,13 +40,6 @@ MetricsFile = Annotated[
         help="Keep metrics there, for node_exporter's textfile collector.",
     ),
 ]
-
-
-class ManifestKind(str, Enum):
-    """`--kind`."""
-
-    SYSTEMD = "systemd"
-    KUBERNETES = "kubernetes"
 
 
 def run_command(
@@ -211,7 +203,8 @@ def metrics_command(
 
 def manifest_command(
     kind: Annotated[
-        ManifestKind, typer.Option("--kind", help="Service manager that keeps the scheduler alive.")
+        Literal["systemd", "kubernetes"],
+        typer.Option("--kind", help="Service manager that keeps the scheduler alive."),
     ],
     root: RootOption = DEFAULT_ROOT,
     image: Annotated[
@@ -236,7 +229,7 @@ def manifest_command(
 
     existing(root)
     schedules, _ = ScheduleStore(root).read_all()
-    if kind is ManifestKind.SYSTEMD:
+    if kind == "systemd":
         folders = {schedule.config_file.parent for schedule in schedules if schedule.config_file}
         variable = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"
         options = () if metrics_port is None else ("--metrics-port", str(metrics_port))

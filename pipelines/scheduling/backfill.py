@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from pipelines.config.data import DataConfig
-from pipelines.config.span_pattern import parse_span_pattern
 from pipelines.config.span_selection import (
     SpanKey,
     SpanSelection,
@@ -78,10 +77,7 @@ def plan_backfill(
 
 
 def _keys(data: DataConfig, first: str, last: str) -> list[SpanKey]:
-    check_has_windows(data, "schedule backfill")
-    pattern = parse_span_pattern(data.path)
-    if pattern is None:
-        raise ValueError(f"It was checked that there are spans. Received: {data.path}")
+    pattern = check_has_windows(data, "schedule backfill")
     ends = []
     for option, given in (("--from", first), ("--to", last)):
         try:

@@ -9,7 +9,12 @@ from pathlib import Path
 
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import DataConfig
-from pipelines.config.span_pattern import Place, before_placeholder, parse_span_pattern
+from pipelines.config.span_pattern import (
+    Place,
+    SpanPattern,
+    before_placeholder,
+    parse_span_pattern,
+)
 from pipelines.config.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
@@ -146,9 +151,10 @@ def span_selection(data: DataConfig, span: SpanKey) -> str:
     return str(SpanSelection(None, span, span) if newest == 1 else SpanSelection(newest, last=span))
 
 
-def check_has_windows(data: DataConfig, asked: str) -> None:
-    """Checks that the data have spans, and that `data.spans` does not name fixed ones."""
-    if parse_span_pattern(data.path) is None:
+def check_has_windows(data: DataConfig, asked: str) -> SpanPattern:
+    """Returns the pattern of the spans; refuses data without it, and `data.spans` with fixed ones."""
+    pattern = parse_span_pattern(data.path)
+    if pattern is None:
         raise BadInputError(
             f"{asked} needs spans: data.path = {data.path!r} has no {{SPAN}}, nor {{YYYY}}, {{MM}} and "
             "{DD}."
@@ -158,6 +164,7 @@ def check_has_windows(data: DataConfig, asked: str) -> None:
             f"{asked} sets which span is read, and data.spans = {data.spans!r} names fixed ones: write "
             '"newest", or "last N" for a window.'
         )
+    return pattern
 
 
 def data_of(schedule: Schedule) -> DataConfig:

@@ -27,30 +27,12 @@ class Standing:
     next_time: datetime | None  # possibly past; None if unknown
     running: str | None  # tick whose run is active, or about to be resumed by a scheduler
     interrupted: str | None  # tick whose run was stopped or killed, with no scheduler to resume it
-    ended: Sequence[Run]  # oldest first
+    last: Run | None  # newest that has ended
+    last_good: Run | None  # newest that has ended without failing
+    counts: Counter[str]  # runs by status, from the beginning
     due: Due
+    not_told: str  # error of the notification of the last run; empty without one
     problem: str | None  # why the due ticks are unknown
-
-    @property
-    def last(self) -> Run | None:
-        """Newest run that has ended."""
-        return self.ended[-1] if self.ended else None
-
-    @property
-    def last_good(self) -> Run | None:
-        """Newest run that has ended without failing."""
-        return next((run for run in reversed(self.ended) if run.status != "failed"), None)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """Number of runs by status, from the beginning."""
-        return Counter(run.status for run in self.ended)
-
-    @property
-    def not_told(self) -> str:
-        """Error of the notification of the last run; empty without one."""
-        notification = self.last.notification if isinstance(self.last, RunRecord) else ""
-        return "" if notification == "pending" else notification
 
     def late_secs(self, now: datetime) -> float:
         """Returns the time for which the oldest late tick has been due; 0 without one."""
@@ -163,17 +145,20 @@ def _standing(
     except Exception as error:  # one schedule must not hide the others
         problem = str(error) or repr(error)
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)
+    own = (run for run in history.runs if (run.scheduled_by or "").startswith(f"{schedule.name}/"))
+    ended = [run for run in own if run.status in ENDED]
+    last = ended[-1] if ended else None
+    notification = last.notification if isinstance(last, RunRecord) else ""
     return Standing(
         schedule=schedule,
         next_time=next_time(schedule, runs, now),
         running=unfinished if is_busy else None,
         interrupted=None if is_busy else unfinished,
-        ended=[
-            run
-            for run in history.runs
-            if (run.scheduled_by or "").startswith(f"{schedule.name}/") and run.status in ENDED
-        ],
+        last=last,
+        last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
+        counts=Counter(run.status for run in ended),
         due=due,
+        not_told="" if notification == "pending" else notification,
         problem=problem,
     )
 
