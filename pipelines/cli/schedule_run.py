@@ -183,10 +183,7 @@ def check_command(root: RootOption = DEFAULT_ROOT) -> None:
     print(f"{counted(len(overview.standings), 'schedule')}, none late")
 
 
-def metrics_command(
-    root: RootOption = DEFAULT_ROOT,
-    metrics_file: MetricsFile = None,
-) -> None:
+def metrics_command(root: RootOption = DEFAULT_ROOT, metrics_file: MetricsFile = None) -> None:
     """Print the metrics of a root in Prometheus' text format, or write them to a file."""
     from prometheus_client import generate_latest
 

@@ -9,12 +9,7 @@ from pathlib import Path
 
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import DataConfig
-from pipelines.config.span_pattern import (
-    Place,
-    SpanPattern,
-    before_placeholder,
-    parse_span_pattern,
-)
+from pipelines.config.span_pattern import Place, SpanPattern, before_placeholder, parse_span_pattern
 from pipelines.config.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError

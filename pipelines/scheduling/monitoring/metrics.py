@@ -162,10 +162,7 @@ def _of_model(root: Root) -> Iterator[Metric]:
 
 
 def _gauge(
-    name: str,
-    text: str,
-    values: float | None | Mapping[Any, float | None],
-    *labels: str,
+    name: str, text: str, values: float | None | Mapping[Any, float | None], *labels: str
 ) -> Metric:
     """Returns a gauge with its value, or with its values by label; those that are None are left out."""
     gauge = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
