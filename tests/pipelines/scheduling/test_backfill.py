@@ -32,7 +32,7 @@ def test_spans_are_run_in_their_order(plan, run, runs, root):
     assert run(plan("8", "10")) == [("8", "pushed"), ("9", "pushed"), ("10", "pushed")]
     assert runs.spans() == ["8", "9", "10"]
     assert plan("8", "10").summary(root) == {
-        "pushed": 3, "unchanged": 0, "finished": 0, "held": 0, "not_blessed": 0, "failed": 0, "left": [],
+        "pushed": 3, "unchanged": 0, "finished": 0, "held": 0, "not_blessed": 0, "failed": 0, "left": []
     }  # fmt: skip
 
 

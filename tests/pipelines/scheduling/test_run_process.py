@@ -4,13 +4,7 @@ import signal
 import sys
 import time
 
-from pipelines.scheduling.run_process import (
-    Launch,
-    RunProcess,
-    end_of,
-    last_line,
-    run_command,
-)
+from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line, run_command
 from pipelines.scheduling.ticks import Tick
 from tests.pipelines.scheduling.conftest import START
 

@@ -149,8 +149,5 @@ def test_metrics_are_served_on_a_free_port(collector):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain")
             assert parsed(answer.read().decode())[("served_version",)] == 9
-        with (
-            pytest.raises(OSError, match="in use"),
-            serving_metrics(collector, "127.0.0.1", port),
-        ):
+        with pytest.raises(OSError, match="in use"), serving_metrics(collector, "127.0.0.1", port):
             pass
