@@ -175,7 +175,7 @@ def list_command(
 
     overview = overview_of(existing(root))
     if as_json:
-        lines = [standing.as_json(overview.now) for standing in overview.standings]
+        lines = [standing.as_json() for standing in overview.standings]
         print(json.dumps(lines, indent=1, allow_nan=False))
         for line in overview.damaged:
             print(f"! {line}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Finds the ticks of a schedule that are due, and decides which of them is run next and which are not run."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pipelines.root.history import CLOCK_TOLERANCE
@@ -101,18 +101,16 @@ def untold(
 
 def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
     new = new_arrivals(schedule, history, find)
-    ticks = {arrival.key: arrival.tick(schedule.name, now) for arrival in new.arrivals}
-    complete = [ticks[arrival.key] for arrival in new.arrivals if arrival.is_complete]
-    behind = tuple(tick for tick in complete if tick.key < new.newest)
-    late = [tick for tick in ticks.values() if is_late(schedule, tick, now)]
+    ticks = [replace(tick, due=min(tick.due, now)) for tick in new.arrivals]
+    ahead = [tick for tick in ticks if tick.key > new.newest]
+    behind = tuple(tick for tick in ticks if tick.key < new.newest and tick.is_complete)
+    late = [tick for tick in ticks if is_late(schedule, tick, now)]
     late.sort(key=lambda tick: tick.due)
     if schedule.missed == "catch-up":
-        ahead = (arrival for arrival in new.arrivals if arrival.key > new.newest)
         # In order: no new span is run before an older new one that is still being written.
-        finished = itertools.takewhile(lambda arrival: arrival.is_complete, ahead)
-        to_run = [*behind, *(ticks[arrival.key] for arrival in finished)]
+        to_run = [*behind, *itertools.takewhile(lambda tick: tick.is_complete, ahead)]
         return Due(to_run[0] if to_run else None, len(to_run), tuple(late), passed_spans=new.old)
-    following = [tick for tick in complete if tick.key > new.newest]
+    following = [tick for tick in ahead if tick.is_complete]
     passed = frozenset(tick.key for tick in (*behind, *following[:-1]))
     return Due(
         following[-1] if following else None,

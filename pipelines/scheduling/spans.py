@@ -18,40 +18,26 @@ from pipelines.scheduling.history import History
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import SPAN_PREFIX, Tick, is_span_key, time_of_key, time_tick
 
-
-@dataclass(frozen=True)
-class Arrival:
-    """A span that has arrived; later spans, and later versions, have keys that sort after its own."""
-
-    key: str
-    selection: str  # `data.spans` for its run
-    since: datetime.datetime  # when it was written, or moved to its place
-    is_complete: bool = True  # False while it is being written
-
-    def tick(self, schedule: str, now: datetime.datetime) -> Tick:
-        """Returns the tick of this span."""
-        return Tick(schedule, self.key, min(self.since, now), self.selection)
-
-
-FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Arrival]]
-"""Function that returns the spans of a schedule's data, without those of some keys, in ascending order."""
+FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Tick]]
+"""Function that returns the ticks of a schedule's spans, except those with some keys, in ascending order."""
 
 
 @dataclass(frozen=True)
 class NewSpans:
     """Spans that have arrived and were neither run nor skipped."""
 
-    arrivals: tuple[Arrival, ...]  # by key, not in the order of arrival
+    arrivals: tuple[Tick, ...]  # by key, not in the order of arrival
     newest: str  # key of the newest span that was run or skipped; empty without one
     # Keys of spans that existed before the schedule and are not run; None once they are stored, or while the
     # folder of the data is missing: its volume may be mounted later.
     old: frozenset[str] | None = None
 
 
-def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
-    """Returns the spans of a schedule's data, each in its newest version, in ascending order.
+def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Tick]:
+    """Returns the ticks of a schedule's spans in ascending order, each in its newest version.
 
-    A span without a file is left out, as in a run that takes the newest span.
+    A span is due when it was written, or moved to its place. One without a file is left out, as in a run that
+    takes the newest span.
     """
     data = data_of(schedule)
     pattern = parse_span_pattern(data.path)
@@ -75,11 +61,13 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
             # With finished files, it is being written; without any, it is an empty folder.
             inside = place.path.rglob("*") if place.path.is_dir() else [place.path]
             if any(item.is_file() for item in inside):
-                found.append(Arrival(key, selection, _since([place.path]), is_complete=False))
+                since = _changed([place.path])
+                found.append(Tick(schedule.name, key, since, selection, is_complete=False))
             continue
         key = span_tick_key(span, read.version)
         if key not in known:
-            found.append(Arrival(key, selection, _since([place.path, *read.files])))
+            since = _changed([place.path, *read.files])
+            found.append(Tick(schedule.name, key, since, selection))
     return found
 
 
@@ -168,7 +156,7 @@ def data_of(schedule: Schedule) -> DataConfig:
     return data.model_copy(update={"path": os.path.join(schedule.working_dir, data.path)})
 
 
-def _since(paths: Sequence[Path]) -> datetime.datetime:
+def _changed(paths: Sequence[Path]) -> datetime.datetime:
     # The change time of the entry, not of the content: a file may have been written elsewhere.
     newest = max(path.stat().st_ctime for path in paths)
     return datetime.datetime.fromtimestamp(newest, datetime.timezone.utc)

@@ -17,6 +17,7 @@ class Tick:
     key: str
     due: datetime  # of a span, the time at which it arrived
     spans: str | None = None  # `data.spans` for its run; None for the configured ones
+    is_complete: bool = True  # False for a span that is being written
 
     @property
     def id(self) -> str:

@@ -4,7 +4,7 @@ They are read from the root at each scrape, so that counters continue when a sch
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -22,20 +22,45 @@ from pipelines.scheduling.monitoring.overview import Standing, look
 
 PREFIX = "estimator_pipelines"
 
-_OF_SCHEDULES = {
-    "schedule_enabled": "Whether the schedule starts runs",
-    "schedule_next_time_seconds": "When the next run is due",
-    "schedule_running": "Whether a run is in progress",
-    "schedule_interrupted": "Whether a run was stopped or killed, and no scheduler is there to resume it",
-    "schedule_due_ticks": "Ticks that are due and have not started",
-    "schedule_late_ticks": "Ticks that should have started by now",
-    "schedule_late_seconds": "For how long the oldest of them has been due",
-    "schedule_has_problem": "Whether due runs cannot be determined, such as when the configuration is broken",
-    "notification_failed": "Whether the notification of the last run has failed",
-    "last_run_end_time_seconds": "When the last scheduled run ended",
-    "last_good_run_end_time_seconds": "When the last run that did not fail ended",
-    "last_run_duration_seconds": "From its start to its end",
+_OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
+    "schedule_enabled": ("Whether the schedule starts runs", lambda one: one.schedule.enabled),
+    "schedule_next_time_seconds": (
+        "When the next run is due",
+        lambda one: one.next_time.timestamp() if one.next_time else None,
+    ),
+    "schedule_running": ("Whether a run is in progress", lambda one: bool(one.running)),
+    "schedule_interrupted": (
+        "Whether a run was stopped or killed, and no scheduler is there to resume it",
+        lambda one: bool(one.interrupted),
+    ),
+    "schedule_due_ticks": ("Ticks that are due and have not started", lambda one: one.due.count),
+    "schedule_late_ticks": (
+        "Ticks that should have started by now",
+        lambda one: len(one.due.late),
+    ),
+    "schedule_late_seconds": (
+        "For how long the oldest of them has been due",
+        lambda one: one.late_secs,
+    ),
+    "schedule_has_problem": (
+        "Whether due runs cannot be determined, such as when the configuration is broken",
+        lambda one: bool(one.problem),
+    ),
+    "notification_failed": (
+        "Whether the notification of the last run has failed",
+        lambda one: bool(one.not_told),
+    ),
+    "last_run_end_time_seconds": ("When the last scheduled run ended", lambda one: _end(one.last)),
+    "last_good_run_end_time_seconds": (
+        "When the last run that did not fail ended",
+        lambda one: _end(one.last_good),
+    ),
+    "last_run_duration_seconds": (
+        "From its start to its end",
+        lambda one: _duration_secs(one.last),
+    ),
 }
+"""Gauges of each schedule: the name, the help, and the value of a schedule, None without one."""
 
 
 class PipelineCollector:
@@ -49,7 +74,7 @@ class PipelineCollector:
         """Yields the metrics to `prometheus_client`."""
         now = self._clock.now()
         overview = look(self._root, now)
-        yield from _of_schedules(overview.standings, now)
+        yield from _of_schedules(overview.standings)
         yield from _of_runs(read_runs(self._root))
         yield from _of_model(self._root)
         damaged = "Files of schedules and runs that cannot be read"
@@ -84,7 +109,7 @@ def serving_metrics(collector: PipelineCollector, address: str, port: int) -> It
         thread.join()
 
 
-def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator[Metric]:
+def _of_schedules(found: Sequence[Standing]) -> Iterator[Metric]:
     counts = CounterMetricFamily(
         f"{PREFIX}_scheduled_runs", "Scheduled runs that have ended", labels=("schedule", "status")
     )
@@ -92,10 +117,9 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator[Metric]:
         for status in ENDED:
             counts.add_metric((one.schedule.name, status), one.counts[status])
     yield counts
-    values = {(one.schedule.name,): _values(one, now) for one in found}
-    for name, text in _OF_SCHEDULES.items():
-        samples = {schedule: by_name[name] for schedule, by_name in values.items()}
-        yield _gauge(name, text, samples, "schedule")
+    for name, (text, value_of) in _OF_SCHEDULES.items():
+        values = {(one.schedule.name,): value_of(one) for one in found}
+        yield _gauge(name, text, values, "schedule")
     statuses = {
         (one.schedule.name, status): one.last.status == status
         for one in found
@@ -106,25 +130,6 @@ def _of_schedules(found: Sequence[Standing], now: datetime) -> Iterator[Metric]:
     yield _gauge("last_run_status", text, statuses, "schedule", "status")
 
 
-def _values(standing: Standing, now: datetime) -> dict[str, float | None]:
-    """Returns the values of `_OF_SCHEDULES` for one schedule; None without one."""
-    next_time, last, last_good = standing.next_time, standing.last, standing.last_good
-    return {
-        "schedule_enabled": standing.schedule.enabled,
-        "schedule_next_time_seconds": next_time.timestamp() if next_time else None,
-        "schedule_running": standing.running is not None,
-        "schedule_interrupted": standing.interrupted is not None,
-        "schedule_due_ticks": standing.due.count,
-        "schedule_late_ticks": len(standing.due.late),
-        "schedule_late_seconds": standing.late_secs(now),
-        "schedule_has_problem": standing.problem is not None,
-        "notification_failed": bool(standing.not_told),
-        "last_run_end_time_seconds": _time(last.finished) if last else None,
-        "last_good_run_end_time_seconds": _time(last_good.finished) if last_good else None,
-        "last_run_duration_seconds": _duration_secs(last) if last else None,
-    }
-
-
 def _of_runs(records: Sequence[RunRecord]) -> Iterator[Metric]:
     """Yields metrics of the runs of a root, whether started by a schedule, by hand, or on Kubeflow."""
     if not records:
@@ -133,16 +138,17 @@ def _of_runs(records: Sequence[RunRecord]) -> Iterator[Metric]:
     statuses = {(status,): newest.status == status for status in get_args(Status)}
     text = "Status of the newest run, whoever started it"
     yield _gauge("newest_run_status", text, statuses, "status")
-    yield _gauge("newest_run_start_time_seconds", "When it began", _time(newest.started))
+    began = datetime.fromisoformat(newest.started).timestamp()
+    yield _gauge("newest_run_start_time_seconds", "When it began", began)
     ended = [one for one in records if one.finished is not None]
     good = [one for one in ended if one.status in ENDED and one.status != "failed"]
     if ended:
-        end, secs = _time(ended[-1].finished), _duration_secs(ended[-1])
+        end, secs = _end(ended[-1]), _duration_secs(ended[-1])
         yield _gauge("newest_run_end_time_seconds", "When the last run ended", end)
         yield _gauge("newest_run_duration_seconds", "From its start to its end", secs)
     if good:
         text = "When the last run that did not fail ended"
-        yield _gauge("newest_good_run_end_time_seconds", text, _time(good[-1].finished))
+        yield _gauge("newest_good_run_end_time_seconds", text, _end(good[-1]))
 
 
 def _of_model(root: Root) -> Iterator[Metric]:
@@ -157,8 +163,7 @@ def _of_model(root: Root) -> Iterator[Metric]:
     text = "Metrics of the model that serves, of the evaluation in its run"
     yield _gauge("served_model_metric", text, metrics, "metric")
     if record.finished is not None:
-        pushed = _time(record.finished)
-        yield _gauge("served_model_push_time_seconds", "When its run ended", pushed)
+        yield _gauge("served_model_push_time_seconds", "When its run ended", _end(record))
 
 
 def _gauge(
@@ -172,10 +177,10 @@ def _gauge(
     return gauge
 
 
-def _duration_secs(run: Run) -> float | None:
-    start, end = _time(run.started), _time(run.finished)
-    return None if start is None or end is None else end - start
+def _duration_secs(run: Run | None) -> float | None:
+    end = _end(run)
+    return None if not run or end is None else end - datetime.fromisoformat(run.started).timestamp()
 
 
-def _time(text: str | None) -> float | None:
-    return None if text is None else datetime.fromisoformat(text).timestamp()
+def _end(run: Run | None) -> float | None:
+    return datetime.fromisoformat(run.finished).timestamp() if run and run.finished else None

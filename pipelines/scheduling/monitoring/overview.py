@@ -32,14 +32,10 @@ class Standing:
     counts: Counter[str]  # runs by status, from the beginning
     due: Due
     not_told: str  # error of the notification of the last run; empty without one
+    late_secs: float  # time for which the oldest late tick has been due; 0 without one
     problem: str | None  # why the due ticks are unknown
 
-    def late_secs(self, now: datetime) -> float:
-        """Returns the time for which the oldest late tick has been due; 0 without one."""
-        late = self.due.late
-        return (now - late[0].due).total_seconds() if late else 0.0
-
-    def as_json(self, now: datetime) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the fields that `schedule list --json` prints."""
         last = self.last
         return {
@@ -64,7 +60,7 @@ class Standing:
             "counts": dict(self.counts),
             "due": self.due.count,
             "late": len(self.due.late),
-            "late_secs": round(self.late_secs(now)),
+            "late_secs": round(self.late_secs),
             "notification_error": self.not_told or None,
             "problem": self.problem,
         }
@@ -74,7 +70,6 @@ class Standing:
 class Overview:
     """State of all schedules of a root at one time; what is reported is one sentence each."""
 
-    now: datetime
     standings: Sequence[Standing]  # of the schedules that can be read, by name
     damaged: Sequence[str]  # files of schedules and runs that cannot be read
     strange: Sequence[str]  # files that are ignored, as they are no schedules
@@ -86,7 +81,7 @@ class Overview:
         for standing in self.standings:
             name, late = standing.schedule.name, standing.due.late
             if late:
-                minutes = format_duration(standing.late_secs(self.now) // 60 * 60)
+                minutes = format_duration(standing.late_secs // 60 * 60)
                 lines.append(
                     f"{name}: {len(late)} late, the oldest by {minutes}: it was due at {iso(late[0].due)}"
                 )
@@ -132,7 +127,7 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
         except DamagedFileError as error:
             damaged.append(str(error))
     standings = [_standing(schedule, history, now, find, is_busy) for schedule in schedules]
-    return Overview(now, standings, damaged, strange, list(_future(schedules, history, now)))
+    return Overview(standings, damaged, strange, list(_future(schedules, history, now)))
 
 
 def _standing(
@@ -158,6 +153,7 @@ def _standing(
         last_good=next((run for run in reversed(ended) if run.status != "failed"), None),
         counts=Counter(run.status for run in ended),
         due=due,
+        late_secs=(now - due.late[0].due).total_seconds() if due.late else 0.0,
         not_told="" if notification == "pending" else notification,
         problem=problem,
     )

@@ -5,8 +5,7 @@ import pytest
 from pipelines.root.pruned_runs import PrunedRun
 from pipelines.scheduling.due import MAX_COUNTED, find_due, handled_until, next_time
 from pipelines.scheduling.history import History
-from pipelines.scheduling.spans import Arrival
-from pipelines.scheduling.ticks import key_of_time
+from pipelines.scheduling.ticks import Tick, key_of_time
 from tests.pipelines.scheduling.conftest import START
 
 
@@ -121,7 +120,7 @@ def test_a_schedule_that_was_created_in_the_future_runs_from_now_on(make_schedul
 
 
 def arrival(number, since, is_complete=True):
-    return Arrival(span(number), str(number), at(since), is_complete)
+    return Tick("trips", span(number), at(since), str(number), is_complete)
 
 
 def span(number):

@@ -34,7 +34,7 @@ def test_keys_sort_as_spans_do():
 def test_spans_that_are_not_known(make_schedule):
     schedule = make_schedule(on_new_span=True)
     found = find_arrivals(schedule, {key(9)})
-    assert [(one.key, one.selection, one.is_complete) for one in found] == [
+    assert [(one.key, one.spans, one.is_complete) for one in found] == [
         (key(8), "8", True),
         (key(10), "10", True),
     ]
@@ -43,7 +43,7 @@ def test_spans_that_are_not_known(make_schedule):
 
 def test_a_window_ends_with_its_span(make_schedule):
     schedule = make_schedule(on_new_span=True, settings=("data.spans=last 3",))
-    assert [one.selection for one in find_arrivals(schedule, {key(9), key(8)})] == ["last 3 to 10"]
+    assert [one.spans for one in find_arrivals(schedule, {key(9), key(8)})] == ["last 3 to 10"]
 
 
 def test_a_new_version_is_new(make_schedule, tmp_path):
@@ -66,7 +66,7 @@ def test_a_span_has_arrived_when_it_was_moved_and_not_when_it_was_written(make_s
     schedule = make_schedule(on_new_span=True)
     file = tmp_path / "span-10" / "v1" / "data.csv"
     os.utime(file, (1e9, 1e9))
-    since = find_arrivals(schedule, {key(8), key(9)})[0].since
+    since = find_arrivals(schedule, {key(8), key(9)})[0].due
     assert abs(since.timestamp() - time.time()) < 600
     assert since.tzinfo == timezone.utc
 
@@ -78,7 +78,7 @@ def new(history):
 
 
 def spans_of(new):
-    return [arrival.selection for arrival in new.arrivals]
+    return [arrival.spans for arrival in new.arrivals]
 
 
 def span(number, version=1):
