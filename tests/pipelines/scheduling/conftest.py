@@ -1,5 +1,6 @@
 import json
 from datetime import datetime, timedelta, timezone
+from functools import partial
 
 import pytest
 
@@ -44,8 +45,9 @@ class FakeProcess:
 
     pid = 4242
 
-    def __init__(self, clock, secs, end):
+    def __init__(self, clock, secs, end, is_stubborn):
         self._clock, self._left, self._end, self.signals = clock, secs, end, []
+        self._is_stubborn = is_stubborn
 
     def wait(self, secs):
         self._clock.pass_by(min(secs, self._left))
@@ -54,7 +56,8 @@ class FakeProcess:
 
     def stop(self):
         self.signals.append("stop")
-        self._left = min(self._left, 3)
+        if not self._is_stubborn:
+            self._left = min(self._left, 3)
 
     def kill(self):
         self.signals.append("kill")
@@ -70,19 +73,19 @@ class FakeRuns:
         Default: `pushed`.
       launches: Launches so far.
       secs: Duration of a run.
+      is_stubborn: True for runs that do not end when they are asked to.
     """
 
     def __init__(self, root, clock):
         self.root, self.clock, self.outcomes, self.launches, self.secs = root, clock, [], [], 5
-        self.processes = []
+        self.processes, self.is_stubborn = [], False
 
     def start(self, launch):
         self.launches.append(launch)
         outcome = self.outcomes.pop(0) if self.outcomes else "pushed"
         started = iso(self.clock.now())
-        process = FakeProcess(
-            self.clock, self.secs, lambda signals: self.end(launch, outcome, started, signals)
-        )
+        end = partial(self.end, launch, outcome, started)
+        process = FakeProcess(self.clock, self.secs, end, self.is_stubborn)
         self.processes.append(process)
         return process
 
@@ -189,6 +192,12 @@ def make_schedule(tmp_path, config_file):
 @pytest.fixture
 def store(root):
     return ScheduleStore(root)
+
+
+@pytest.fixture
+def add(store, make_schedule):
+    """Returns a function that stores a schedule."""
+    return lambda **changes: store.write(make_schedule(**changes))
 
 
 @pytest.fixture

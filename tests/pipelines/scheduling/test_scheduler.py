@@ -12,8 +12,10 @@ from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
 
 TICK = time_tick("trips", START + timedelta(minutes=1))
-FAILED = {"status": "failed", "is_bad_input": True, "scheduled_by": TICK.id}
+ENDED = {"status": "failed", "is_bad_input": True}
+UNTOLD = {**ENDED, "scheduled_by": TICK.id, "notification": "pending"}
 BAD = {"error": "bad_input", "reason": "no column"}
+BUSY = {"error": "root_busy", "reason": "Another run"}
 
 
 def minutes(runs):
@@ -48,8 +50,8 @@ def killed(launch):
 # Ticks
 
 
-def test_twenty_ticks_at_one_a_minute(scheduler, clock, stop, runs, root, make_schedule):
-    scheduler.store.write(make_schedule())
+def test_twenty_ticks_at_one_a_minute(scheduler, clock, stop, root, add):
+    add()
     run_for(scheduler, clock, stop, 20 * 60 + 5)
     records = root.records.read_all()
     assert minutes(records) == list(range(1, 21))
@@ -58,9 +60,9 @@ def test_twenty_ticks_at_one_a_minute(scheduler, clock, stop, runs, root, make_s
     assert max(clock.naps) <= 30
 
 
-def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, make_schedule):
-    scheduler.store.write(make_schedule(name="a", every_secs=100, missed="catch-up"))
-    scheduler.store.write(make_schedule(name="b", every_secs=70, missed="catch-up"))
+def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, add):
+    add(name="a", every_secs=100, missed="catch-up")
+    add(name="b", every_secs=70, missed="catch-up")
     clock.pass_by(250)
     done = scheduler.run_due()
     # a at 100 and 200 s, b at 70, 140 and 210 s.
@@ -69,19 +71,17 @@ def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, make_s
 
 @pytest.mark.parametrize("missed", ["latest", "catch-up"])
 def test_what_is_due_comes_to_an_end_though_runs_take_longer_than_the_interval(
-    scheduler, clock, make_schedule, runs, missed
+    scheduler, clock, runs, missed, add
 ):
-    scheduler.store.write(make_schedule(missed=missed))
+    add(missed=missed)
     runs.secs = 90
     runs.outcomes = ["pushed"] * 5 + [lambda launch: pytest.fail("it does not end")]
     clock.pass_by(130)
     assert minutes(scheduler.run_due()) == {"latest": [2], "catch-up": [1, 2]}[missed]
 
 
-def test_an_interrupted_run_is_resumed_before_anything_else(
-    scheduler, clock, runs, record, make_schedule
-):
-    scheduler.store.write(make_schedule(missed="catch-up"))
+def test_an_interrupted_run_is_resumed_before_anything_else(scheduler, clock, runs, record, add):
+    add(missed="catch-up")
     record("20260131-100100", status="running", scheduled_by=TICK.id, attempt=3)
     clock.pass_by(180)
     done = scheduler.run_due()
@@ -90,18 +90,18 @@ def test_an_interrupted_run_is_resumed_before_anything_else(
     assert done[0].run_id == "20260131-100100"
 
 
-def test_a_disabled_schedule_is_left_alone(scheduler, clock, runs, record, make_schedule):
-    scheduler.store.write(make_schedule(enabled=False))
+def test_a_disabled_schedule_is_left_alone(scheduler, clock, runs, record, add):
+    add(enabled=False)
     record("20260131-100100", status="running", scheduled_by=TICK.id)
     clock.pass_by(200)
     assert scheduler.run_due() == []
     assert not runs.launches
 
 
-def test_a_schedule_that_is_created_while_it_sleeps(scheduler, clock, stop, runs, make_schedule):
+def test_a_schedule_that_is_created_while_it_sleeps(scheduler, clock, stop, runs, add):
     def change():
         if clock.monotonic() > 300 and not scheduler.store.names():
-            scheduler.store.write(make_schedule(since=clock.now(), created=clock.now()))
+            add(since=clock.now(), created=clock.now())
         if clock.monotonic() > 700:
             stop.request()
 
@@ -110,10 +110,8 @@ def test_a_schedule_that_is_created_while_it_sleeps(scheduler, clock, stop, runs
     assert len(runs.launches) == 6
 
 
-def test_a_full_disk_does_not_end_it(
-    scheduler, clock, stop, make_schedule, root, monkeypatch, caplog
-):
-    scheduler.store.write(make_schedule())
+def test_a_full_disk_does_not_end_it(scheduler, clock, stop, root, monkeypatch, caplog, add):
+    add()
     write, failures = RunRecords.write, []
 
     def fail(self, record):
@@ -133,9 +131,9 @@ def test_a_full_disk_does_not_end_it(
     ("missed", "expected"), [("skip", []), ("latest", [4]), ("catch-up", [1, 2, 3, 4])]
 )
 def test_a_machine_that_slept_through_four_ticks(
-    scheduler, clock, make_schedule, told, missed, expected, runs
+    scheduler, clock, told, missed, expected, runs, add
 ):
-    scheduler.store.write(make_schedule(missed=missed))
+    add(missed=missed)
     runs.secs = 2
     clock.pass_by(4 * 60 + 40)
     assert minutes(scheduler.run_due()) == expected
@@ -146,8 +144,8 @@ def test_a_machine_that_slept_through_four_ticks(
     assert events(told) == ["missed"]
 
 
-def test_lateness_is_told_again_after_a_run_in_time(scheduler, clock, make_schedule, told):
-    scheduler.store.write(make_schedule())
+def test_lateness_is_told_again_after_a_run_in_time(scheduler, clock, told, add):
+    add()
     for _ in range(2):
         clock.pass_by(200)
         scheduler.run_due()
@@ -157,10 +155,8 @@ def test_lateness_is_told_again_after_a_run_in_time(scheduler, clock, make_sched
     assert events(told) == ["missed", "missed"]
 
 
-def test_ticks_that_become_late_during_a_run_are_told_too(
-    scheduler, clock, make_schedule, told, runs
-):
-    scheduler.store.write(make_schedule(missed="catch-up"))
+def test_ticks_that_become_late_during_a_run_are_told_too(scheduler, clock, told, runs, add):
+    add(missed="catch-up")
     runs.secs = 150
     clock.pass_by(60)
     done = (
@@ -176,10 +172,8 @@ def test_ticks_that_become_late_during_a_run_are_told_too(
 # A clock that is wrong
 
 
-def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(
-    scheduler, clock, make_schedule, runs
-):
-    scheduler.store.write(make_schedule(cron="0 3 * * *"))
+def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(scheduler, clock, runs, add):
+    add(cron="0 3 * * *")
     clock.time = START.replace(year=2027)
     assert len(scheduler.run_due()) == 1
     clock.time = START
@@ -190,9 +184,9 @@ def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(
 
 
 def test_catch_up_runs_again_what_a_clock_a_year_ahead_has_run_too_early(
-    make_scheduler, clock, stop, make_schedule, runs, store
+    make_scheduler, clock, stop, runs, add
 ):
-    store.write(make_schedule(cron="0 3 * * *", missed="catch-up"))
+    add(cron="0 3 * * *", missed="catch-up")
     clock.time = START.replace(year=2027)
     runs.outcomes = ["pushed", "pushed", lambda launch: stop.request() or -9]
     make_scheduler().run_due()
@@ -206,9 +200,9 @@ def test_catch_up_runs_again_what_a_clock_a_year_ahead_has_run_too_early(
 
 
 def test_what_was_skipped_by_a_clock_that_was_ahead_is_ignored(
-    scheduler, clock, make_schedule, runs, caplog, store
+    scheduler, clock, runs, caplog, store, add
 ):
-    scheduler.store.write(make_schedule(cron="0 3 * * *", missed="skip"))
+    add(cron="0 3 * * *", missed="skip")
     clock.time = START.replace(year=2027)
     scheduler.run_due()
     assert store.read("trips").since == START.replace(year=2027, hour=3)
@@ -218,8 +212,8 @@ def test_what_was_skipped_by_a_clock_that_was_ahead_is_ignored(
     assert "2027-01-31T03:00:00+00:00, a time in the future" in caplog.text
 
 
-def test_a_clock_that_is_set_back_runs_no_tick_twice(scheduler, clock, make_schedule, runs):
-    scheduler.store.write(make_schedule(missed="catch-up"))
+def test_a_clock_that_is_set_back_runs_no_tick_twice(scheduler, clock, runs, add):
+    add(missed="catch-up")
     clock.pass_by(180)
     scheduler.run_due()
     clock.time = START + timedelta(seconds=50)
@@ -232,70 +226,68 @@ def test_a_clock_that_is_set_back_runs_no_tick_twice(scheduler, clock, make_sche
 # Failures, retries and kills
 
 
-def test_a_failed_run_is_resumed_as_often_as_retries_says(
-    scheduler, runs, make_schedule, clock, root
+@pytest.fixture
+def run_tick(scheduler, make_schedule):
+    """Returns a function that runs a tick of a schedule until it is done."""
+    return lambda **changes: scheduler.run_tick(make_schedule(**changes), TICK)
+
+
+OH = {"status": "failed", "reason": "Trainer: oh"}
+OTHER_DATA = {**BAD, "reason": "--resume: other data"}
+KILLED = "its process was killed by signal 9 before its run began: it printed nothing"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "retries", "is_resumed", "records", "reason"),
+    [
+        ([OH] * 5, 2, [False, True, True], ["failed"], "Trainer: oh"),
+        (["failed", "pushed"], 1, [False, True], ["pushed"], None),
+        (["unchanged"], 3, [False], ["unchanged"], None),
+        (["not_blessed"], 3, [False], ["not_blessed"], None),
+        (["held"], 3, [False], ["held"], None),
+        ([BAD], 3, [False], ["failed"], "no column"),
+        (["failed", OTHER_DATA, "pushed"], 1, [False, True, False], ["failed", "pushed"], None),
+        ([killed, killed], 1, [False, False], ["failed", "failed"], KILLED),
+        # Another run has taken the root at the last moment.
+        ([BUSY, BUSY, "pushed"], 0, [False] * 3, ["pushed"], None),
+    ],
+)
+def test_what_is_tried_again(
+    run_tick, runs, clock, root, outcomes, retries, is_resumed, records, reason
 ):
-    runs.outcomes = [{"status": "failed", "reason": "Trainer: oh"}] * 5
-    run = scheduler.run_tick(make_schedule(retries=2), TICK)
-    assert (run.status, run.reason, run.attempt) == ("failed", "Trainer: oh", 3)
-    assert resumed(runs) == [False, True, True]
-    assert clock.naps.count(60.0) == 2
-    assert len(root.records.read_all()) == 1
+    runs.outcomes = [*outcomes]
+    run = run_tick(retries=retries)
+    assert (run.status, run.reason) == (records[-1], reason)
+    assert resumed(runs) == is_resumed
+    assert statuses(root) == records
+    # A minute before each new attempt, except where the root was busy.
+    assert clock.naps == [60.0] * (len(is_resumed) - 1 if BUSY not in outcomes else 0)
 
 
-def test_a_retry_that_succeeds(scheduler, runs, make_schedule, told):
-    runs.outcomes = ["failed", "pushed"]
-    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
-    assert events(told) == []
+def test_each_resumption_is_another_attempt_of_the_run(run_tick, runs, told):
+    runs.outcomes = ["failed", "failed", "pushed"]
+    assert run_tick(retries=2).attempt == 3
+    assert told == []
 
 
-@pytest.mark.parametrize("status", ["unchanged", "not_blessed", "held"])
-def test_a_verdict_is_no_reason_to_try_again(scheduler, runs, make_schedule, status):
-    runs.outcomes = [status]
-    assert scheduler.run_tick(make_schedule(retries=3), TICK).status == status
-    assert len(runs.launches) == 1
-
-
-def test_bad_data_are_not_tried_again(scheduler, runs, make_schedule, root, told):
+def test_bad_data_are_not_tried_again_whoever_asks(run_tick, runs, told):
     """A run that is refused before it begins has a record all the same, that of the scheduler."""
     runs.outcomes = [BAD]
-    run = scheduler.run_tick(make_schedule(retries=3), TICK)
-    assert (run.status, run.reason, run.is_bad_input) == ("failed", "no column", True)
-    assert (run.scheduled_by, run.attempt) == (TICK.id, 0)
-    assert len(runs.launches) == 1
+    run = run_tick(retries=3)
+    assert (run.is_bad_input, run.scheduled_by, run.attempt) == (True, TICK.id, 0)
     assert told[0]["text"] == f"trips: run {run.run_id} failed: no column"
-    # It is not run twice, whoever asks.
-    assert scheduler.run_tick(make_schedule(retries=3), TICK).run_id == run.run_id
+    assert run_tick(retries=3).run_id == run.run_id
     assert len(runs.launches) == len(told) == 1
 
 
-def test_a_run_that_cannot_be_resumed_begins_anew(scheduler, runs, make_schedule):
-    runs.outcomes = ["failed", {**BAD, "reason": "--resume: other data"}, "pushed"]
-    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
-    assert resumed(runs) == [False, True, False]
-
-
-def test_a_run_behind_a_newer_one_is_not_resumed(scheduler, runs, make_schedule, record):
+def test_a_run_behind_a_newer_one_is_not_resumed(run_tick, runs, record):
     record("20260131-100100", status="interrupted", scheduled_by=TICK.id, number=1)
     record("20260131-100200", status="failed", number=2)  # by hand
-    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
+    assert run_tick().status == "pushed"
     assert resumed(runs) == [False]
 
 
-def test_a_process_killed_before_its_run_began_counts_as_failed(
-    scheduler, runs, make_schedule, root
-):
-    runs.outcomes = [killed, killed]
-    run = scheduler.run_tick(make_schedule(retries=1), TICK)
-    assert run.status == "failed"
-    assert (
-        run.reason == "its process was killed by signal 9 before its run began: it printed nothing"
-    )
-    assert resumed(runs) == [False, False]
-    assert statuses(root) == ["failed", "failed"]
-
-
-def test_a_process_that_breaks_leaves_the_end_of_its_output(scheduler, runs, make_schedule):
+def test_a_process_that_breaks_leaves_the_end_of_its_output(run_tick, runs):
     def broken(launch):
         """Such as when half of the environment was upgraded."""
         launch.stderr.parent.mkdir(parents=True, exist_ok=True)
@@ -303,8 +295,7 @@ def test_a_process_that_breaks_leaves_the_end_of_its_output(scheduler, runs, mak
         return 1
 
     runs.outcomes = [broken]
-    run = scheduler.run_tick(make_schedule(retries=0), TICK)
-    assert run.reason == (
+    assert run_tick(retries=0).reason == (
         "its process ended with exit code 1 before its run began: "
         "Traceback |   ... | ModuleNotFoundError: No module named 'tfx'"
     )
@@ -319,54 +310,35 @@ def test_a_process_that_cannot_be_started(make_scheduler, make_schedule, root):
     assert statuses(root) == ["failed", "failed"]
 
 
-def test_the_time_limit(scheduler, runs, make_schedule, clock):
+def test_the_time_limit(run_tick, runs):
     runs.secs = 1_000
-    run = scheduler.run_tick(make_schedule(timeout_secs=90, retries=0), TICK)
+    run = run_tick(timeout_secs=90, retries=0)
     assert runs.processes[0].signals == ["stop"]
     assert (run.status, run.reason) == ("failed", "stopped after its time limit, 90 s")
     assert len(runs.launches) == 1
 
 
-def test_a_run_that_pushed_right_at_its_time_limit_has_pushed(
-    scheduler, runs, make_schedule, record, root
-):
+def test_a_run_that_pushed_right_at_its_time_limit_has_pushed(run_tick, runs, record, root):
     def push(launch):
         record("20260131-100100", status="pushed", scheduled_by=TICK.id)
         return 0
 
     runs.secs, runs.outcomes = 1_000, [push]
-    run = scheduler.run_tick(make_schedule(timeout_secs=90), TICK)
+    assert run_tick(timeout_secs=90).status == "pushed"
     assert runs.processes[0].signals == ["stop"]
-    assert run.status == "pushed"
     assert statuses(root) == ["pushed"]
 
 
-def test_a_run_that_does_not_stop_is_killed(make_scheduler, clock, make_schedule):
-    class Stubborn:
-        pid, signals, over = 1, [], False
-
-        def wait(self, secs):
-            clock.pass_by(secs)
-            return -9 if self.over else None
-
-        def stop(self):
-            self.signals.append("stop")
-
-        def kill(self):
-            self.signals.append("kill")
-            self.over = True
-
-    process = Stubborn()
-    scheduler = make_scheduler(start=lambda launch: process)
-    run = scheduler.run_tick(make_schedule(timeout_secs=90, retries=0), TICK)
-    assert process.signals == ["stop", "kill"]
-    assert run.status == "failed"
+def test_a_run_that_does_not_stop_is_killed(run_tick, runs):
+    runs.secs, runs.is_stubborn = 1_000, True
+    assert run_tick(timeout_secs=90, retries=0).status == "failed"
+    assert runs.processes[0].signals == ["stop", "kill"]
 
 
 def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
-    scheduler, make_scheduler, runs, stop, clock, make_schedule
+    scheduler, make_scheduler, runs, stop, clock, add
 ):
-    scheduler.store.write(make_schedule(every_secs=3_600))
+    add(every_secs=3_600)
     clock.pass_by(3_600)
     runs.secs = 100
     scheduler._refresh = lambda: clock.monotonic() > 3_710 and stop.request()
@@ -378,34 +350,27 @@ def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
     assert resumed(runs) == [False, True]
 
 
-def test_a_run_that_never_ends_is_given_up(scheduler, runs, make_schedule, record):
+def test_a_run_that_never_ends_is_given_up(run_tick, runs, record):
     starts = MAX_STARTS_LEFT + 1
     record("20260131-100100", status="interrupted", scheduled_by=TICK.id, attempt=starts)
-    run = scheduler.run_tick(make_schedule(retries=1), TICK)
-    assert run.status == "failed"
-    assert run.reason == "started 11 times without coming to an end"
+    run = run_tick(retries=1)
+    reason = "started 11 times without coming to an end"
+    assert (run.status, run.reason) == ("failed", reason)
     assert not runs.launches
 
 
-def test_another_run_has_the_root(scheduler, clock, make_schedule, root):
+def test_another_run_has_the_root(run_tick, clock, root):
     holder = root.lock.writing.held()
     holder.__enter__()
     clock.at_sleep = lambda: len(clock.naps) == 3 and holder.__exit__(None, None, None)
-    assert scheduler.run_tick(make_schedule(), TICK).status == "pushed"
+    assert run_tick().status == "pushed"
     assert clock.naps == [5.0] * 3
 
 
-def test_another_run_takes_the_root_at_the_last_moment(scheduler, runs, make_schedule, root):
-    busy = {"error": "root_busy", "reason": "Another run"}
-    runs.outcomes = [busy, busy, "pushed"]
-    assert scheduler.run_tick(make_schedule(retries=0), TICK).status == "pushed"
-    assert statuses(root) == ["pushed"]
-
-
 def test_a_run_left_by_a_killed_scheduler_is_waited_for(
-    scheduler, clock, runs, make_schedule, root, record, told
+    scheduler, clock, runs, root, record, told, add
 ):
-    scheduler.store.write(make_schedule())
+    add()
     clock.pass_by(60)
     left = record("20260131-100100", status="running", scheduled_by=TICK.id)
     holder = root.lock.writing.held()
@@ -425,8 +390,8 @@ def test_a_run_left_by_a_killed_scheduler_is_waited_for(
     assert events(told) == ["not_blessed"]
 
 
-def test_a_stop_ends_it_at_once(scheduler, clock, stop, make_schedule, runs):
-    scheduler.store.write(make_schedule(missed="catch-up"))
+def test_a_stop_ends_it_at_once(scheduler, clock, stop, make_schedule, runs, add):
+    add(missed="catch-up")
     runs.secs = 1_000
     clock.pass_by(180)
     scheduler._refresh = stop.request
@@ -440,16 +405,14 @@ def test_a_stop_ends_it_at_once(scheduler, clock, stop, make_schedule, runs):
 # Notifications
 
 
-def test_the_outcome_is_told_once(
-    scheduler, make_scheduler, clock, runs, make_schedule, told, root
-):
+def test_the_outcome_is_told_once(scheduler, make_scheduler, clock, runs, told, root, add):
     runs.outcomes = [
         BAD,
         "pushed",
         {"status": "pushed", "notes": ("anomaly: column 'miles'",)},
         {"status": "not_blessed", "reason": "worse"},
     ]
-    scheduler.store.write(make_schedule(missed="catch-up", grace_secs=1_000))
+    add(missed="catch-up", grace_secs=1_000)
     clock.pass_by(240)
     scheduler.run_due()
     make_scheduler().run_due()
@@ -458,29 +421,19 @@ def test_the_outcome_is_told_once(
     assert {record.notification for record in root.records.read_all()} == {""}
 
 
-def test_an_end_that_no_scheduler_saw_is_told_by_the_next(
-    scheduler, make_schedule, told, record, root
-):
-    scheduler.store.write(make_schedule())
-    record(
-        "20260131-100100",
-        status="failed",
-        is_bad_input=True,
-        scheduled_by=TICK.id,
-        notification="pending",
-    )
-    record(
-        "20260131-090000", status="failed", is_bad_input=True, scheduled_by="trips/20260131T090000Z"
-    )
+def test_an_end_that_no_scheduler_saw_is_told_by_the_next(scheduler, told, record, add):
+    add()
+    record("20260131-100100", **UNTOLD)
+    record("20260131-090000", **ENDED, scheduled_by="trips/20260131T090000Z")
     scheduler.run_due()
     assert [content["run_id"] for content in told] == ["20260131-100100"]
 
 
 def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
-    make_scheduler, clock, runs, make_schedule, root, caplog
+    make_scheduler, clock, runs, root, caplog, add
 ):
     scheduler = make_scheduler(tell=lambda config, content: f"no {content['event']}")
-    scheduler.store.write(make_schedule(every_secs=3_600))
+    add(every_secs=3_600)
     runs.outcomes = [{"status": "not_blessed", "reason": "worse"}]
     clock.pass_by(3_600)
     scheduler.run_due()
@@ -489,15 +442,9 @@ def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
     assert "notification failed: trips: run" in caplog.text
 
 
-def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, make_schedule, told, record, root):
-    scheduler.store.write(make_schedule())
-    record(
-        "20260131-100100",
-        status="failed",
-        is_bad_input=True,
-        scheduled_by=TICK.id,
-        notification="pending",
-    )
+def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, told, record, root, add):
+    add()
+    record("20260131-100100", **UNTOLD)
     with root.lock.writing.held():
         for _ in range(2):
             scheduler.run_due()
@@ -508,13 +455,13 @@ def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, make_schedule, told, 
 
 
 def test_who_is_told_when_the_configuration_cannot_be_read(
-    make_scheduler, clock, runs, make_schedule, config_file, store
+    make_scheduler, clock, runs, config_file, store, add
 ):
     commands = []
     scheduler = make_scheduler(tell=lambda config, _: commands.append(config.command) or "")
     runs.outcomes = [BAD, BAD, BAD]
     text = config_file.read_text()
-    store.write(make_schedule())
+    add()
     Receivers.model_validate({"notify": {"command": "created"}}).write(store.state("trips"))
     for content in ("[data", text.replace('"tell"', '"tell-others"'), "[data"):
         config_file.write_text(content)
@@ -526,7 +473,7 @@ def test_who_is_told_when_the_configuration_cannot_be_read(
 # Spans
 
 
-def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, make_schedule, runs):
+def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, runs, add):
     from pipelines.scheduling.spans import find_arrivals
 
     looked = []
@@ -536,7 +483,7 @@ def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, mak
         return find_arrivals(schedule, known)
 
     scheduler = make_scheduler(find=find)
-    scheduler.store.write(make_schedule(on_new_span=True, poll_secs=100))
+    add(on_new_span=True, poll_secs=100)
     scheduler.run_due()
     assert runs.spans() == ["10"]
     looked.clear()
@@ -545,13 +492,13 @@ def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, mak
 
 
 def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
-    make_scheduler, clock, stop, runs, make_schedule, tmp_path, store
+    make_scheduler, clock, stop, runs, tmp_path, add
 ):
     def work():  # each time a scheduler that was just started
         run_for(make_scheduler(), clock, stop, 70)
 
     (tmp_path / "span-9").rename(tmp_path / "held-back")
-    store.write(make_schedule(on_new_span=True, missed="catch-up", poll_secs=20))
+    add(on_new_span=True, missed="catch-up", poll_secs=20)
     work()
     for number in (11, 12, 13):
         shutil.copytree(tmp_path / "span-10", tmp_path / f"span-{number}")
@@ -565,17 +512,17 @@ def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
     assert runs.ticks()[-1].endswith("11-v000000000000000002")
 
 
-def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, make_schedule, runs):
+def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, runs, add):
     for name in ("a", "b", "c"):
-        scheduler.store.write(make_schedule(name=name, on_new_span=True, poll_secs=600))
+        add(name=name, on_new_span=True, poll_secs=600)
     assert [run.scheduled_by[0] for run in scheduler.run_due()] == ["a", "b", "c"]
     assert runs.spans() == ["10", "10", "10"]
 
 
 def test_a_late_span_that_is_not_run_is_told_once(
-    scheduler, clock, stop, runs, make_schedule, tmp_path, told, caplog
+    scheduler, clock, stop, runs, tmp_path, told, caplog, add
 ):
-    scheduler.store.write(make_schedule(on_new_span=True, poll_secs=20))
+    add(on_new_span=True, poll_secs=20)
     scheduler.run_due()
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
     run_for(scheduler, clock, stop, 200)
@@ -586,11 +533,9 @@ def test_a_late_span_that_is_not_run_is_told_once(
     assert caplog.text.count("span 7 arrived") == 1
 
 
-def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(
-    scheduler, runs, make_schedule, record
-):
+def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(scheduler, runs, record, add):
     key = "span-000000000000000009-v000000000000000001"
-    scheduler.store.write(make_schedule(on_new_span=True, missed="catch-up", passed_spans=()))
+    add(on_new_span=True, missed="catch-up", passed_spans=())
     record("20260131-100100", status="running", scheduled_by=f"trips/{key}")
     scheduler.run_due()
     assert runs.ticks()[0] == key
@@ -599,9 +544,9 @@ def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(
 
 
 def test_unknown_due_runs_are_logged_once_and_end_nothing(
-    scheduler, clock, stop, make_schedule, config_file, caplog, runs
+    scheduler, clock, stop, config_file, caplog, runs, add
 ):
-    scheduler.store.write(make_schedule(on_new_span=True, poll_secs=20))
+    add(on_new_span=True, poll_secs=20)
     text = config_file.read_text()
     config_file.write_text("[data")
     with caplog.at_level(logging.WARNING):
@@ -630,11 +575,10 @@ def test_a_backfill_is_not_continued_by_the_scheduler(
     "key", ["now-20260131T100500Z", "backfill-1..3-1-2", "span-2026-02-31", "x"]
 )
 def test_a_run_that_nobody_was_told_of_stops_no_schedule(
-    scheduler, store, clock, runs, record, told, make_schedule, key
+    scheduler, clock, runs, record, told, key, add
 ):
-    store.write(make_schedule())
-    ended = {"status": "failed", "is_bad_input": True, "notification": "pending"}
-    record("20260131-095900", scheduled_by=f"trips/{key}", **ended)
+    add()
+    record("20260131-095900", **{**UNTOLD, "scheduled_by": f"trips/{key}"})
     clock.pass_by(60)
     scheduler.run_due()
     assert runs.ticks() == [TICK.key]
@@ -642,12 +586,10 @@ def test_a_run_that_nobody_was_told_of_stops_no_schedule(
 
 
 def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
-    scheduler, store, clock, runs, record, make_schedule, tmp_path, caplog
+    scheduler, clock, runs, record, tmp_path, caplog, add
 ):
-    store.write(
-        make_schedule(name="arrivals", on_new_span=True, config=str(tmp_path / "gone.toml"))
-    )
-    store.write(make_schedule())
+    add(name="arrivals", on_new_span=True, config=str(tmp_path / "gone.toml"))
+    add()
     key = "arrivals/span-000000000000000007"
     record("20260131-095900", scheduled_by=key, status="interrupted")
     clock.pass_by(60)
@@ -656,11 +598,9 @@ def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
     assert "arrivals: tried again in 30 s" in caplog.text
 
 
-def test_long_runs_of_a_schedule_keep_no_other_from_running(
-    scheduler, clock, stop, runs, make_schedule
-):
+def test_long_runs_of_a_schedule_keep_no_other_from_running(scheduler, clock, stop, runs, add):
     for name in ("trips", "zones"):
-        scheduler.store.write(make_schedule(name=name))
+        add(name=name)
     runs.secs = 70
     run_for(scheduler, clock, stop, 700)
     ids = [runs.option(number, "--scheduled-by") for number in range(len(runs.launches))]
