@@ -64,11 +64,11 @@ def write_definition(bad_file):
 
 
 @pytest.fixture
-def check(store, make_schedule, scheduler, clock, runs, root):
+def check(scheduler, clock, runs, root, add):
     """Returns a function that checks that a schedule runs beside the damage, and that all can be shown."""
 
     def check():
-        store.write(make_schedule(name="good"))
+        add(name="good")
         clock.pass_by(61)
         scheduler.run_due()
         ticks = [runs.option(n, "--scheduled-by") for n in range(len(runs.launches))]
@@ -127,34 +127,32 @@ def test_a_file_in_place_of_the_state(write_definition, store, check):
 
 
 @pytest.mark.parametrize("key", PENDING_TICKS)
-def test_a_run_that_nobody_was_told_of(make_schedule, store, record, check, told, key):
-    store.write(make_schedule(name="bad", every_secs=3600))
+def test_a_run_that_nobody_was_told_of(record, check, told, key, add):
+    add(name="bad", every_secs=3600)
     record("20260131-095900", **RUN, scheduled_by=f"bad/{key}", notification="pending")
     check()
     assert not told
 
 
 @pytest.mark.parametrize("status", ["pushed", "interrupted"])
-def test_the_run_of_a_span_whose_configuration_is_gone(
-    make_schedule, store, record, check, tmp_path, status
-):
+def test_the_run_of_a_span_whose_configuration_is_gone(record, check, tmp_path, status, add):
     config = str(tmp_path / "gone.toml")
-    store.write(make_schedule(name="bad", on_new_span=True, config=config))
+    add(name="bad", on_new_span=True, config=config)
     fields = {"status": status, "notification": "pending"}
     record("20260131-095900", **{**RUN, **fields}, scheduled_by=f"bad/{SPAN}")
     assert "bad: The configuration file" in check().problems()[-1]
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_a_record_with_odd_spans(make_schedule, store, record, check, span):
-    store.write(make_schedule(name="bad", on_new_span=True))
+def test_a_record_with_odd_spans(record, check, span, add):
+    add(name="bad", on_new_span=True)
     record("20260131-095900", **RUN, spans=(span,))
     assert len(check().damaged) == (span != {"span": 7})  # a missing version is that of no version
 
 
 @pytest.mark.parametrize("fields", PRUNED)
-def test_an_odd_line_of_a_pruned_run(make_schedule, store, record, check, root, fields):
-    store.write(make_schedule(name="bad", every_secs=3600))
+def test_an_odd_line_of_a_pruned_run(record, check, root, fields, add):
+    add(name="bad", every_secs=3600)
     record("20260101-000000", scheduled_by="bad/20260131T090000Z", **RUN)
     root.pruned.add(root.records.read_all())
     root.records.file("20260101-000000").unlink()
@@ -164,13 +162,13 @@ def test_an_odd_line_of_a_pruned_run(make_schedule, store, record, check, root, 
 
 
 def test_an_error_that_nobody_expected_is_logged_with_its_origin(
-    make_scheduler, make_schedule, store, runs, clock, caplog
+    make_scheduler, runs, clock, caplog, add
 ):
     def find(schedule, handled):
         raise RuntimeError("oops")
 
-    store.write(make_schedule(name="bad", on_new_span=True))
-    store.write(make_schedule(name="good"))
+    add(name="bad", on_new_span=True)
+    add(name="good")
     clock.pass_by(61)
     scheduler = make_scheduler(find=find)
     scheduler.run_due()

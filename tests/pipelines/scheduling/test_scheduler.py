@@ -30,12 +30,17 @@ def statuses(root):
     return [record.status for record in root.records.read_all()]
 
 
-def run_for(scheduler, clock, stop, secs):
-    """Runs a scheduler for some seconds of its clock."""
-    until = clock.monotonic() + secs
-    clock.at_sleep = lambda: clock.monotonic() >= until and stop.request()
-    scheduler.run()
-    stop.requested = False
+@pytest.fixture
+def run_for(scheduler, clock, stop):
+    """Returns a function that runs a scheduler for some seconds of its clock."""
+
+    def run(secs, by=scheduler):
+        until = clock.monotonic() + secs
+        clock.at_sleep = lambda: clock.monotonic() >= until and stop.request()
+        by.run()
+        stop.requested = False
+
+    return run
 
 
 def resumed(runs):
@@ -50,9 +55,9 @@ def killed(launch):
 # Ticks
 
 
-def test_twenty_ticks_at_one_a_minute(scheduler, clock, stop, root, add):
+def test_twenty_ticks_at_one_a_minute(clock, root, add, run_for):
     add()
-    run_for(scheduler, clock, stop, 20 * 60 + 5)
+    run_for(20 * 60 + 5)
     records = root.records.read_all()
     assert minutes(records) == list(range(1, 21))
     assert {record.status for record in records} == {"pushed"}
@@ -110,7 +115,7 @@ def test_a_schedule_that_is_created_while_it_sleeps(scheduler, clock, stop, runs
     assert len(runs.launches) == 6
 
 
-def test_a_full_disk_does_not_end_it(scheduler, clock, stop, root, monkeypatch, caplog, add):
+def test_a_full_disk_does_not_end_it(clock, root, monkeypatch, caplog, add, run_for):
     add()
     write, failures = RunRecords.write, []
 
@@ -121,7 +126,7 @@ def test_a_full_disk_does_not_end_it(scheduler, clock, stop, root, monkeypatch, 
         write(self, record)
 
     monkeypatch.setattr(RunRecords, "write", fail)
-    run_for(scheduler, clock, stop, 290)
+    run_for(290)
     assert failures
     assert "tried again in 30 s: [Errno 28] No space left" in caplog.text
     assert set(statuses(root)) == {"pushed"}
@@ -159,11 +164,7 @@ def test_ticks_that_become_late_during_a_run_are_told_too(scheduler, clock, told
     add(missed="catch-up")
     runs.secs = 150
     clock.pass_by(60)
-    done = (
-        scheduler._run_next(clock.now()),
-        scheduler._run_next(clock.now()),
-        scheduler._run_next(clock.now()),
-    )
+    done = [scheduler._run_next(clock.now()) for _ in range(3)]
     # The run of minute 1 ends at 3:30; that of minute 2 at 6:00, when 3, 4 and 5 are late.
     assert minutes(done) == [1, 2, 3]
     assert [content["missed"]["count"] for content in told] == [1, 3]
@@ -473,7 +474,7 @@ def test_who_is_told_when_the_configuration_cannot_be_read(
 # Spans
 
 
-def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, runs, add):
+def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, runs, add, run_for):
     from pipelines.scheduling.spans import find_arrivals
 
     looked = []
@@ -487,15 +488,15 @@ def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, stop, run
     scheduler.run_due()
     assert runs.spans() == ["10"]
     looked.clear()
-    run_for(scheduler, clock, stop, 450)
+    run_for(450, by=scheduler)
     assert len(looked) in (4, 5)
 
 
 def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
-    make_scheduler, clock, stop, runs, tmp_path, add
+    make_scheduler, runs, tmp_path, add, run_for
 ):
     def work():  # each time a scheduler that was just started
-        run_for(make_scheduler(), clock, stop, 70)
+        run_for(70, by=make_scheduler())
 
     (tmp_path / "span-9").rename(tmp_path / "held-back")
     add(on_new_span=True, missed="catch-up", poll_secs=20)
@@ -520,12 +521,12 @@ def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, runs, add):
 
 
 def test_a_late_span_that_is_not_run_is_told_once(
-    scheduler, clock, stop, runs, tmp_path, told, caplog, add
+    scheduler, runs, tmp_path, told, caplog, add, run_for
 ):
     add(on_new_span=True, poll_secs=20)
     scheduler.run_due()
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
-    run_for(scheduler, clock, stop, 200)
+    run_for(200)
     assert runs.spans() == ["10"]
     assert events(told) == ["missed"]
     text = "trips: span 7 arrived after a later one was run, and only newer ones are run; `schedule backfill "
@@ -543,17 +544,15 @@ def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(scheduler, runs, 
     assert resumed(runs) == [True, False, False]
 
 
-def test_unknown_due_runs_are_logged_once_and_end_nothing(
-    scheduler, clock, stop, config_file, caplog, runs, add
-):
+def test_unknown_due_runs_are_logged_once_and_end_nothing(config_file, caplog, runs, add, run_for):
     add(on_new_span=True, poll_secs=20)
     text = config_file.read_text()
     config_file.write_text("[data")
     with caplog.at_level(logging.WARNING):
-        run_for(scheduler, clock, stop, 200)
+        run_for(200)
     assert caplog.text.count("tried again in 30 s") == 1
     config_file.write_text(text)
-    run_for(scheduler, clock, stop, 100)
+    run_for(100)
     assert len(runs.launches) == 1
 
 
@@ -598,11 +597,11 @@ def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
     assert "arrivals: tried again in 30 s" in caplog.text
 
 
-def test_long_runs_of_a_schedule_keep_no_other_from_running(scheduler, clock, stop, runs, add):
+def test_long_runs_of_a_schedule_keep_no_other_from_running(runs, add, run_for):
     for name in ("trips", "zones"):
         add(name=name)
     runs.secs = 70
-    run_for(scheduler, clock, stop, 700)
+    run_for(700)
     ids = [runs.option(number, "--scheduled-by") for number in range(len(runs.launches))]
     names = [tick.partition("/")[0] for tick in ids]
     assert abs(names.count("zones") - names.count("trips")) <= 1

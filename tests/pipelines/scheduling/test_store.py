@@ -9,11 +9,11 @@ from pipelines.errors import BadInputError
 from pipelines.scheduling.store import is_scheduled, scheduler_lock
 
 
-def test_schedules_are_kept_as_readable_files(store, make_schedule):
+def test_schedules_are_kept_as_readable_files(store, make_schedule, add):
     assert store.read_all() == ([], [])
     nightly = make_schedule(name="nightly", cron="0 3 * * *")
     store.write(nightly)
-    store.write(make_schedule())
+    add()
     assert store.read("nightly") == nightly
     assert [schedule.name for schedule in store.read_all()[0]] == ["nightly", "trips"]
     fields = json.loads(store.file("nightly").read_text())
@@ -21,12 +21,12 @@ def test_schedules_are_kept_as_readable_files(store, make_schedule):
     assert "every_secs" not in fields  # defaults are left out
 
 
-def test_which_one_is_meant(store, make_schedule):
+def test_which_one_is_meant(store, add):
     with pytest.raises(BadInputError, match=r"no schedules in .* `schedule create` makes one"):
         store.chosen(None)
-    store.write(make_schedule())
+    add()
     assert store.chosen(None).name == "trips"
-    store.write(make_schedule(name="nightly"))
+    add(name="nightly")
     with pytest.raises(BadInputError, match=r"2 schedules in .*nightly, trips.*--name"):
         store.chosen(None)
     with pytest.raises(BadInputError, match=r"no schedule 'nihgtly'.*: nightly, trips"):
@@ -44,8 +44,8 @@ def test_which_one_is_meant(store, make_schedule):
         ('{"name": "trips", "crom": "0 3 * * *"}', "there is no such key"),
     ],
 )
-def test_a_damaged_file_affects_only_itself(store, make_schedule, text, message):
-    store.write(make_schedule(name="other"))
+def test_a_damaged_file_affects_only_itself(store, text, message, add):
+    add(name="other")
     store.file("trips").write_text(text)
     with pytest.raises(BadInputError, match=rf"(?s)trips\.json.*{message}"):
         store.read("trips")
@@ -55,8 +55,8 @@ def test_a_damaged_file_affects_only_itself(store, make_schedule, text, message)
     assert message in errors[0]
 
 
-def test_the_copy_of_a_file_is_no_second_schedule(store, make_schedule):
-    store.write(make_schedule())
+def test_the_copy_of_a_file_is_no_second_schedule(store, add):
+    add()
     copy = store.folder / "trips (copy).json"
     copy.write_text(store.file("trips").read_text())
     assert (store.names(), store.strangers()) == (["trips"], [copy])
@@ -75,8 +75,8 @@ def test_the_copy_of_a_file_is_no_second_schedule(store, make_schedule):
     ],
     ids=["dangling link", "device", "pipe", "folder"],
 )
-def test_what_is_no_file_keeps_no_other_schedule_from_running(store, make_schedule, make, message):
-    store.write(make_schedule())
+def test_what_is_no_file_keeps_no_other_schedule_from_running(store, make, message, add):
+    add()
     make(store.file("bad"))
     store.migrate()
     schedules, errors = store.read_all()
@@ -84,8 +84,8 @@ def test_what_is_no_file_keeps_no_other_schedule_from_running(store, make_schedu
     assert message in errors[0]
 
 
-def test_a_schedule_is_deleted_with_its_state(store, make_schedule):
-    store.write(make_schedule())
+def test_a_schedule_is_deleted_with_its_state(store, add):
+    add()
     store.state("trips").mkdir()
     store.delete("trips")
     assert store.names() == []
@@ -94,8 +94,8 @@ def test_a_schedule_is_deleted_with_its_state(store, make_schedule):
         store.delete("trips")
 
 
-def test_a_change_keeps_what_others_have_changed(store, make_schedule):
-    store.write(make_schedule())
+def test_a_change_keeps_what_others_have_changed(store, make_schedule, add):
+    add()
     store.change("trips", enabled=False)
     store.change("trips", retries=5)
     assert store.read("trips") == make_schedule(enabled=False, retries=5)

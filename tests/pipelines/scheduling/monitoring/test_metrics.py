@@ -36,8 +36,8 @@ def at(minutes):
 
 
 @pytest.fixture
-def collector(root, clock, store, make_schedule, record):
-    store.write(make_schedule())
+def collector(root, clock, record, add):
+    add()
 
     def run(minute, status, minutes, **fields):
         times = {"started": iso(at(minute)), "finished": minutes and iso(at(minute + minutes))}

@@ -18,8 +18,8 @@ TICK = time_tick("trips", at(1))
 
 
 @pytest.fixture(autouse=True)
-def schedule(store, make_schedule):
-    store.write(make_schedule())
+def schedule(add):
+    add()
 
 
 @pytest.fixture
@@ -74,13 +74,13 @@ def test_one_that_was_stopped_while_it_ran(standing, record, root):
     assert (trips.running, trips.interrupted, overview.problems()) == (TICK.key, None, [])
 
 
-def test_one_whose_data_cannot_be_searched(store, make_schedule, config_file, standing):
-    store.write(make_schedule(on_new_span=True))
+def test_one_whose_data_cannot_be_searched(config_file, standing, add):
+    add(on_new_span=True)
     config_file.write_text("[data")
     overview, trips = standing(1)
     assert "trips.toml is not valid TOML" in trips.problem
     assert len(overview.problems()) == 1
-    store.write(make_schedule(on_new_span=True, enabled=False))
+    add(on_new_span=True, enabled=False)
     assert standing(1)[0].problems() == []
 
 
@@ -120,12 +120,10 @@ def test_a_notification_that_failed_is_reported_until_the_next_run(standing, rec
     assert standing(1.5)[0].remarks() == []
 
 
-def test_the_table_shows_interrupted_late_and_failing_schedules(
-    store, root, record, make_schedule, config_file
-):
+def test_the_table_shows_interrupted_late_and_failing_schedules(root, record, config_file, add):
     record("run-1", status="running", scheduled_by=TICK.id)
-    store.write(make_schedule(name="off", enabled=False, cron="0 3 * * *"))
-    store.write(make_schedule(name="spans", on_new_span=True))
+    add(name="off", enabled=False, cron="0 3 * * *")
+    add(name="spans", on_new_span=True)
     config_file.write_text("[data")
     stream = io.StringIO()
     Console(file=stream, width=140).print(table(look(root, at(4.9)).standings))
