@@ -7,6 +7,7 @@ run continues or is interrupted, and the record names the tick. A run whose tick
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines.errors import BadInputError
@@ -14,10 +15,11 @@ from pipelines.root import Root
 from pipelines.root.history import new_run, unfinished_run
 from pipelines.root.lock import RootBusyError
 from pipelines.root.records import RunRecord
+from pipelines.scheduling import notify
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.due import Due, find_due, is_future, next_time, untold
 from pipelines.scheduling.history import ENDED, History, Run, is_over, num_starts, unfinished_keys
-from pipelines.scheduling.notify import Content, Tell, of_missed, of_run, tell
+from pipelines.scheduling.notify import Content, Tell, of_missed, of_run
 from pipelines.scheduling.receivers import current_receivers
 from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line, run_command
 from pipelines.scheduling.schedule import Schedule
@@ -43,43 +45,36 @@ class StoppedError(Exception):
     """The scheduler has to end; the next one resumes its run."""
 
 
+@dataclass
 class Scheduler:
     """Runs the schedules of a root."""
 
-    def __init__(
-        self,
-        root: Root,
-        clock: Clock,
-        stop: Stop,
-        on_change: Callable[[], None] = lambda: None,
-        start: Callable[[Launch], RunProcess] = RunProcess,
-        tell: Tell = tell,
-        find: FindArrivals = find_arrivals,
-    ):
-        self.root = root
-        self.store = ScheduleStore(root)
+    root: Root
+    clock: Clock
+    stop: Stop
+    on_change: Callable[[], None] = lambda: None
+    start: Callable[[Launch], RunProcess] = RunProcess
+    tell: Tell = notify.tell
+    find: FindArrivals = find_arrivals
+
+    def __post_init__(self) -> None:
+        self.store = ScheduleStore(self.root)
         self.broken: set[str] = set()
-        self._clock = clock
-        self._stop = stop
-        self._on_change = on_change
-        self._start = start
-        self._tell = tell
-        self._find = find
         self._polled: dict[str, float] = {}
         self._logged: set[str] = set()
         self._told: dict[str, str] = {}
-        self._changed = clock.monotonic()
+        self._changed = self.clock.monotonic()
 
     def run(self) -> None:
         """Runs due ticks until it is asked to stop. A full disk or a lost mount does not end it."""
-        while not self._stop.requested:
+        while not self.stop.requested:
             wait_secs = _LONGEST_WAIT_SECS
             try:
                 self.run_due()
                 wait_secs = self._wait_secs()
             except Exception as error:  # of the root; those of a schedule end in `_isolated`
                 self._log_once(f"tried again in {wait_secs:.0f} s: {error}", error)
-            self._clock.sleep(wait_secs)
+            self.clock.sleep(wait_secs)
 
     def run_due(self) -> list[Run]:
         """Runs all ticks that are due now, and returns their runs.
@@ -88,15 +83,15 @@ class Scheduler:
         next call, because runs may take longer than the interval between them.
         """
         done: list[Run] = []
-        until = self._clock.now()
+        until = self.clock.now()
         self.broken.clear()
         self.store.migrate()
         try:
-            while not self._stop.requested and (run := self._run_next(until)) is not None:
+            while not self.stop.requested and (run := self._run_next(until)) is not None:
                 done.append(run)
         except StoppedError:
             _LOGGER.info("stopped; the next scheduler resumes the unfinished run")
-        self._on_change()
+        self.on_change()
         return done
 
     def run_tick(self, schedule: Schedule, tick: Tick, again: bool = False) -> Run:
@@ -130,14 +125,14 @@ class Scheduler:
         schedules = self._schedules()
         for schedule in schedules:
             with self._isolated(schedule):
-                runs = history.of(schedule.name, self._clock.now())
+                runs = history.of(schedule.name, self.clock.now())
                 for key, of_tick in runs.items():
                     if is_over(of_tick, schedule.retries):
                         due_time = time_of_key(key) or datetime.fromisoformat(of_tick[-1].started)
                         self._tell_of_run(schedule, Tick(schedule.name, key, due_time), of_tick[-1])
                 unfinished = unfinished_keys(schedule, runs)
                 if schedule.enabled and unfinished:
-                    tick = tick_of_key(schedule, unfinished[0], self._clock.now())
+                    tick = tick_of_key(schedule, unfinished[0], self.clock.now())
                     return self._run(schedule, tick)
         waiting: list[tuple[datetime, Schedule, Tick, Due]] = []
         for schedule in schedules:
@@ -171,7 +166,7 @@ class Scheduler:
             self._log_once(text, error)
 
     def _run(self, schedule: Schedule, tick: Tick) -> Run:
-        self._on_change()
+        self.on_change()
         run = self.run_tick(schedule, tick)
         self._polled.pop(schedule.name, None)
         reason = _reason(run)
@@ -182,9 +177,9 @@ class Scheduler:
         """Returns the due ticks of a schedule; stores which ones are not run, and tells of them."""
         if self._secs_to_poll(schedule) > 0:
             return Due()
-        self._polled[schedule.name] = self._clock.monotonic()
-        now = self._clock.now()
-        due = find_due(schedule, history, now, self._find)
+        self._polled[schedule.name] = self.clock.monotonic()
+        now = self.clock.now()
+        due = find_due(schedule, history, now, self.find)
         if is_future(schedule.since, now) and schedule.enabled:
             self._log_once(
                 f"{schedule.name}: nothing would be due until {iso(schedule.since)}, a time in the future. "
@@ -215,7 +210,7 @@ class Scheduler:
         command = run_command(schedule, tick, self.root, resume)
         launch = Launch(command, schedule.working_dir, folder / "stdout", folder / "stderr")
         try:
-            process = self._start(launch)
+            process = self.start(launch)
         except OSError as error:  # the folder or the interpreter is gone; or there is no memory
             self._record_failure(tick, f"its process could not be started: {error}")
             return False
@@ -244,7 +239,7 @@ class Scheduler:
     def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:
         """Records that a tick has failed: in the record of its run, or in one of its own without it."""
         with self.root.lock.writing.held(_LOCK_WAIT_SECS):
-            now = iso(self._clock.now())
+            now = iso(self.clock.now())
             record = next(reversed(self._runs(tick)), None)
             if not isinstance(record, RunRecord) or record.status in ENDED:
                 record = RunRecord(
@@ -262,13 +257,13 @@ class Scheduler:
 
     def _wait_for(self, schedule: Schedule, tick: Tick, process: RunProcess) -> tuple[int, bool]:
         """Waits for the end of a run; returns its exit code, and True if it took too long."""
-        begun = self._clock.monotonic()
+        begun = self.clock.monotonic()
         while (code := process.wait(_POLL_SECS)) is None:
-            if self._stop.requested:
+            if self.stop.requested:
                 _LOGGER.info("%s: stopping its run; the next scheduler resumes it", tick.id)
                 self._stop_process(process)
                 raise StoppedError
-            elapsed = self._clock.monotonic() - begun
+            elapsed = self.clock.monotonic() - begun
             if schedule.timeout_secs is not None and elapsed > schedule.timeout_secs:
                 _LOGGER.warning("%s: stopping its run, which exceeded the time limit", tick.id)
                 return self._stop_process(process), True
@@ -277,9 +272,9 @@ class Scheduler:
 
     def _stop_process(self, process: RunProcess) -> int:
         process.stop()
-        deadline = self._clock.monotonic() + _STOP_SECS
+        deadline = self.clock.monotonic() + _STOP_SECS
         while (code := process.wait(_POLL_SECS)) is None:
-            if self._clock.monotonic() > deadline:
+            if self.clock.monotonic() > deadline:
                 process.kill()
         return code
 
@@ -289,22 +284,22 @@ class Scheduler:
             _LOGGER.warning("%s: waiting for another run, which holds the root", tick.id)
         while self.root.lock.is_held():
             self._pause(_BUSY_POLL_SECS)
-        if self._stop.requested:
+        if self.stop.requested:
             raise StoppedError
 
     def _pause(self, secs: float) -> None:
         self._refresh()
-        self._clock.sleep(secs)
-        if self._stop.requested:
+        self.clock.sleep(secs)
+        if self.stop.requested:
             raise StoppedError
 
     def _refresh(self) -> None:
-        if self._clock.monotonic() - self._changed >= _LONGEST_WAIT_SECS:
-            self._changed = self._clock.monotonic()
-            self._on_change()
+        if self.clock.monotonic() - self._changed >= _LONGEST_WAIT_SECS:
+            self._changed = self.clock.monotonic()
+            self.on_change()
 
     def _tell_of_missed(self, schedule: Schedule, due: Due, history: History) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         if late := untold(schedule, due.late, history.of(schedule.name, now), now):
             content = of_missed(self.root, late, iso(now))
             _LOGGER.warning("%s", content["text"])
@@ -315,7 +310,7 @@ class Scheduler:
         if not isinstance(run, RunRecord) or run.notification != "pending":
             return
         if run.run_id not in self._told:
-            contents = of_run(self.root, tick, run, iso(self._clock.now()))
+            contents = of_run(self.root, tick, run, iso(self.clock.now()))
             errors = filter(None, [self._send(schedule, content) for content in contents])
             self._told[run.run_id] = "; ".join(errors)
         with contextlib.suppress(RootBusyError), self.root.lock.writing.held():  # else next time
@@ -325,14 +320,14 @@ class Scheduler:
 
     def _send(self, schedule: Schedule, content: Content) -> str:
         config = current_receivers(schedule, self.store.state(schedule.name))
-        error = self._tell(config, content)
+        error = self.tell(config, content)
         if error:
             _LOGGER.error("%s: notification failed: %s (%s)", schedule.name, content["text"], error)
         return error
 
     def _runs(self, tick: Tick) -> list[Run]:
         history = History.read(self.root)
-        return history.of(tick.schedule, self._clock.now()).get(tick.key, [])
+        return history.of(tick.schedule, self.clock.now()).get(tick.key, [])
 
     def _schedules(self) -> list[Schedule]:
         schedules, errors = self.store.read_all()
@@ -351,11 +346,11 @@ class Scheduler:
         polled = self._polled.get(schedule.name)
         if not schedule.on_new_span or polled is None:
             return 0.0
-        return polled + schedule.poll_secs - self._clock.monotonic()
+        return polled + schedule.poll_secs - self.clock.monotonic()
 
     def _wait_secs(self) -> float:
         """Returns the seconds to wait. They are few, because commands may change the schedules."""
-        now = self._clock.now()
+        now = self.clock.now()
         history = History.read(self.root)
         waits = [_LONGEST_WAIT_SECS]
         for schedule in self._schedules():
