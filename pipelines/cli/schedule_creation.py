@@ -40,19 +40,19 @@ class CreateRequest:
 
     config: Path | None
     root: Root
-    cron: str | None
-    every: str | None
-    on_new_span: bool
-    name: str | None
-    missed: str
-    settings: tuple[str, ...]
-    timezone: str
-    grace: str | None
-    timeout: str | None
-    retries: int
-    poll: str
-    runner: str
-    replace: bool
+    cron: str | None = None
+    every: str | None = None
+    on_new_span: bool = False
+    name: str | None = None
+    missed: str = "latest"
+    settings: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    grace: str | None = None
+    timeout: str | None = None
+    retries: int = 1
+    poll: str = "1m"
+    runner: str = "local"
+    replace: bool = False
     experiment: str | None = None
     max_concurrency: int | None = None
     param: tuple[str, ...] | None = None

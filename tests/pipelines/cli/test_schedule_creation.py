@@ -9,7 +9,6 @@ from pipelines.cli.schedule_creation import (
     create_on_kubeflow,
     switch_local,
 )
-from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
@@ -31,27 +30,8 @@ def config_file(spans, tmp_path):
 
 @pytest.fixture
 def request_of(config_file, tmp_path):
-    def make(**changes):
-        fields = {
-            "config": config_file,
-            "root": Root(tmp_path / "root"),
-            "cron": None,
-            "every": None,
-            "on_new_span": False,
-            "name": None,
-            "missed": "latest",
-            "settings": (),
-            "timezone": "UTC",
-            "grace": None,
-            "timeout": None,
-            "retries": 1,
-            "poll": "1m",
-            "runner": "local",
-            "replace": False,
-        }
-        return CreateRequest(**{**fields, **changes})
-
-    return make
+    given = {"config": config_file, "root": Root(tmp_path / "root")}
+    return lambda **changes: CreateRequest(**{**given, **changes})
 
 
 @pytest.fixture
@@ -59,29 +39,40 @@ def store(tmp_path):
     return ScheduleStore(Root(tmp_path / "root"))
 
 
+@pytest.fixture
+def stored(request_of, store):
+    """Returns a function that makes a schedule, and returns it with the configuration of its runs."""
+
+    def make(**changes):
+        schedule = store.read(create_local(request_of(**changes))["name"])
+        return schedule, load_any_config(schedule.config_file, schedule.settings)
+
+    return make
+
+
 def test_data_and_label_make_a_schedule_without_a_configuration(
-    request_of, store, spans, monkeypatch, tmp_path
+    stored, spans, monkeypatch, tmp_path
 ):
     monkeypatch.chdir(tmp_path)
-    given = {"config": None, "data": os.path.relpath(str(spans), tmp_path), "label": "y"}
-    made = create_local(request_of(every="6h", name="trips", settings=("data.label=z",), **given))
-    schedule = store.read(made["name"])
+    given = {"config": None, "data": os.path.relpath(str(spans), tmp_path), "every": "6h"}
+    schedule, config = stored(name="trips", settings=("data.label=z",), label="y", **given)
     assert (schedule.config, schedule.config_file) == (None, None)
     assert schedule.settings == (f'data.path="{spans}"', 'data.label="y"', "data.label=z")
-    config = load_config(schedule.config_file, settings=schedule.settings)
     assert (config.data.path, config.data.label) == (str(spans), "z")
-    with pytest.raises(
-        BadInputError, match=r"data\.label is missing: give --label COLUMN or a --config"
-    ):
-        create_local(request_of(every="6h", **{**given, "label": None}))
+    missing = r"data\.label is missing: give --label COLUMN or a --config"
+    with pytest.raises(BadInputError, match=missing):
+        stored(**given)
 
 
-@pytest.mark.parametrize("label", ["😀", "a\x7fb", 'a "b"'])
-def test_a_label_of_any_characters_is_read_again(request_of, store, spans, label):
-    create_local(request_of(config=None, data=str(spans), label=label, every="6h", name="trips"))
-    schedule = store.read("trips")
-    config = load_config(schedule.config_file, settings=schedule.settings)
+@pytest.mark.parametrize("label", ["😀", "a\x7fb", 'a "b"', "1"])
+def test_a_label_of_any_characters_is_read_again(stored, spans, label):
+    _, config = stored(config=None, data=str(spans), label=label, every="6h", name="trips")
     assert config.data.label == label
+
+
+def test_data_and_label_override_the_configuration_and_stay_text(stored, config_file):
+    schedule, config = stored(every="6h", label="1")
+    assert (schedule.config, config.data.label) == (str(config_file), "1")
 
 
 @pytest.fixture
@@ -95,21 +86,17 @@ def team_file(tmp_path):
     return file
 
 
-def test_a_schedule_of_a_tfx_pipeline(request_of, store, monkeypatch, tmp_path):
+def test_a_schedule_of_a_tfx_pipeline(stored, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    made = create_local(
-        request_of(
-            config=None,
-            pipeline="my_pipeline.py:build",
-            arg=("steps=100", "text=a=b"),
-            param=("data-root=data",),
-            settings=("retention.runs=5",),
-            every="6h",
-        )
+    schedule, config = stored(
+        config=None,
+        pipeline="my_pipeline.py:build",
+        arg=("steps=100", "text=a=b"),
+        param=("data-root=data",),
+        settings=("retention.runs=5",),
+        every="6h",
     )
-    schedule = store.read("my_pipeline")
-    assert made["name"] == "my_pipeline"
-    config = load_any_config(schedule.config_file, schedule.settings)
+    assert schedule.name == "my_pipeline"
     assert config.pipeline.model_dump() == {
         "file": str(tmp_path / "my_pipeline.py"),
         "function": "build",
@@ -119,17 +106,16 @@ def test_a_schedule_of_a_tfx_pipeline(request_of, store, monkeypatch, tmp_path):
     assert config.retention.runs == 5
 
 
-def test_a_schedule_of_a_tfx_pipeline_in_a_file(request_of, store, team_file, tmp_path):
-    create_local(request_of(config=team_file, arg=("steps=200",), cron="0 3 * * *"))
-    schedule = store.read("team")
-    assert Receivers.read(store.state(schedule.name)).notify.command == "tell"
-    config = load_any_config(schedule.config_file, schedule.settings).pipeline
-    assert (config.file, config.function) == (str(tmp_path / "team.py"), "build")
-    assert config.arguments == {"steps": "200", "folder": "f"}
-    create_local(request_of(config=team_file, pipeline="/other.py", cron="0 3 * * *", name="other"))
-    schedule = store.read("other")
-    config = load_any_config(schedule.config_file, schedule.settings).pipeline
-    assert (config.file, config.function) == ("/other.py", None)
+def test_a_schedule_of_a_tfx_pipeline_in_a_file(stored, store, team_file, tmp_path):
+    given = {"config": team_file, "cron": "0 3 * * *"}
+    schedule, config = stored(arg=("steps=200",), **given)
+    assert schedule.name == "team"
+    assert Receivers.read(store.state("team")).notify.command == "tell"
+    found = config.pipeline
+    assert (found.file, found.function) == (str(tmp_path / "team.py"), "build")
+    assert found.arguments == {"steps": "200", "folder": "f"}
+    found = stored(pipeline="/other.py", name="other", **given)[1].pipeline
+    assert (found.file, found.function) == ("/other.py", None)
 
 
 @pytest.mark.parametrize(
@@ -147,30 +133,15 @@ def test_what_it_refuses_for_a_tfx_pipeline(request_of, store, team_file, change
     assert store.names() == []
 
 
-def test_data_and_label_override_the_configuration_and_stay_text(request_of, store, config_file):
-    create_local(request_of(every="6h", label="1"))
-    schedule = store.read("trips")
-    config = load_config(schedule.config_file, settings=schedule.settings)
-    assert (schedule.config, config.data.label) == (str(config_file), "1")
-
-
 def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    made = create_local(
-        request_of(
-            config=Path("trips.toml"),
-            every="6h",
-            grace="10m",
-            timeout="2h",
-            retries=3,
-            settings=("trainer.seed=7",),
-        )
-    )
+    options = {"every": "6h", "grace": "10m", "timeout": "2h", "retries": 3}
+    given = {"config": Path("trips.toml"), "settings": ("trainer.seed=7",)}
+    made = create_local(request_of(**options, **given))
     schedule = store.read("trips")
     assert made["file"] == str(store.file("trips"))
     assert (made["when"], made["missed"]) == ("every 6h", "latest")
-    assert schedule.config == str(config_file)
-    assert schedule.working_dir == str(tmp_path)
+    assert (schedule.config, schedule.working_dir) == (str(config_file), str(tmp_path))
     assert (schedule.every_secs, schedule.grace_secs, schedule.timeout_secs) == (21_600, 600, 7_200)
     assert (schedule.retries, schedule.settings) == (3, ("trainer.seed=7",))
     assert Receivers.read(store.state(schedule.name)).notify.command == "tell"
