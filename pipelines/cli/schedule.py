@@ -254,11 +254,9 @@ def delete(
 def _switch(name: str, root: Root, options: HostOptions, on: bool) -> None:
     if options.host is not None:
         server = options.server()
+        switch = server.enable_recurring_run if on else server.disable_recurring_run
         for recurring in server.recurring_runs(name):
-            if on:
-                server.enable_recurring_run(recurring.id)
-            else:
-                server.disable_recurring_run(recurring.id)
+            switch(recurring.id)
     else:
         from pipelines.cli.schedule_creation import switch_local
 
@@ -280,13 +278,6 @@ def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
 
     table = Table("schedule", "when", "status", "missed", "at a time", "parameters", "id", box=None)
     for one in found:
-        table.add_row(
-            one.name,
-            one.when,
-            one.status,
-            one.missed,
-            str(one.max_concurrency),
-            written(one.parameters),
-            one.id,
-        )
+        cells = (one.name, one.when, one.status, one.missed, str(one.max_concurrency))
+        table.add_row(*cells, written(one.parameters), one.id)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
