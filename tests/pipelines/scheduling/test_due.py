@@ -36,40 +36,30 @@ def minute(tick):
     return tick and tick.due.minute
 
 
-def minutes(ticks):
-    return [tick.due.minute for tick in ticks]
-
-
-def test_nothing_is_due_before_the_first_tick(make_schedule):
-    found = due(make_schedule(), 0.9)
-    assert (found.tick, found.start, found.late, found.count) == (None, None, (), 0)
+def test_the_next_time_is_that_after_now(make_schedule):
     assert next_time(make_schedule(), {}, at(0.9)) == at(1)
-
-
-@pytest.mark.parametrize("missed", ["latest", "skip", "catch-up"])
-def test_one_in_time(make_schedule, missed):
-    found = due(make_schedule(missed=missed), 1.4)
-    assert (minute(found.tick), found.start, found.late, found.count) == (1, None, (), 1)
 
 
 # At 4.9 the tick of 4 is 54 s late: more than its grace of 30 s. At 4.3 it is not.
 @pytest.mark.parametrize(
-    ("missed", "now", "tick", "start", "late"),
+    ("missed", "now", "tick", "start", "late", "count"),
     [
-        ("latest", 4.9, 4, None, [1, 2, 3, 4]),
-        ("latest", 4.3, 4, None, [1, 2, 3]),
-        ("skip", 4.9, None, 4, [1, 2, 3, 4]),
-        ("skip", 4.3, 4, None, [1, 2, 3]),
-        ("catch-up", 4.9, 1, None, [1, 2, 3, 4]),
-        ("catch-up", 4.3, 1, None, [1, 2, 3]),
+        ("latest", 0.9, None, None, [], 0),
+        ("latest", 1.4, 1, None, [], 1),
+        ("latest", 4.3, 4, None, [1, 2, 3], 4),
+        ("latest", 4.9, 4, None, [1, 2, 3, 4], 4),
+        ("skip", 1.4, 1, None, [], 1),
+        ("skip", 4.3, 4, None, [1, 2, 3], 4),
+        ("skip", 4.9, None, 4, [1, 2, 3, 4], 4),
+        ("catch-up", 1.4, 1, None, [], 1),
+        ("catch-up", 4.3, 1, None, [1, 2, 3], 4),
+        ("catch-up", 4.9, 1, None, [1, 2, 3, 4], 4),
     ],
 )
-def test_a_machine_that_slept_through_four(make_schedule, missed, now, tick, start, late):
+def test_a_machine_that_slept(make_schedule, missed, now, tick, start, late, count):
     found = due(make_schedule(missed=missed), now)
-    assert minute(found.tick) == tick
-    assert (found.start and found.start.minute) == start
-    assert minutes(found.late) == late
-    assert found.count == 4
+    assert (minute(found.tick), found.start and found.start.minute) == (tick, start)
+    assert ([tick.due.minute for tick in found.late], found.count) == (late, count)
 
 
 @pytest.mark.parametrize(("missed", "tick"), [("latest", -0), ("skip", -0), ("catch-up", None)])
@@ -131,51 +121,34 @@ def spans(*numbers):
     return frozenset(map(span, numbers))
 
 
-def test_latest_passes_over_older_spans(make_schedule):
-    schedule = make_schedule(on_new_span=True, passed_spans=())
-    # 7 has been there for 20 minutes, which is more than 15.
-    found = due(schedule, 30, arrivals=[arrival(7, 10), arrival(8, 20), arrival(9, 29)])
-    assert (found.tick.spans, found.passed_spans) == ("9", spans(7, 8))
-    assert (found.overtaken, found.count) == ((), 3)
-    assert [tick.spans for tick in found.late] == ["7"]
+# They are looked at in minute 30: what has been there since 10 is late, as it should have begun within 15.
+THREE = [arrival(7, 10), arrival(8, 20), arrival(9, 29)]
+BEING_WRITTEN = [arrival(7, 29), arrival(8, 10, is_complete=False), arrival(9, 29)]
+BEHIND_7 = [arrival(5, 29), arrival(6, 5), arrival(8, 10), arrival(9, 29)]
+BEHIND_7_UNFINISHED = [arrival(5, 29), arrival(6, 5, is_complete=False), *BEHIND_7[2:]]
 
 
-def test_catch_up_runs_each_span(make_schedule):
-    schedule = make_schedule(on_new_span=True, missed="catch-up", passed_spans=())
-    found = due(schedule, 30, arrivals=[arrival(7, 10), arrival(8, 20), arrival(9, 29)])
-    assert (found.tick.spans, found.passed_spans, found.count) == ("7", None, 3)
-
-
-def test_a_span_that_is_being_written(make_schedule):
-    arrivals = [arrival(7, 29), arrival(8, 10, is_complete=False), arrival(9, 29)]
-    catching_up = make_schedule(on_new_span=True, missed="catch-up", passed_spans=())
-    found = due(catching_up, 30, arrivals=arrivals)
-    assert (found.tick.spans, found.count) == ("7", 1)  # none overtakes 8
-    assert [tick.spans for tick in found.late] == ["8"]
-    schedule = make_schedule(on_new_span=True, passed_spans=())
-    assert due(schedule, 30, arrivals=arrivals).tick.spans == "9"
-    found = due(schedule, 30, arrivals=arrivals[1:2])
-    assert (found.tick, len(found.late)) == (None, 1)
-
-
-def test_catch_up_runs_a_span_that_arrives_after_a_later_one(make_schedule):
-    schedule = make_schedule(on_new_span=True, missed="catch-up", passed_spans=())
-    history = runs_of(span(4), span(7))
-    # 6 has been there for 25 minutes, 8 for 20: both should have begun.
-    arrivals = [arrival(5, 29), arrival(6, 5), arrival(8, 10), arrival(9, 29)]
-    found = due(schedule, 30, history, arrivals)
-    assert (found.tick.spans, found.count, found.overtaken) == ("5", 4, ())
-    assert [tick.spans for tick in found.late] == ["6", "8"]
-    # An old span that is never finished holds back no new one, but it is reported.
-    arrivals[1] = arrival(6, 5, is_complete=False)
-    found = due(schedule, 30, history, arrivals)
-    assert (found.count, [tick.spans for tick in found.late]) == (3, ["6", "8"])
-
-
-def test_latest_says_which_span_a_later_one_has_overtaken(make_schedule):
-    schedule = make_schedule(on_new_span=True, passed_spans=spans(4))
-    arrivals = [arrival(5, 1), arrival(8, 29), arrival(9, 29)]
-    found = due(schedule, 30, runs_of(span(7)), arrivals)
-    assert (found.tick.spans, found.passed_spans) == ("9", spans(5, 8))
-    assert [tick.spans for tick in found.overtaken] == ["5"]
-    assert found.late == ()  # 5 is reported by itself
+@pytest.mark.parametrize(
+    ("missed", "done", "arrivals", "tick", "count", "late", "passed", "overtaken"),
+    [
+        ("latest", [], THREE, "9", 3, ["7"], spans(7, 8), []),
+        ("catch-up", [], THREE, "7", 3, ["7"], None, []),
+        ("latest", [], BEING_WRITTEN, "9", 2, ["8"], spans(7), []),
+        ("latest", [], BEING_WRITTEN[1:2], None, 0, ["8"], None, []),
+        ("catch-up", [], BEING_WRITTEN, "7", 1, ["8"], None, []),  # none overtakes 8
+        # 5 is reported by itself, and not as late.
+        ("latest", [7], [arrival(5, 1), *THREE[2:]], "9", 2, [], spans(5), ["5"]),
+        ("catch-up", [7], BEHIND_7, "5", 4, ["6", "8"], None, []),
+        # An old span that is never finished holds back no new one, but it is reported.
+        ("catch-up", [7], BEHIND_7_UNFINISHED, "5", 3, ["6", "8"], None, []),
+    ],
+)
+def test_spans_that_have_arrived(
+    make_schedule, missed, done, arrivals, tick, count, late, passed, overtaken
+):
+    schedule = make_schedule(on_new_span=True, missed=missed, passed_spans=spans(4))
+    found = due(schedule, 30, runs_of(*map(span, done)), arrivals)
+    assert (found.tick and found.tick.spans, found.count) == (tick, count)
+    assert [tick.spans for tick in found.late] == late
+    assert found.passed_spans == passed
+    assert [tick.spans for tick in found.overtaken] == overtaken

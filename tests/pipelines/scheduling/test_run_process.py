@@ -16,14 +16,6 @@ def start(tmp_path, code):
     return process, stdout, stderr
 
 
-def test_the_command_of_a_schedule_without_a_configuration(make_schedule, root):
-    tick = Tick("trips", "1", START)
-    schedule = make_schedule(config=None, settings=('data.path="/d.csv"',))
-    command = run_command(schedule, tick, root, resume=False)
-    assert "--config" not in command
-    assert command[3:6] == ("run", "--set", 'data.path="/d.csv"')
-
-
 def test_the_command_has_the_settings_of_the_schedule(make_schedule, root):
     schedule = make_schedule(settings=("trainer.seed=7",), runner="beam")
     tick = Tick("trips", "span-8", START, spans="last 2 to 8")
@@ -33,9 +25,9 @@ def test_the_command_has_the_settings_of_the_schedule(make_schedule, root):
         *(schedule.config, "--set", "trainer.seed=7", "--set", "data.spans=last 2 to 8"),
         *("--root", str(root), "--runner", "beam", "--scheduled-by", "trips/span-8", "--resume"),
     )
-    plain = run_command(make_schedule(), Tick("trips", "span-8", START), root, False)
-    assert "--set" not in plain
-    assert "--resume" not in plain
+    plain = run_command(make_schedule(config=None), Tick("trips", "span-8", START), root, False)
+    words = ("run", "--root", str(root), "--runner", "local", "--scheduled-by", "trips/span-8")
+    assert plain[3:] == words
 
 
 def test_a_process_prints_to_files(tmp_path):
@@ -68,6 +60,7 @@ def test_a_process_is_killed_with_what_it_has_started(tmp_path):
     process, stdout, _ = start(tmp_path, code)
     while not stdout.read_text():
         time.sleep(0.05)
+    assert os.getsid(process.pid) == process.pid  # it is in a session of its own
     process.kill()
     assert process.wait(1) == -signal.SIGKILL
     state = ""
@@ -75,12 +68,6 @@ def test_a_process_is_killed_with_what_it_has_started(tmp_path):
         with open(f"/proc/{stdout.read_text().strip()}/stat") as stream:
             state = stream.read().split()[2]
         time.sleep(0.05)
-
-
-def test_it_is_in_a_session_of_its_own(tmp_path):
-    process, _, _ = start(tmp_path, "import time; time.sleep(60)")
-    assert os.getsid(process.pid) == process.pid
-    process.kill()
 
 
 def test_the_last_line(tmp_path):
