@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import DataConfig
-from pipelines.config.span_pattern import Place, SpanPattern, before_placeholder, parse_span_pattern
+from pipelines.config.span_pattern import SpanPattern, before_placeholder, parse_span_pattern
 from pipelines.config.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
@@ -43,11 +43,8 @@ def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Tick]:
     pattern = parse_span_pattern(data.path)
     if pattern is None:
         raise BadInputError(f"data.path = {data.path!r} has no spans any more.")
-    newest: dict[SpanKey, Place] = {}
-    for place in pattern.places():
-        former = newest.get(place.span)
-        if former is None or (former.version or 0) <= (place.version or 0):
-            newest[place.span] = place
+    by_version = sorted(pattern.places(), key=lambda place: place.version or 0)
+    newest = {place.span: place for place in by_version}
     found = []
     for span in sorted(newest, key=str if pattern.is_by_date else int):  # type: ignore[arg-type]
         place = newest[span]

@@ -17,6 +17,11 @@ from pipelines.scheduling.ticks import iso
 START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)
 
 
+def at(minutes):
+    """Returns a time in minutes since the start."""
+    return START + timedelta(minutes=minutes)
+
+
 class FakeClock:
     """A clock whose time passes only while somebody waits."""
 

@@ -6,11 +6,7 @@ from pipelines.root.pruned_runs import PrunedRun
 from pipelines.scheduling.due import MAX_COUNTED, find_due, handled_until, next_time
 from pipelines.scheduling.history import History
 from pipelines.scheduling.ticks import Tick, key_of_time
-from tests.pipelines.scheduling.conftest import START
-
-
-def at(minutes):
-    return START + timedelta(minutes=minutes)
+from tests.pipelines.scheduling.conftest import START, at
 
 
 def runs_of(*keys):

@@ -1,7 +1,6 @@
 """The text is read back by Prometheus' own parser."""
 
 import urllib.request
-from datetime import timedelta
 
 import pytest
 from prometheus_client import generate_latest
@@ -15,7 +14,7 @@ from pipelines.scheduling.monitoring.metrics import (
     write_metrics,
 )
 from pipelines.scheduling.ticks import iso, time_tick
-from tests.pipelines.scheduling.conftest import START
+from tests.pipelines.scheduling.conftest import at
 from tests.pushed_versions import write_version
 
 PREFIX = "estimator_pipelines_"
@@ -29,10 +28,6 @@ def parsed(text):
         for sample in family.samples:
             found[(sample.name.removeprefix(PREFIX), *sample.labels.values())] = sample.value
     return found
-
-
-def at(minutes):
-    return START + timedelta(minutes=minutes)
 
 
 @pytest.fixture

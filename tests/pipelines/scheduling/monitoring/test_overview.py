@@ -1,5 +1,4 @@
 import io
-from datetime import timedelta
 
 import pytest
 from rich.console import Console
@@ -7,12 +6,7 @@ from rich.console import Console
 from pipelines.scheduling.monitoring.overview import look, table
 from pipelines.scheduling.store import scheduler_lock
 from pipelines.scheduling.ticks import iso, time_tick
-from tests.pipelines.scheduling.conftest import START
-
-
-def at(minutes):
-    return START + timedelta(minutes=minutes)
-
+from tests.pipelines.scheduling.conftest import at
 
 TICK = time_tick("trips", at(1))
 
