@@ -28,6 +28,7 @@ PENDING_TICKS = [
     "x",
     "a/b",
     SPAN,
+    "span-2026-02-31",
     "span-9999-99-99",
 ]
 SPANS = [
@@ -126,21 +127,25 @@ def test_a_file_in_place_of_the_state(write_definition, store, check):
     check()
 
 
+@pytest.mark.parametrize("status", ["pushed", "failed"])
 @pytest.mark.parametrize("key", PENDING_TICKS)
-def test_a_run_that_nobody_was_told_of(record, check, told, key, add):
+def test_a_run_that_nobody_was_told_of(record, check, told, key, status, add):
     add(name="bad", every_secs=3600)
-    record("20260131-095900", **RUN, scheduled_by=f"bad/{key}", notification="pending")
+    run = {**RUN, "status": status, "is_bad_input": True, "notification": "pending"}
+    record("20260131-095900", **run, scheduled_by=f"bad/{key}")
     check()
-    assert not told
+    assert [content["tick"] for content in told] == ([key] if status == "failed" else [])
 
 
 @pytest.mark.parametrize("status", ["pushed", "interrupted"])
-def test_the_run_of_a_span_whose_configuration_is_gone(record, check, tmp_path, status, add):
-    config = str(tmp_path / "gone.toml")
-    add(name="bad", on_new_span=True, config=config)
-    fields = {"status": status, "notification": "pending"}
-    record("20260131-095900", **{**RUN, **fields}, scheduled_by=f"bad/{SPAN}")
+def test_the_run_of_a_span_whose_configuration_is_gone(
+    record, check, tmp_path, status, add, caplog
+):
+    add(name="bad", on_new_span=True, config=str(tmp_path / "gone.toml"))
+    run = {**RUN, "status": status, "notification": "pending"}
+    record("20260131-095900", **run, scheduled_by=f"bad/{SPAN}")
     assert "bad: The configuration file" in check().problems()[-1]
+    assert "bad: tried again in 30 s" in caplog.text
 
 
 @pytest.mark.parametrize("span", SPANS)

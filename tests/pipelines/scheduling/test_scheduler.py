@@ -170,6 +170,17 @@ def test_ticks_that_become_late_during_a_run_are_told_too(scheduler, clock, told
     assert [content["missed"]["count"] for content in told] == [1, 3]
 
 
+def test_long_runs_of_a_schedule_keep_no_other_from_running(runs, add, run_for):
+    for name in ("trips", "zones"):
+        add(name=name)
+    runs.secs = 70
+    run_for(700)
+    ids = [runs.option(number, "--scheduled-by") for number in range(len(runs.launches))]
+    names = [tick.partition("/")[0] for tick in ids]
+    assert abs(names.count("zones") - names.count("trips")) <= 1
+    assert len(names) >= 8
+
+
 # A clock that is wrong
 
 
@@ -565,44 +576,3 @@ def test_a_backfill_is_not_continued_by_the_scheduler(
     record("20260131-100100", status="running", scheduled_by=tick.id)
     scheduler.run_due()
     assert tick.key not in runs.ticks()
-
-
-# Records that are not what they should be
-
-
-@pytest.mark.parametrize(
-    "key", ["now-20260131T100500Z", "backfill-1..3-1-2", "span-2026-02-31", "x"]
-)
-def test_a_run_that_nobody_was_told_of_stops_no_schedule(
-    scheduler, clock, runs, record, told, key, add
-):
-    add()
-    record("20260131-095900", **{**UNTOLD, "scheduled_by": f"trips/{key}"})
-    clock.pass_by(60)
-    scheduler.run_due()
-    assert runs.ticks() == [TICK.key]
-    assert [content["tick"] for content in told if content["event"] == "failed"] == [key]
-
-
-def test_a_span_that_cannot_be_resumed_stops_no_other_schedule(
-    scheduler, clock, runs, record, tmp_path, caplog, add
-):
-    add(name="arrivals", on_new_span=True, config=str(tmp_path / "gone.toml"))
-    add()
-    key = "arrivals/span-000000000000000007"
-    record("20260131-095900", scheduled_by=key, status="interrupted")
-    clock.pass_by(60)
-    scheduler.run_due()
-    assert runs.ticks() == [TICK.key]
-    assert "arrivals: tried again in 30 s" in caplog.text
-
-
-def test_long_runs_of_a_schedule_keep_no_other_from_running(runs, add, run_for):
-    for name in ("trips", "zones"):
-        add(name=name)
-    runs.secs = 70
-    run_for(700)
-    ids = [runs.option(number, "--scheduled-by") for number in range(len(runs.launches))]
-    names = [tick.partition("/")[0] for tick in ids]
-    assert abs(names.count("zones") - names.count("trips")) <= 1
-    assert len(names) >= 8
