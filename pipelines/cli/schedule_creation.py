@@ -26,7 +26,7 @@ from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.history import History
 from pipelines.scheduling.receivers import Receivers, without_receivers
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.spans import check_has_windows, find_arrivals, new_arrivals
+from pipelines.scheduling.spans import check_has_windows, new_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso
 
@@ -126,7 +126,7 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
     if following := timetable.after(schedule.since) if timetable else None:
         made["next"] = iso(following)
     if schedule.on_new_span:
-        old = new_arrivals(schedule, History.read(root), find_arrivals).old
+        old = new_arrivals(schedule, History.read(root)).old
         made["old_spans"] = len(old or ())
         if old is not None:
             schedule = schedule.model_copy(update={"passed_spans": old})

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pipelines.root.history import CLOCK_TOLERANCE
 from pipelines.scheduling.history import History, RunsByTick
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.spans import FindArrivals, new_arrivals
+from pipelines.scheduling.spans import FindArrivals, find_arrivals, new_arrivals
 from pipelines.scheduling.ticks import Tick, iso, time_of_key, time_tick
 
 MAX_COUNTED = 1_000
@@ -28,7 +28,9 @@ class Due:
     overtaken: tuple[Tick, ...] = ()  # those among them that arrived after a later one was run
 
 
-def find_due(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:
+def find_due(
+    schedule: Schedule, history: History, now: datetime, find: FindArrivals = find_arrivals
+) -> Due:
     """Returns the due ticks of a schedule; a disabled one has none."""
     if not schedule.enabled:
         return Due()

@@ -14,7 +14,6 @@ from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.history import ENDED, History, Run, unfinished_keys
 from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.spans import FindArrivals, find_arrivals
 from pipelines.scheduling.store import ScheduleStore, is_scheduled
 from pipelines.scheduling.ticks import iso, time_of_key
 
@@ -105,7 +104,7 @@ class Overview:
         return [*self.strange, *future, *not_told]
 
 
-def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overview:
+def look(root: Root, now: datetime) -> Overview:
     """Returns the state of the schedules of a root."""
     store, history = ScheduleStore(root), History.read(root)
     schedules, damaged = store.read_all()
@@ -126,17 +125,15 @@ def look(root: Root, now: datetime, find: FindArrivals = find_arrivals) -> Overv
             Receivers.read(store.state(schedule.name))
         except DamagedFileError as error:
             damaged.append(str(error))
-    standings = [_standing(schedule, history, now, find, is_busy) for schedule in schedules]
+    standings = [_standing(schedule, history, now, is_busy) for schedule in schedules]
     return Overview(standings, damaged, strange, list(_future(schedules, history, now)))
 
 
-def _standing(
-    schedule: Schedule, history: History, now: datetime, find: FindArrivals, is_busy: bool
-) -> Standing:
+def _standing(schedule: Schedule, history: History, now: datetime, is_busy: bool) -> Standing:
     runs = history.of(schedule.name, now)
     due, problem = Due(), None
     try:
-        due = find_due(schedule, history, now, find)
+        due = find_due(schedule, history, now)
     except Exception as error:  # one schedule must not hide the others
         problem = str(error) or repr(error)
     unfinished = next(iter(unfinished_keys(schedule, runs)), None)

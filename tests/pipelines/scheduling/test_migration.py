@@ -7,7 +7,6 @@ import pytest
 from pipelines.atomic_files import write_json
 from pipelines.scheduling.due import find_due
 from pipelines.scheduling.history import History
-from pipelines.scheduling.spans import find_arrivals
 from tests.pipelines.scheduling.conftest import START
 
 
@@ -58,7 +57,7 @@ def test_a_run_that_was_given_up_is_not_resumed(write_former, scheduler, clock, 
 def test_spans_that_were_known_are_not_new(write_former, store):
     key = "span-{:018d}-v000000000000000001".format
     write_former([(key(9), 5, "done")], known=[key(8)], on_new_span=True, missed="catch-up")
-    due = find_due(store.read("trips"), History(()), START, find_arrivals)
+    due = find_due(store.read("trips"), History(()), START)
     assert (due.tick.spans, due.count, due.passed_spans) == ("10", 1, None)
 
 
@@ -74,7 +73,7 @@ def test_a_damaged_tick_of_the_former_format_does_not_matter(write_former, store
 def test_a_tick_of_a_clock_that_was_ahead_silences_nothing(write_former, store):
     write_former([("20270131T100500Z", 365 * 24 * 60, "done")])
     now = datetime(2026, 1, 31, 10, 30, tzinfo=timezone.utc)
-    assert find_due(store.read("trips"), History(()), now, find_arrivals).tick.due == now
+    assert find_due(store.read("trips"), History(()), now).tick.due == now
 
 
 @pytest.mark.parametrize("known", [5, [{}], "x"])

@@ -74,7 +74,7 @@ def test_a_span_has_arrived_when_it_was_moved_and_not_when_it_was_written(make_s
 @pytest.fixture
 def new(history):
     """Returns a function that returns the spans that are new to a schedule."""
-    return lambda schedule: new_arrivals(schedule, history(), find_arrivals)
+    return lambda schedule: new_arrivals(schedule, history())
 
 
 def spans_of(new):
