@@ -46,12 +46,21 @@ def test_ticks_that_were_done_are_not_due(write_former, store, scheduler, clock,
     assert sorted(path.name for path in folder.iterdir()) == ["notify.json", "stdout"]
 
 
-def test_a_run_that_was_given_up_is_not_resumed(write_former, scheduler, clock, runs, record):
-    write_former([("20260131T100500Z", 5, "done")])
-    record("20260131-100500", status="interrupted", scheduled_by="trips/20260131T100500Z")
+@pytest.mark.parametrize(
+    ("key", "fields"),
+    [
+        ("20260131T100500Z", {}),
+        ("span-000000000000000009-v000000000000000001", {"on_new_span": True}),
+    ],
+)
+def test_a_run_that_was_given_up_is_not_resumed(
+    write_former, scheduler, clock, runs, record, key, fields
+):
+    write_former([(key, 5, "done")], known=[], **fields)
+    record("20260131-100500", status="interrupted", scheduled_by=f"trips/{key}")
     clock.pass_by(5 * 60 + 10)
     scheduler.run_due()
-    assert not runs.launches
+    assert key not in runs.ticks()
 
 
 def test_spans_that_were_known_are_not_new(write_former, store):

@@ -110,8 +110,9 @@ def test_a_notification_that_failed_is_reported_until_the_next_run(standing, rec
     overview, trips = standing(1.5)
     assert trips.not_told == "no mail"
     assert overview.remarks() == ["trips: the notification of the last run failed: no mail"]
-    record("run-2", **run)
-    assert standing(1.5)[0].remarks() == []
+    for notification in ("pending", ""):
+        record("run-2", **run, notification=notification)
+        assert standing(1.5)[0].remarks() == []
 
 
 def test_the_table_shows_interrupted_late_and_failing_schedules(root, record, config_file, add):
