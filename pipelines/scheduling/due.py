@@ -43,10 +43,9 @@ def find_due(
     while time is not None and time <= now and len(times) < MAX_COUNTED:
         times.append(time)
         time = timetable.after(time)
-    ticks = [time_tick(schedule.name, time) for time in times]
-    ticks = [
-        tick for tick in ticks if tick.key not in runs
-    ]  # they come again if the clock is set back
+    # A time with a fraction of a second comes right after its own key, which has none.
+    all_ticks = (time_tick(schedule.name, time) for time in times)
+    ticks = [tick for tick in all_ticks if tick.key not in runs]
     if not ticks:
         return Due()
     late = tuple(tick for tick in ticks if is_late(schedule, tick, now))

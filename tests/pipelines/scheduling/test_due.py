@@ -81,6 +81,12 @@ def test_ticks_up_to_the_newest_run_are_done(make_schedule):
     assert minute(due(schedule, 4.1, other).tick) == 1
 
 
+def test_a_time_with_a_fraction_of_a_second_is_done_by_its_run(make_schedule):
+    schedule = make_schedule(created=START + timedelta(milliseconds=500))
+    assert due(schedule, 1.5).tick.key == key_of_time(at(1))
+    assert due(schedule, 1.5, runs_of(key_of_time(at(1)))).count == 0
+
+
 def test_nothing_is_due_of_the_time_before_it_was_enabled(make_schedule):
     history = runs_of(key_of_time(at(2)))
     schedule = make_schedule(missed="catch-up", since=at(30))
