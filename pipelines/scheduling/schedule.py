@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, field_validator, model_validator
 
 from pipelines.config.data import Section
+from pipelines.scheduling.durations import LONGEST_SECS, format_duration
 from pipelines.scheduling.timetable import Cron, Every, Timetable
 
 Missed = Literal["latest", "skip", "catch-up"]
 
 _LONGEST_GRACE_SECS = 900.0
-_MAX_SECS = 10 * 366 * 86_400
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 
@@ -49,13 +49,13 @@ class Schedule(Section):
     working_dir: str
     runner: str = "local"
     cron: str | None = None
-    every_secs: int | None = Field(default=None, ge=1, le=_MAX_SECS)
+    every_secs: int | None = Field(default=None, ge=1, le=LONGEST_SECS)
     on_new_span: bool = False
-    poll_secs: float = Field(default=60, gt=0, le=_MAX_SECS, allow_inf_nan=False)
+    poll_secs: float = Field(default=60, gt=0, le=LONGEST_SECS, allow_inf_nan=False)
     timezone: str = "UTC"
     missed: Missed = "latest"
-    grace_secs: float | None = Field(default=None, gt=0, le=_MAX_SECS, allow_inf_nan=False)
-    timeout_secs: float | None = Field(default=None, gt=0, le=_MAX_SECS, allow_inf_nan=False)
+    grace_secs: float | None = Field(default=None, gt=0, le=LONGEST_SECS, allow_inf_nan=False)
+    timeout_secs: float | None = Field(default=None, gt=0, le=LONGEST_SECS, allow_inf_nan=False)
     retries: int = Field(default=1, ge=0, le=100)
     enabled: bool = True
     since: datetime.datetime
@@ -130,7 +130,5 @@ class Schedule(Section):
         if self.cron is not None:
             return f"{self.cron} ({self.timezone})"
         if self.every_secs is not None:
-            from pipelines.scheduling.durations import format_duration
-
             return f"every {format_duration(self.every_secs)}"
         return "on a new span"
