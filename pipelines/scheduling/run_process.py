@@ -70,6 +70,7 @@ def start_process(launch: Launch) -> "RunProcess":
     """Starts a run."""
     for file in (launch.stdout, launch.stderr):
         file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)  # a pipe in its place would be waited for
     with launch.stdout.open("wb") as stdout, launch.stderr.open("wb") as stderr:
         return RunProcess(
             subprocess.Popen(

@@ -37,16 +37,20 @@ class ScheduleStore:
         self.root = root
         self.folder = root.schedules
 
+    def locks(self) -> list[FileLock]:
+        """Returns the locks of the folder."""
+        return [FileLock(self.folder / name) for name in (_LOCK, _SCHEDULER_LOCK)]
+
     def names(self) -> list[str]:
         """Returns the names of the schedules, sorted."""
-        return [file.stem for file in self._files() if _is_schedule(file)]
+        return [file.stem for file in self._files("*.json") if _is_schedule(file)]
 
     def strangers(self) -> list[Path]:
-        """Returns the other JSON files in the folder, such as copies made by a file manager."""
-        return [file for file in self._files() if not _is_schedule(file)]
+        """Returns the other files in the folder, such as copies made by a file manager or an editor."""
+        return [file for file in self._files("*") if not (_is_schedule(file) or file.is_dir())]
 
-    def _files(self) -> list[Path]:
-        return sorted(file for file in self.folder.glob("*.json") if file.name[0] != ".")
+    def _files(self, pattern: str) -> list[Path]:
+        return sorted(file for file in self.folder.glob(pattern) if file.name[0] != ".")
 
     def read(self, name: str) -> Schedule:
         """Returns a schedule.
@@ -203,4 +207,4 @@ def is_scheduled(folder: Path) -> bool:
 
 
 def _is_schedule(file: Path) -> bool:
-    return re.fullmatch(NAME_PATTERN, file.stem) is not None
+    return file.suffix == ".json" and re.fullmatch(NAME_PATTERN, file.stem) is not None

@@ -72,7 +72,9 @@ def test_a_folder_in_its_place_is_named(tmp_path):
     (tmp_path / "root" / ".lock").mkdir(parents=True)
     assert not lock.is_held()
     with (
-        pytest.raises(BadInputError, match=r"\.lock cannot be used as a lock: Is a directory"),
+        pytest.raises(
+            BadInputError, match=r"\.lock cannot be used as a lock: it is no regular file"
+        ),
         lock.writing.held(),
     ):
         pass

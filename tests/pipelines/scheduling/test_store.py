@@ -58,8 +58,11 @@ def test_a_damaged_file_affects_only_itself(store, make_schedule, text, message)
 def test_the_copy_of_a_file_is_no_second_schedule(store, make_schedule):
     store.write(make_schedule())
     copy = store.folder / "trips (copy).json"
-    copy.write_text(store.file("trips").read_text())
-    assert (store.names(), store.strangers()) == (["trips"], [copy])
+    backup = store.folder / "trips.json~"
+    for file in (copy, backup, store.folder / ".trips.json.swp"):
+        file.write_text(store.file("trips").read_text())
+    store.state("trips").mkdir()
+    assert (store.names(), store.strangers()) == (["trips"], [copy, backup])
     copy.rename(store.file("trips-2"))
     with pytest.raises(BadInputError, match=r"trips-2\.json is the file of the schedule 'trips'"):
         store.read("trips-2")
