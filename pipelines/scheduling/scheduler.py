@@ -232,7 +232,8 @@ class Scheduler:
         command = self._command(schedule, tick, self.root, resume)
         try:
             process = self._start(Launch(tuple(command), schedule.working_dir, stdout, stderr))
-        except OSError as error:  # the folder or the interpreter is gone; or there is no memory
+        # The folder or the interpreter is gone, there is no memory, or a setting has a NUL.
+        except (OSError, ValueError) as error:
             self._record_failure(tick, f"its process could not be started: {error}")
             return False
         _LOGGER.info(
