@@ -14,6 +14,7 @@ from pipelines.scheduling.timetable import Cron, Every, Timetable
 Missed = Literal["latest", "skip", "catch-up"]
 
 _LONGEST_GRACE_SECS = 900.0
+_NO_NUL = r"^[^\x00]*$"
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 
@@ -44,9 +45,9 @@ class Schedule(Section):
     """
 
     name: str = Field(pattern=NAME_PATTERN)
-    config: str | None = None
+    config: str | None = Field(default=None, pattern=_NO_NUL)
     settings: tuple[str, ...] = ()
-    working_dir: str
+    working_dir: str = Field(pattern=_NO_NUL)
     runner: str = "local"
     cron: str | None = None
     every_secs: int | None = Field(default=None, ge=1, le=LONGEST_SECS)

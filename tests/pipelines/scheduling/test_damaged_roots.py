@@ -25,6 +25,8 @@ DEFINITIONS = [
     {"created": "9999-12-31T23:59:59Z"},
     {"created": "0001-01-01T00:00:00Z"},
     {"format": [2]},
+    {"config": "a\0b"},
+    {"working_dir": "a\0b"},
 ]
 PENDING_TICKS = [
     "now-20260131T030000Z",
