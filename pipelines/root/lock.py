@@ -55,8 +55,10 @@ class FileLock:
             except BlockingIOError as error:
                 raise self._busy(stream) from error
             stream.truncate(0)
-            stream.write(holder or f"process {os.getpid()}")
-            stream.flush()
+            try:  # not buffered: on a full disk, closing the file would fail, too, without its name
+                os.write(stream.fileno(), (holder or f"process {os.getpid()}").encode())
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self._file)) from error
             yield
 
     def check_free(self) -> None:
