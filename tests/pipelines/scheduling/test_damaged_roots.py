@@ -118,6 +118,14 @@ def test_state_of_format_1(write_definition, store, check, file, text):
     assert not check().damaged
 
 
+def test_a_pipe_in_place_of_the_ticks_of_format_1(write_definition, store, check):
+    write_definition(format=1)
+    store.state("bad").mkdir()
+    os.mkfifo(store.state("bad") / "ticks")
+    check()
+    assert not (store.state("bad") / "ticks").exists()
+
+
 def test_state_of_format_1_waits_until_its_schedule_can_be_read(bad_file, store, check):
     bad_file.write_text("{")
     tick = store.state("bad") / "ticks" / "a.json"
