@@ -163,7 +163,8 @@ class ScheduleStore:
             raise BadInputError(self._unknown(name))
         with self.changing():
             remove(self.file(name))
-            shutil.rmtree(self.state(name), ignore_errors=True)
+            if self.state(name).is_dir():  # of a pipe, it would wait for a writer
+                shutil.rmtree(self.state(name), ignore_errors=True)
 
     def file(self, name: str) -> Path:
         """Returns the path of a schedule's file."""

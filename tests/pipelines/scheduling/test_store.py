@@ -127,3 +127,10 @@ def test_the_scheduler_lock_is_not_inherited(tmp_path):
     assert not is_scheduled(tmp_path)
     process.kill()
     process.communicate()
+
+
+def test_a_schedule_with_a_pipe_in_place_of_its_folder_is_deleted(store, make_schedule):
+    store.write(make_schedule())
+    os.mkfifo(store.state("trips"))
+    store.delete("trips")
+    assert store.names() == []
