@@ -34,7 +34,7 @@ _OLD_SECS = 86_400
 def write(file: Path, content: str | bytes, private: bool = False) -> None:
     """Replaces a file; when this returns, the new content survives a power cut.
 
-    A link, a device or a pipe is written to, not replaced.
+    A link, a device or a pipe is written to, not replaced, unless the file is private.
 
     Args:
       file: File to replace; its folder is made.
@@ -46,7 +46,7 @@ def write(file: Path, content: str | bytes, private: bool = False) -> None:
     """
     data = content.encode() if isinstance(content, str) else content
     file.parent.mkdir(parents=True, exist_ok=True)
-    if file.is_symlink() or (file.exists() and not file.is_file()):
+    if not private and (file.is_symlink() or (file.exists() and not file.is_file())):
         file.write_bytes(data)
         return
     partial = _partial(file)

@@ -125,7 +125,9 @@ def _run_now(root: Root, name: str, clock: "Clock", stop: "Stop") -> None:
             run = scheduler.run_tick(schedule, tick)
         except StoppedError:
             raise typer.Exit(128 + signal.SIGINT) from None
-    print(json.dumps({"run_id": run.run_id, "status": run.status, "version": run.version}))
+    reason = getattr(run, "reason", None)
+    line = {"run_id": run.run_id, "status": run.status, "version": run.version, "reason": reason}
+    print(json.dumps(line))
     if run.status == "failed":
         raise typer.Exit(EXIT_FAILED)
 

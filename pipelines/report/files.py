@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipelines import atomic_files
+from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.root.records import RunRecord
@@ -64,14 +65,24 @@ def report_file(
       records: All runs, oldest first.
       run_id: Id of one of these runs.
       output: Path of the report. Default: beside the record.
+
+    Raises:
+      BadInputError: The record or the details have values of another form.
     """
     (record,) = (one for one in records if one.run_id == run_id)
-    return _up_to_date(
-        root.report(run_id),
-        report_state(root, records, record),
-        output,
-        lambda target, state: _write_report(root, records, record, target, state),
-    )
+    try:
+        return _up_to_date(
+            root.report(run_id),
+            report_state(root, records, record),
+            output,
+            lambda target, state: _write_report(root, records, record, target, state),
+        )
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise BadInputError(
+            f"No report can be made of {root.records.file(run_id)} and the files in "
+            f"{root.details(record.same_as or run_id).folder}: {type(error).__name__}: {error}. Restore the "
+            "file that is damaged; a report also goes without the files in that folder."
+        ) from error
 
 
 def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = None) -> Path:

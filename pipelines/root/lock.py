@@ -38,12 +38,14 @@ class FileLock:
 
         Raises:
           RootBusyError: Another process holds it.
-          BadInputError: There is a folder in its place, or a link to nothing.
+          BadInputError: There is a folder or a device in its place, or a link to nothing.
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
+        if fault := self.fault():
+            raise BadInputError(fault)
         try:
             opened = self._file.open("a+", encoding="utf-8")
-        except (IsADirectoryError, FileNotFoundError) as error:  # the latter: a link to nothing
+        except FileNotFoundError as error:  # a link to nothing
             raise BadInputError(
                 f"{self._file} cannot be used as a lock: {error.strerror}. Remove it."
             ) from error
@@ -53,8 +55,10 @@ class FileLock:
             except BlockingIOError as error:
                 raise self._busy(stream) from error
             stream.truncate(0)
-            stream.write(holder or f"process {os.getpid()}")
-            stream.flush()
+            try:  # not buffered: on a full disk, closing the file would fail, too, without its name
+                os.write(stream.fileno(), (holder or f"process {os.getpid()}").encode())
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self._file)) from error
             yield
 
     def check_free(self) -> None:
@@ -63,14 +67,22 @@ class FileLock:
         Raises:
           RootBusyError: Another process holds it.
         """
+        if self.fault():  # nobody can hold it; to open a pipe would wait for a writer
+            return
         try:
             with self._file.open("r", encoding="utf-8") as stream:
                 try:
                     lock(stream, self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError as error:
                     raise self._busy(stream) from error
-        except (FileNotFoundError, IsADirectoryError):  # nobody can hold a folder as a lock
+        except FileNotFoundError:
             return
+
+    def fault(self) -> str:
+        """Returns the reason why the file cannot be a lock; empty if it can."""
+        if self._file.exists() and not self._file.is_file():
+            return f"{self._file} cannot be used as a lock: it is no regular file. Remove it."
+        return ""
 
     def is_held(self) -> bool:
         """Returns True if another process holds the lock."""

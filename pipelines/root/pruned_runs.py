@@ -1,6 +1,7 @@
 """Facts about runs whose records were removed: one line each in `ROOT/runs/pruned.jsonl`."""
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -69,10 +70,12 @@ class PrunedRuns:
         return self._read_with_errors()[1]
 
     def _read_with_errors(self) -> tuple[list[PrunedRun], list[str]]:
+        if not os.path.lexists(self._file):
+            return [], []
+        if not self._file.is_file():  # reading a pipe or /dev/zero would never end
+            return [], [f"{self._file} is no regular file. Restore it, or remove it."]
         try:
             lines = self._file.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return [], []
         except OSError as error:
             return [], [f"{self._file} cannot be read: {error.strerror}. Restore it, or remove it."]
         runs, errors = [], []

@@ -4,12 +4,14 @@ import re
 
 from pipelines.errors import BadInputError
 
+LONGEST_SECS = 3_660 * 86_400
+
 _SECS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PART = re.compile(r"(\d{1,9})\s*([wdhms])")
 
 
 def parse_duration(text: str, option: str) -> int:
-    """Returns a duration in seconds; one of another form, or zero, is refused."""
+    """Returns a duration in seconds; one of another form, zero, or too long is refused."""
     compact = text.strip().lower()
     parts = _PART.findall(compact)
     if not parts or _PART.sub("", compact).strip():
@@ -20,6 +22,10 @@ def parse_duration(text: str, option: str) -> int:
     secs = sum(int(number) * _SECS[unit] for number, unit in parts)
     if not secs:
         raise BadInputError(f"{option} must be longer than nothing. Received: {text!r}")
+    if secs > LONGEST_SECS:
+        raise BadInputError(
+            f"{option} must be at most {LONGEST_SECS // 86_400}d. Received: {text!r}"
+        )
     return secs
 
 

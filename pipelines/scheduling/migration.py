@@ -51,8 +51,9 @@ def has_former_state(folder: Path) -> bool:
 
 def remove_former_state(folder: Path) -> None:
     """Removes what format 1 kept of the ticks."""
-    for name in _FOLDERS:
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in _FILES:
-        with contextlib.suppress(OSError):  # a folder in its place
-            remove(folder / name)
+    for path in (folder / name for name in (*_FOLDERS, *_FILES)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)  # of a pipe, it would wait for a writer
+        else:
+            with contextlib.suppress(OSError):
+                remove(path)

@@ -43,16 +43,20 @@ class Receivers(BaseModel):
 
 def current_receivers(schedule: Schedule, folder: Path) -> NotifyConfig:
     """Returns `[notify]` of the configuration; or of its last readable state, if it is broken."""
-    stored = Receivers()
-    with contextlib.suppress(DamagedFileError):  # `list` and `check` report it
-        stored = Receivers.read(folder)
+    try:
+        stored, is_damaged = Receivers.read(folder), False
+    except DamagedFileError:
+        stored, is_damaged = Receivers(), True
     try:
         settings = (*schedule.settings, *stored.settings)
         notify = load_any_config(schedule.config_file, settings).notify
     except (BadInputError, OSError):
         return stored.notify
-    with contextlib.suppress(OSError):  # the copy is only needed once the file is broken
-        stored.model_copy(update={"notify": notify}).write(folder)
+    if not is_damaged:  # else `list` and `check` report it: it may have held settings
+        with contextlib.suppress(
+            OSError
+        ):  # the copy is only needed once the configuration is broken
+            stored.model_copy(update={"notify": notify}).write(folder)
     return notify
 
 

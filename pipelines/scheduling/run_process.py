@@ -43,6 +43,7 @@ class RunProcess:
     def __init__(self, launch: Launch):
         for file in (launch.stdout, launch.stderr):
             file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)  # a pipe in its place would be waited for
         with launch.stdout.open("wb") as stdout, launch.stderr.open("wb") as stderr:
             self._process = subprocess.Popen(
                 launch.command,

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, field_validator, model_validator
 
 from pipelines.config.data import Section
-from pipelines.scheduling.durations import format_duration
+from pipelines.scheduling.durations import LONGEST_SECS, format_duration
 from pipelines.scheduling.timetable import Cron, Every, Timetable
 
 _LONGEST_GRACE_SECS = 900.0
-_MAX_SECS = 10 * 366 * 86_400
+_NO_NUL = r"^[^\x00]*$"
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
 
@@ -20,18 +20,19 @@ class Schedule(Section):
     """Times and settings of a pipeline's runs, with one of `cron`, `every_secs`, `on_new_span`."""
 
     name: str = Field(pattern=NAME_PATTERN)
-    config: str | None = None  # absolute path, read anew for each run; None if `settings` has all
+    # An absolute path, read anew for each run; None if `settings` has all.
+    config: str | None = Field(default=None, pattern=_NO_NUL)
     settings: tuple[str, ...] = ()  # of `--set`: `section.key=value`
-    working_dir: str  # of the runs
+    working_dir: str = Field(pattern=_NO_NUL)  # of the runs
     runner: str = "local"
     cron: str | None = None
-    every_secs: int | None = Field(default=None, ge=1, le=_MAX_SECS)  # counted from `created`
+    every_secs: int | None = Field(default=None, ge=1, le=LONGEST_SECS)  # counted from `created`
     on_new_span: bool = False
-    poll_secs: float = Field(default=60, gt=0, le=_MAX_SECS, allow_inf_nan=False)
+    poll_secs: float = Field(default=60, gt=0, le=LONGEST_SECS, allow_inf_nan=False)
     timezone: str = "UTC"
     missed: Literal["latest", "skip", "catch-up"] = "latest"
-    grace_secs: float | None = Field(default=None, gt=0, le=_MAX_SECS, allow_inf_nan=False)
-    timeout_secs: float | None = Field(default=None, gt=0, le=_MAX_SECS, allow_inf_nan=False)
+    grace_secs: float | None = Field(default=None, gt=0, le=LONGEST_SECS, allow_inf_nan=False)
+    timeout_secs: float | None = Field(default=None, gt=0, le=LONGEST_SECS, allow_inf_nan=False)
     retries: int = Field(default=1, ge=0, le=100)
     enabled: bool = True
     since: datetime.datetime  # nothing is due up to then: created, enabled, or a tick was skipped

@@ -211,7 +211,8 @@ class Scheduler:
         launch = Launch(command, schedule.working_dir, folder / "stdout", folder / "stderr")
         try:
             process = self.start(launch)
-        except OSError as error:  # the folder or the interpreter is gone; or there is no memory
+        # The folder or the interpreter is gone, there is no memory, or a setting has a NUL.
+        except (OSError, ValueError) as error:
             self._record_failure(tick, f"its process could not be started: {error}")
             return False
         begun = "resumed" if resume else "begun"

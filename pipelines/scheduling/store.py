@@ -20,6 +20,7 @@ from pipelines.scheduling import migration
 from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
 
 _FORMAT = 2
+_CHANGE_LOCK = ".change.lock"
 _SCHEDULER_LOCK = ".scheduler.lock"
 _LOCK_WAIT_SECS = 10
 
@@ -31,16 +32,20 @@ class ScheduleStore:
         self.root = root
         self.folder = root.schedules
 
+    def locks(self) -> list[FileLock]:
+        """Returns the locks of the folder."""
+        return [FileLock(self.folder / name) for name in (_CHANGE_LOCK, _SCHEDULER_LOCK)]
+
     def names(self) -> list[str]:
         """Returns the names of the schedules, sorted."""
-        return [file.stem for file in self._files() if _is_schedule(file)]
+        return [file.stem for file in self._files("*.json") if _is_schedule(file)]
 
     def strangers(self) -> list[Path]:
-        """Returns the other JSON files in the folder, such as copies made by a file manager."""
-        return [file for file in self._files() if not _is_schedule(file)]
+        """Returns the other files in the folder, such as copies made by a file manager or an editor."""
+        return [file for file in self._files("*") if not (_is_schedule(file) or file.is_dir())]
 
-    def _files(self) -> list[Path]:
-        return sorted(file for file in self.folder.glob("*.json") if file.name[0] != ".")
+    def _files(self, pattern: str) -> list[Path]:
+        return sorted(file for file in self.folder.glob(pattern) if file.name[0] != ".")
 
     def read(self, name: str) -> Schedule:
         """Returns a schedule."""
@@ -115,7 +120,7 @@ class ScheduleStore:
     def changing(self) -> contextlib.AbstractContextManager[None]:
         """Keeps other commands from changing schedules meanwhile; does not affect runs."""
         busy = f"Another command is changing the schedules in {self.root}. Try again."
-        return _held(self.folder / ".change.lock", _LOCK_WAIT_SECS, busy)
+        return _held(self.folder / _CHANGE_LOCK, _LOCK_WAIT_SECS, busy)
 
     def delete(self, name: str) -> None:
         """Removes a schedule; its runs stay, and a run in progress continues."""
@@ -123,7 +128,8 @@ class ScheduleStore:
             raise BadInputError(self._unknown(name))
         with self.changing():
             remove(self.file(name))
-            shutil.rmtree(self.state(name), ignore_errors=True)
+            if self.state(name).is_dir():  # of a pipe, it would wait for a writer
+                shutil.rmtree(self.state(name), ignore_errors=True)
 
     def file(self, name: str) -> Path:
         """Returns the path of a schedule's file."""
@@ -165,4 +171,4 @@ def _held(file: Path, wait_secs: float, busy: str) -> Iterator[None]:
 
 
 def _is_schedule(file: Path) -> bool:
-    return re.fullmatch(NAME_PATTERN, file.stem) is not None
+    return file.suffix == ".json" and re.fullmatch(NAME_PATTERN, file.stem) is not None

@@ -1,5 +1,6 @@
 """The state of a root's schedules, as `schedule list`, `schedule check` and the metrics show it."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -120,6 +121,13 @@ def look(root: Root, now: datetime) -> Overview:
         if run_id not in read
     ]
     damaged += root.pruned.errors()
+    locks = (root.lock.writing, root.lock.local_kubeflow, *store.locks())
+    damaged += filter(None, (lock.fault() for lock in locks))
+    damaged += [
+        f"{folder} is not a folder. Restore it, or remove it."
+        for folder in (root.runs, store.folder)
+        if os.path.lexists(folder) and not folder.is_dir()
+    ]
     for schedule in schedules:
         try:
             Receivers.read(store.state(schedule.name))

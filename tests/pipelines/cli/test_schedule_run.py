@@ -159,7 +159,13 @@ def test_now_runs_what_is_not_due_and_a_run_of_a_broken_configuration_is_listed(
     invoke("disable", "trips", "--root", "root")
     ended = invoke("run", "--now", "trips", "--root", "root", code=1)
     (record,) = records()
-    expected = {"run_id": record.run_id, "status": "failed", "version": None}
+    expected = {
+        "run_id": record.run_id,
+        "status": "failed",
+        "version": None,
+        "reason": record.reason,
+    }
+    assert record.reason
     assert json.loads(ended.stdout.splitlines()[-1]) == expected
     assert record.scheduled_by.startswith("trips/now-")
     listed = CliRunner().invoke(app, ["runs", "--root", "root"])

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from pipelines.errors import BadInputError
 from pipelines.report.files import index_file, report_file, write_index, write_pages
 from pipelines.report.plots import Plot
 from pipelines.root import Root
@@ -77,6 +78,20 @@ def test_a_report_elsewhere_has_no_link_to_the_index(root, tmp_path):
     assert "index.html" not in output.read_text()
     index_file(Root(root), all_of(root), output)
     assert ".html" not in output.read_text()
+
+
+@pytest.mark.parametrize("values", [{"curves": 5}, {"curves": [{"points": "x"}]}, {"curves": [[]]}])
+def test_details_of_another_form_are_named(root, values):
+    details = Root(root).details(RECORD.run_id)
+    details.write("training", values)
+    with pytest.raises(BadInputError, match=str(details.folder)):
+        report_file(Root(root), all_of(root), RECORD.run_id)
+
+
+def test_a_record_of_another_form_is_named(root):
+    Root(root).records.write(dataclasses.replace(RECORD, checks=({"a": 1},)))
+    with pytest.raises(BadInputError, match=rf"{RECORD.run_id}\.json .* KeyError: 'passed'"):
+        report_file(Root(root), all_of(root), RECORD.run_id)
 
 
 def test_the_index_behind_a_change_is_made_again_if_there_is_one(root):

@@ -72,7 +72,22 @@ def test_a_folder_in_its_place_is_named(tmp_path):
     (tmp_path / "root" / ".lock").mkdir(parents=True)
     assert not lock.is_held()
     with (
-        pytest.raises(BadInputError, match=r"\.lock cannot be used as a lock: Is a directory"),
+        pytest.raises(
+            BadInputError, match=r"\.lock cannot be used as a lock: it is no regular file"
+        ),
         lock.writing.held(),
+    ):
+        pass
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", fail)
+    lock = Root(tmp_path).lock.writing
+    with (
+        pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/\.lock'"),
+        lock.held(),
     ):
         pass

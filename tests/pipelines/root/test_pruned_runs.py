@@ -75,4 +75,4 @@ def test_a_folder_in_its_place_is_an_error(tmp_path, killed):
     (tmp_path / "root" / "runs" / "pruned.jsonl").mkdir()
     runs = Root(tmp_path / "root").pruned
     assert runs.read_all() == []
-    assert "Is a directory" in runs.errors()[0]
+    assert "pruned.jsonl is no regular file" in runs.errors()[0]

@@ -1,12 +1,17 @@
 """Damaged or odd files and records of a root: the other schedules run, and everything is shown."""
 
 import json
+import os
+import shutil
 
 import pytest
 from prometheus_client import generate_latest
 
+from pipelines.errors import BadInputError
+from pipelines.root.lock import FileLock
 from pipelines.scheduling.monitoring.metrics import PipelineCollector, registry
 from pipelines.scheduling.monitoring.overview import look, table
+from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.ticks import iso
 from tests.pipelines.scheduling.conftest import START
 
@@ -20,6 +25,8 @@ DEFINITIONS = [
     {"created": "9999-12-31T23:59:59Z"},
     {"created": "0001-01-01T00:00:00Z"},
     {"format": [2]},
+    {"config": "a\0b"},
+    {"working_dir": "a\0b"},
 ]
 PENDING_TICKS = [
     "now-20260131T030000Z",
@@ -112,6 +119,14 @@ def test_state_of_format_1(write_definition, store, check, file, text):
     assert not check().damaged
 
 
+def test_a_pipe_in_place_of_the_ticks_of_format_1(write_definition, store, check):
+    write_definition(format=1)
+    store.state("bad").mkdir()
+    os.mkfifo(store.state("bad") / "ticks")
+    check()
+    assert not (store.state("bad") / "ticks").exists()
+
+
 def test_state_of_format_1_waits_until_its_schedule_can_be_read(bad_file, store, check):
     bad_file.write_text("{")
     tick = store.state("bad") / "ticks" / "a.json"
@@ -180,3 +195,49 @@ def test_an_error_that_nobody_expected_is_logged_with_its_origin(
     assert (len(runs.launches), scheduler.broken) == (1, {"bad"})
     assert "bad: tried again in 30 s: oops" in caplog.text
     assert "Traceback" in caplog.text
+
+
+def test_a_pipe_in_place_of_the_receivers(write_definition, store, check):
+    write_definition()
+    store.state("bad").mkdir()
+    os.mkfifo(store.state("bad") / "notify.json")
+    assert len(check().damaged) == 1
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda file: file.symlink_to("nowhere")])
+def test_no_regular_file_in_place_of_the_pruned_runs(root, check, make):
+    root.runs.mkdir(parents=True, exist_ok=True)
+    make(root.runs / "pruned.jsonl")
+    assert len(check().damaged) == 1
+
+
+@pytest.mark.parametrize("name", [".lock", "schedules/.change.lock", "schedules/.scheduler.lock"])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda file: file.symlink_to("/dev/zero")])
+def test_what_can_be_no_lock_is_named(store, root, clock, name, make):
+    store.folder.mkdir(parents=True)
+    make(root.path / name)
+    (damage,) = look(root, clock.now()).problems()
+    assert str(root.path / name) in damage
+    with pytest.raises(BadInputError, match="cannot be used as a lock"):
+        FileLock(root.path / name).held().__enter__()
+
+
+@pytest.mark.parametrize("name", ["runs", "schedules"])
+def test_a_link_to_nowhere_in_place_of_a_folder(root, clock, name):
+    shutil.rmtree(root.path, ignore_errors=True)
+    root.path.mkdir()
+    (root.path / name).symlink_to("nowhere")
+    (damage,) = look(root, clock.now()).problems()
+    assert str(root.path / name) in damage
+
+
+def test_damaged_receivers_are_shown_until_somebody_repairs_them(
+    write_definition, store, check, config_file
+):
+    write_definition(config=str(config_file))
+    Receivers(settings=("notify.timeout_secs=5",)).write(store.state("bad"))
+    file = store.state("bad") / "notify.json"
+    text = file.read_text().removesuffix("}\n")
+    file.write_text(text)
+    assert len(check().damaged) == 1
+    assert file.read_text() == text

@@ -19,7 +19,7 @@ def test_they_are_read_as_people_write_them():
     assert format_duration(0.2) == "0s"
 
 
-@pytest.mark.parametrize("text", ["6", "", "h", "6 hours", "-6h", "1.5h", "0s"])
+@pytest.mark.parametrize("text", ["6", "", "h", "6 hours", "-6h", "1.5h", "0s", "3661d"])
 def test_others_are_refused(text):
     with pytest.raises(BadInputError, match=r"--every .*Received: "):
         parse_duration(text, "--every")

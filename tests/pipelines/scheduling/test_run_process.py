@@ -87,3 +87,11 @@ def test_the_last_words(tmp_path):
     file.write_text("x" * 9_000 + "\nfirst\nMemoryError: no\n")
     assert end_of(file).endswith("first | MemoryError: no")
     assert len(end_of(file, 20)) == 20
+
+
+def test_a_pipe_in_place_of_its_output_is_replaced(tmp_path):
+    (tmp_path / "output").mkdir()
+    os.mkfifo(tmp_path / "output" / "1.out")
+    process, stdout, _ = start(tmp_path, 'print("done")')
+    assert process.wait(60) == 0
+    assert stdout.read_text() == "done\n"

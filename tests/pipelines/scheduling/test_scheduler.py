@@ -313,12 +313,15 @@ def test_a_process_that_breaks_leaves_the_end_of_its_output(run_tick, runs):
     )
 
 
-def test_a_process_that_cannot_be_started(make_scheduler, make_schedule, root):
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(2, "No folder"), ValueError("embedded null byte")]
+)
+def test_a_process_that_cannot_be_started(make_scheduler, make_schedule, root, error):
     def fail(launch):
-        raise FileNotFoundError(2, "No such file or directory", launch.working_dir)
+        raise error
 
     run = make_scheduler(start=fail).run_tick(make_schedule(retries=1), TICK)
-    assert "could not be started" in run.reason
+    assert f"could not be started: {error}" in run.reason
     assert statuses(root) == ["failed", "failed"]
 
 

@@ -58,8 +58,11 @@ def test_a_damaged_file_affects_only_itself(store, text, message, add):
 def test_the_copy_of_a_file_is_no_second_schedule(store, add):
     add()
     copy = store.folder / "trips (copy).json"
-    copy.write_text(store.file("trips").read_text())
-    assert (store.names(), store.strangers()) == (["trips"], [copy])
+    backup = store.folder / "trips.json~"
+    for file in (copy, backup, store.folder / ".trips.json.swp"):
+        file.write_text(store.file("trips").read_text())
+    store.state("trips").mkdir()
+    assert (store.names(), store.strangers()) == (["trips"], [copy, backup])
     copy.rename(store.file("trips-2"))
     with pytest.raises(BadInputError, match=r"trips-2\.json is the file of the schedule 'trips'"):
         store.read("trips-2")
@@ -124,3 +127,10 @@ def test_the_scheduler_lock_is_not_inherited(tmp_path):
     assert not is_scheduled(tmp_path)
     process.kill()
     process.communicate()
+
+
+def test_a_schedule_with_a_pipe_in_place_of_its_folder_is_deleted(store, make_schedule):
+    store.write(make_schedule())
+    os.mkfifo(store.state("trips"))
+    store.delete("trips")
+    assert store.names() == []
