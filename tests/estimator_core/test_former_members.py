@@ -174,7 +174,8 @@ def test_settings_that_programs_read(monkeypatch):
     estimator = est.Estimator(model_fn, config=config, params={}, warm_start_from="old")
     assert estimator._session_config.inter_op_parallelism_threads == 3
     assert estimator._device_fn is config.device_fn
-    assert estimator._train_distribution is strategy and estimator._eval_distribution is strategy
+    assert estimator._train_distribution is strategy
+    assert estimator._eval_distribution is strategy
     assert estimator._warm_start_settings.ckpt_to_initialize_from == "old"
 
     assert est.Estimator(model_fn, params={})._device_fn is None
