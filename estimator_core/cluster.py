@@ -49,6 +49,16 @@ class Cluster:
         )
 
     @property
+    def without_evaluator(self) -> Cluster:
+        """The same without an evaluator among its tasks: it takes no part in the training."""
+        if EVALUATOR not in self.training_tasks:
+            return self
+        kept = {
+            kind: addresses for kind, addresses in self.training_tasks.items() if kind != EVALUATOR
+        }
+        return dataclasses.replace(self, **{"tasks" if self.tasks else "evaluated_tasks": kept})
+
+    @property
     def training_tasks(self) -> Mapping[str, tuple[str, ...]]:
         """Tasks of the cluster that trains, also in its evaluator."""
         return self.tasks or self.evaluated_tasks

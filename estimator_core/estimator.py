@@ -15,6 +15,7 @@ from estimator_core.execution.base import Execution
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.select import select_execution
 from estimator_core.export.saved_model import SavedModelWriter
+from estimator_core.former_members import FormerMembers, check_obeyed, check_overrides
 from estimator_core.graphs import loops, predictions
 from estimator_core.graphs.build import Model, build, build_for_receiver
 from estimator_core.graphs.predictor import Predictor
@@ -25,7 +26,6 @@ from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.spec import calling
 from estimator_core.spec.arguments import (
-    check_overrides,
     checked_instances,
     checked_steps,
     config_with_model_dir,
@@ -33,10 +33,11 @@ from estimator_core.spec.arguments import (
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.settled import fingerprint_of
 from estimator_core.spec.types import Hook, InputFn, ModelFn, ReceiverFn, SavingListener
 
 
-class Estimator:
+class Estimator(FormerMembers):
     """Trains and evaluates a TensorFlow model, and exports it for serving.
 
     All state is in `model_dir`: an Estimator made for a directory that holds checkpoints continues
@@ -72,18 +73,18 @@ class Estimator:
         warm_start_from: Any = None,
     ):
         type(self)._assert_members_are_not_overridden(self)  # noqa: SLF001
+        check_obeyed(type(self))
         calling.check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
         self._model_dir = self._config.model_dir or ""  # subclasses of tf.estimator's time read it
-        settings = warm_start_settings.settings_from(warm_start_from)
-        self._model = Model(model_fn, self._params, self._config, settings)
+        self._warm_start_settings = warm_start_settings.settings_from(warm_start_from)
         logger.info("Using config: %s", self._config)
 
     @staticmethod
     def _assert_members_are_not_overridden(estimator: Estimator) -> None:
-        """Refuses a subclass that overrides public members.
+        """Refuses a subclass that overrides members.
 
         Old programs replace this function to switch the check off.
         """
@@ -107,7 +108,7 @@ class Estimator:
     @property
     def warm_start_settings(self) -> warm_start_settings.WarmStartSettings | None:
         """Settings of the warm start while `model_dir` has no checkpoint; None starts from initializers."""
-        return self._model.warm_start_settings
+        return self._warm_start_settings
 
     @property
     def model_fn(self) -> ModelFn:
@@ -116,8 +117,7 @@ class Estimator:
         def public_model_fn(
             features: Any, labels: Any, mode: str, config: RunConfig
         ) -> EstimatorSpec:
-            spec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
-            return with_metric_ops(spec)
+            return with_metric_ops(self._call_model_fn(features, labels, mode, config))
 
         return public_model_fn
 
@@ -415,6 +415,21 @@ class Estimator:
         Raises:
             ValueError: There is no checkpoint, no mode is given, or a mode can't be exported.
         """
+        return self._export_all_saved_models(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+        )
+
+    def _export_all_saved_models(
+        self,
+        export_dir_base: str,
+        input_receiver_fn_map: Mapping[str, ReceiverFn],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = True,
+    ) -> bytes:
+        """Exports the modes. Subclasses written for tf.estimator may override it."""
+        del strip_default_attrs
         checkpoint_path = checkpoint_path or self.latest_checkpoint()
         if not checkpoint_path:
             raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
@@ -460,6 +475,30 @@ class Estimator:
 
     # Graphs
 
+    @property
+    def _model(self) -> Model:
+        """The model as it is now: programs written for tf.estimator replace `_model_fn` and `_params`."""
+        return Model(
+            self._call_model_fn,
+            self._call_input_fn,
+            self._create_and_assert_global_step,
+            self.config,
+            self._warm_start_settings,
+            self._fingerprint,
+        )
+
+    def _call_model_fn(
+        self, features: Any, labels: Any, mode: str, config: RunConfig
+    ) -> EstimatorSpec:
+        return call_model_fn(self._model_fn, features, labels, mode, self.params, config)
+
+    def _call_input_fn(self, input_fn: InputFn, mode: str, input_context: Any = None) -> Any:
+        return calling.call_input_fn(input_fn, mode, self.params, self.config, input_context)
+
+    def _fingerprint(self) -> Any:
+        is_own = type(self)._call_model_fn is Estimator._call_model_fn  # noqa: SLF001
+        return fingerprint_of(self._model_fn) if is_own else None
+
     def build_program(
         self,
         mode: str,
@@ -487,7 +526,7 @@ class Estimator:
         return build_for_receiver(model, execution, mode, receiver_fn)
 
     def _create_and_assert_global_step(self, graph: tf.Graph) -> Any:
-        """Returns the new global step of a graph. Subclasses written for tf.estimator call it."""
+        """Returns the new global step of a graph. Subclasses written for tf.estimator may override it."""
         return tf1.train.create_global_step(graph)
 
     # Checkpoints

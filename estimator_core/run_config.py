@@ -259,8 +259,11 @@ class RunConfig:
 
     @property
     def task_cluster(self) -> cluster_lib.Cluster:
-        """The cluster and this process's task in it, read from TF_CONFIG when this object was made."""
-        return self._cluster
+        """The cluster that trains and this process's task, read from TF_CONFIG when this object was made.
+
+        An evaluator that TF_CONFIG lists, as TensorFlow's MultiWorkerMirroredStrategy wants it, is left out.
+        """
+        return self._cluster.without_evaluator
 
     @property
     def is_distributed(self) -> bool:

@@ -95,7 +95,8 @@ def compose(
         raise ValueError("A model needs at least one part: (logit_fn, optimizer). Received: none")
     training = training or MinimizeParts()
 
-    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+    def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
+        del config  # a wrapper around tf.estimator's canned model_fns passes it
         logits, optimized_parts = sum_of_logits(model_parts, features, mode)
         train_op_fn = None
         if mode == ModeKeys.TRAIN:

@@ -83,7 +83,7 @@ class RNNEstimator(Estimator):
             return_sequences=return_sequences,
         )
 
-        def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
             logits, sequence_mask = logit_fn(features, mode)
             if isinstance(head, SequentialHeadWrapper):
                 features = {head.input_sequence_mask_key: sequence_mask, **features}

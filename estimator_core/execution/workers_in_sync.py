@@ -278,6 +278,7 @@ def check_cluster(strategy: Any, cluster: Cluster) -> None:
         return
     resolver = strategy.cluster_resolver
     known = resolver.cluster_spec().as_dict() if resolver else {}
+    known.pop(EVALUATOR, None)
     if (known, resolver.task_type, resolver.task_id) != (tasks, cluster.task_type, cluster.task_id):
         raise ValueError(
             "The cluster of the MultiWorkerMirroredStrategy is not that of TF_CONFIG. Make the strategy in "

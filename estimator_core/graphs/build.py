@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,47 +17,32 @@ from estimator_core.execution.inputs import Inputs
 from estimator_core.graphs import initial_values
 from estimator_core.graphs.once_per_replica import OncePerReplica
 from estimator_core.graphs.program import Program, new_scope
-from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.run_config import RunConfig
-from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
-from estimator_core.spec.types import InputFn, ModelFn, ReceiverFn
+from estimator_core.spec.types import InputFn, ReceiverFn
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """The arguments that an Estimator was created with.
+    """What an Estimator builds its graphs with, as it is when one of its methods is called."""
 
-    Attributes:
-        model_fn: Function as for `Estimator`.
-        params: Hyperparameters; each call of a user's function gets a copy.
-        config: Configuration of the runs.
-        warm_start_settings: Settings for the variables' initial values while there is no checkpoint; or None.
-    """
-
-    model_fn: ModelFn
-    params: Any
+    call_model_fn: Callable[[Any, Any, str, RunConfig], EstimatorSpec]
+    call_input_fn: Callable[[InputFn, str, Any], Any]
+    create_global_step: Callable[[tf.Graph], Any]
     config: RunConfig
-    warm_start_settings: WarmStartSettings | None = None
+    warm_start_settings: WarmStartSettings | None
+    fingerprint: Callable[
+        [], Any
+    ]  # equal as long as predictions can't have changed; None if unknown
 
     def input_fn(self, input_fn: InputFn, mode: str) -> Callable[..., Any]:
         """Returns `input_fn` as a function of an optional `tf.distribute.InputContext`."""
-
-        def call(input_context: Any = None) -> Any:
-            params = copy.deepcopy(self.params)
-            return calling.call_input_fn(input_fn, mode, params, self.config, input_context)
-
-        return call
+        return lambda input_context=None: self.call_input_fn(input_fn, mode, input_context)
 
     def step_fn(self, mode: str) -> StepFn:
         """Returns `model_fn` as a function of (features, labels)."""
-
-        def call(features: Any, labels: Any) -> EstimatorSpec:
-            params = copy.deepcopy(self.params)
-            return call_model_fn(self.model_fn, features, labels, mode, params, self.config)
-
-        return call
+        return lambda features, labels: self.call_model_fn(features, labels, mode, self.config)
 
 
 class BuiltInputs(NamedTuple):
@@ -77,7 +61,7 @@ def build_inputs(model: Model, execution: Execution, mode: str, input_fn: InputF
     """Returns the inputs of `mode` in a new graph, after calling input_fn; see `build`."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
-        _begin(graph, model.config)
+        _begin(graph, model)
         inputs = execution.make_inputs(model.input_fn(input_fn, mode), mode)
     return BuiltInputs(graph, inputs)
 
@@ -134,7 +118,7 @@ def build_for_receiver(
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
-        _begin(graph, model.config)
+        _begin(graph, model)
         receiver = receiver_fn()
         batch = (receiver.features, getattr(receiver, "labels", None))
         spec = with_metric_ops(model.step_fn(mode)(*batch))
@@ -154,7 +138,7 @@ def build_for_features(
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
-        _begin(graph, model.config)
+        _begin(graph, model)
         tensors = tf.nest.flatten(features, expand_composites=True)
         placeholders = [tf1.placeholder(tensor.dtype, tensor.shape) for tensor in tensors]
         fed = tf.nest.pack_sequence_as(features, placeholders, expand_composites=True)
@@ -164,9 +148,9 @@ def build_for_features(
     return program, placeholders
 
 
-def _begin(graph: tf.Graph, config: RunConfig) -> None:
-    tf1.set_random_seed(config.tf_random_seed)
-    tf1.train.create_global_step(graph)
+def _begin(graph: tf.Graph, model: Model) -> None:
+    tf1.set_random_seed(model.config.tf_random_seed)
+    model.create_global_step(graph)
 
 
 def _fetches(spec: EstimatorSpec, mode: str) -> Any:

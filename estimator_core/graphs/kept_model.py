@@ -2,7 +2,7 @@
 
 Building a premade model takes fifty times as long as predicting one example. Its graph is kept from one call
 of `predict` to the next if it is certain that building it again would give the same graph: see
-`fingerprint_of`. input_fn is called each time, in a graph of its own.
+`spec.settled`. input_fn is called each time, in a graph of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from estimator_core.graphs.build import BuiltInputs, Model, build_for_features, 
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import check_checkpoint
 from estimator_core.spec.mode_keys import ModeKeys
-from estimator_core.spec.settled import fingerprint_of
 
 _MOST_BATCHES = 4  # with more batches, a graph that includes the input is faster
 _BATCHES_UNTIL_BUILT = 200  # batches of a call after which building such a graph has paid off
@@ -109,7 +108,7 @@ class PredictCall:
         """Returns everything that the answers depend on but the features' values; None if not known."""
         config = self._model.config
         is_plain = type(self._execution) is SingleDevice and not config.master
-        fingerprint = fingerprint_of(self._model.model_fn) if is_plain else None
+        fingerprint = self._model.fingerprint() if is_plain else None
         stamp = _stamp(self._checkpoint_path)
         if fingerprint is None or stamp is None or config.device_fn or tf.distribute.has_strategy():
             return None
@@ -193,7 +192,7 @@ class PredictCall:
     def _is_as_it_was(self) -> bool:
         """Returns whether building the model now would give the kept one."""
         *_, of_tensorflow, of_process, fingerprint = self._key
-        is_same = fingerprint_of(self._model.model_fn) == fingerprint
+        is_same = self._model.fingerprint() == fingerprint
         return is_same and (of_tensorflow, of_process) == _of_process()
 
     # `_do_call` handles errors like `session.run`: they name the operation and the line that created it.

@@ -13,7 +13,8 @@ from estimator_core.logs import logger
 class ProgressHook(tf1.train.SessionRunHook):
     """Logs "loss = ..., step = ..." at intervals, and knows the current step for error messages.
 
-    The step is the global step before the update that the loss belongs to, so the first one is 0.
+    The step is the global step before the update that the loss belongs to, so the first one is 0. With
+    variables of TensorFlow 1 (`disable_resource_variables`) it is the one after it, as in tf.estimator.
 
     Args:
         loss: The scalar `Tensor` to log.
@@ -69,12 +70,13 @@ class ProgressHook(tf1.train.SessionRunHook):
         self._iteration += 1
         if self._step is None:
             return
+        step = self._step if hasattr(self._global_step, "handle") else self._step + 1
         now = time.monotonic()
         if self._last_time is None:
-            logger.info("loss = %s, step = %s", run_values.results, self._step)
+            logger.info("loss = %s, step = %s", run_values.results, step)
         else:
             seconds = now - self._last_time
-            logger.info("loss = %s, step = %s (%.3f sec)", run_values.results, self._step, seconds)
+            logger.info("loss = %s, step = %s (%.3f sec)", run_values.results, step, seconds)
         self._last_time = now
 
     def end(self, session: Any) -> None:

@@ -301,6 +301,9 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "model_fn": _MODEL_FN | _MODEL_FN_PRIVATE,
     "run_config": _RUN_CONFIG,
     "tpu": {},
+    "tpu.async_checkpoint": {"AsyncCheckpointSaverHook": f"{_CORE}:CheckpointSaverHook"},
+    "tpu.error_handling": {},
+    "tpu.util": {},
     "tpu._tpu_estimator_embedding": _all_of(f"{_CORE}.tpu.experimental", "EmbeddingConfigSpec"),
     "tpu.tpu_config": _all_of(f"{_CORE}.tpu", "InputPipelineConfig", "RunConfig", "TPUConfig"),
     "tpu.tpu_context": _all_of(f"{_CORE}.tpu.tpu_context", "TPUContext"),
@@ -322,6 +325,11 @@ PLACES = {_full_name(root, path): names for root in _ROOTS for path, names in _M
 PLACES |= {"tensorflow_estimator": {}, "tensorflow_estimator.python": {}}
 PLACES |= {f"tensorflow_estimator.{path}": {} for path in ("_api", "_api.v1", "_api.v2")}
 # TensorFlow's own, which only tf.estimator used.
+PLACES |= {
+    f"tensorflow.python.{path}": names
+    for path, names in _MODULES.items()
+    if path.startswith("tpu.") and path != "tpu._tpu_estimator_embedding"
+}
 PLACES["tensorflow.python.distribute.estimator_training"] = _COORDINATOR
 
 _LAYERS = "the functions of estimator_core.experimental that build logits"
@@ -341,13 +349,15 @@ INSTEAD = {
     "inputs.queues": "numpy_input_fn or pandas_input_fn of estimator_core.inputs, or tf.data",
     "keras._clone_and_build_model": "estimator_core.model_to_estimator",
     "keras_lib._clone_and_build_model": "estimator_core.model_to_estimator",
+    "tpu.error_handling.ErrorRendezvous": "the error itself, which train and evaluate raise",
+    "tpu.util.parse_iterations_per_loop": "TPUConfig(iterations_per_loop='30s'), which reads it",
     "training._NewCheckpointListenerForEvaluate": _OWN_LISTENER,
 }
 
 
 def instead_of(full_name: str) -> str:
     """Returns the sentence that names what to use for a name or module that is not here, or ""."""
-    for root in _ROOTS:
+    for root in (*_ROOTS, "tensorflow.python"):
         if advice := INSTEAD.get(full_name.removeprefix(f"{root}.")):
             return f" Use {advice}."
     return ""

@@ -16,6 +16,11 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 
+# Of the same minor version: another one would replace TensorFlow.
+USE_KERAS_2 = (
+    f"`pip install 'tf_keras=={'.'.join(tf.__version__.split('.')[:2])}.*'` and set the environment variable "
+    "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported."
+)
 _NOT_IN_KERAS_3 = "not available with Keras 3"  # in TensorFlow's message
 
 
@@ -34,10 +39,7 @@ def call_model_fn(
         except AttributeError as error:
             if _NOT_IN_KERAS_3 not in str(error):
                 raise
-            raise AttributeError(
-                f"{error} To run model_fn with Keras 2, install tf_keras (`pip install tf_keras`) and "
-                "set the environment variable TF_USE_LEGACY_KERAS=1 before TensorFlow is imported."
-            ) from error
+            raise AttributeError(f"{error} To run model_fn with Keras 2, {USE_KERAS_2}") from error
     return _with_keras_effects(spec, effects)
 
 

@@ -17,6 +17,7 @@ from estimator_core.keras_in_graph import (
     keras_optimizers,
     side_effects,
 )
+from estimator_core.keras_in_graph.calling import USE_KERAS_2
 from estimator_core.keras_models import keras3_step, model_inputs
 from estimator_core.keras_models.graph_model import (
     Conversion,
@@ -55,8 +56,7 @@ class Keras3Model(GraphModel):
             raise ValueError(
                 "A Keras 3 model has its weights in eager variables: make it, and the Estimator, outside of "
                 "tf.Graph().as_default(). A program that calls tf.compat.v1.disable_v2_behavior() needs "
-                "Keras 2: install tf_keras and set the environment variable TF_USE_LEGACY_KERAS=1. "
-                f"Received: keras_model={model!r}"
+                f"Keras 2: {USE_KERAS_2} Received: keras_model={model!r}"
             )
         _check_has_no_tables(model)
         try:

@@ -58,6 +58,10 @@ def dnn_logit_fn_builder(
         raise ValueError(
             f"hidden_units must be a list of layer sizes. Received: hidden_units={hidden_units!r}"
         )
+    hidden_units = [  # programs split them from a flag
+        int(size) if isinstance(size, str) and size.strip().isdecimal() else size
+        for size in hidden_units
+    ]
     for size in (units, *hidden_units):
         if not isinstance(size, numbers.Integral) or size < 1:
             raise ValueError(

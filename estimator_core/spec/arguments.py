@@ -15,43 +15,6 @@ from estimator_core import tf1
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 
-_PACKAGE = __name__.partition(".")[0]
-_MEMBERS = (
-    "config",
-    "eval_dir",
-    "evaluate",
-    "experimental_export_all_saved_models",
-    "export_saved_model",
-    "export_savedmodel",
-    "get_variable_names",
-    "get_variable_value",
-    "model_dir",
-    "params",
-    "predict",
-    "train",
-)
-"""Members of an Estimator that a subclass must not override."""
-
-
-def check_overrides(subclass: type, base: type) -> None:
-    """Checks that a subclass, outside of this package, overrides no public member of the Estimator.
-
-    Raises:
-        ValueError: It overrides one.
-
-    Source: tf.estimator 2.15, which looks at the class itself, not at the classes between, and accepts any
-    class named "TPUEstimator".
-    """
-    if subclass.__module__.partition(".")[0] == _PACKAGE or subclass.__name__ == "TPUEstimator":
-        return
-    own = vars(subclass)
-    overridden = [name for name in _MEMBERS if name in own and own[name] != getattr(base, name)]
-    if overridden:
-        raise ValueError(
-            f"Subclasses of Estimator cannot override members of Estimator. {subclass} does override "
-            f"{overridden}: rename your method, and call the Estimator's from it."
-        )
-
 
 def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
     """Returns the complete configuration from both arguments of an Estimator.

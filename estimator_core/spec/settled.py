@@ -30,7 +30,8 @@ def with_parts(model_fn: Callable[..., Any], parts: Iterable[Any]) -> Callable[.
         model_fn: A model_fn of this package.
         parts: Objects and functions; their attributes, and the closures of functions, count as well.
     """
-    setattr(model_fn, _MODEL_PARTS, tuple(parts))
+    # With the function itself: `functools.wraps` copies the attribute to a function that does something else.
+    setattr(model_fn, _MODEL_PARTS, (model_fn, tuple(parts)))
     return model_fn
 
 
@@ -40,8 +41,8 @@ def fingerprint_of(model_fn: Any) -> Any:
     Equal fingerprints mean the same graph. Mutable objects are in it by value. It is None for a user's
     model_fn, and for a canned model with a user's function in it: such code may read anything.
     """
-    parts = getattr(model_fn, _MODEL_PARTS, None)
-    if parts is None:
+    of_function, parts = getattr(model_fn, _MODEL_PARTS, (None, ()))
+    if of_function is not model_fn:
         return None
     try:
         return _value_of(parts, 0)

@@ -8,8 +8,10 @@ from typing import Any
 
 from estimator_core.estimator import Estimator
 from estimator_core.graphs.build import Model
+from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 from estimator_core.tpu import serving_graph
@@ -40,7 +42,13 @@ class HostEstimator(Estimator):
         if self._model_fn_on_tpu is None:
             return
         if mode == ModeKeys.PREDICT:
-            model = dataclasses.replace(self._model, model_fn=self._model_fn_on_tpu)
+            model = dataclasses.replace(self._model, call_model_fn=self._call_model_fn_on_tpu)
             yield model, serving_graph.TAGS
         else:
             logger.warning("Mode %r is exported only for CPUs: export_to_tpu is for PREDICT.", mode)
+
+    def _call_model_fn_on_tpu(
+        self, features: Any, labels: Any, mode: str, config: RunConfig
+    ) -> EstimatorSpec:
+        assert self._model_fn_on_tpu is not None
+        return call_model_fn(self._model_fn_on_tpu, features, labels, mode, self.params, config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,16 @@ class TPUContext:
         if assignment is None:
             return "/device:CPU:0", replica_id
         return "/device:CPU:0", int(assignment.tpu_ordinal(replica=replica_id))
+
+    @property
+    def tpu_host_placement_function(self) -> Callable[..., str]:
+        """Function from the number of a host, or of a replica, to the device of the host."""
+
+        def device_of_host(replica_id: int | None = None, host_id: int | None = None) -> str:
+            del replica_id, host_id  # there is one host
+            return "/device:CPU:0"
+
+        return device_of_host
 
     def _assignment(self) -> Any:
         if self._num_cores_per_replica is None:

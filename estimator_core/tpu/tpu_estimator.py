@@ -173,6 +173,7 @@ class TPUEstimator(Estimator):
             params,
             warm_start_from,
         )
+        self._built_model_fn = self._model_fn
         if not use_tpu and eval_on_tpu:
             logger.warning("eval_on_tpu ignored because use_tpu is False.")
 
@@ -409,6 +410,8 @@ class TPUEstimator(Estimator):
 
     def _on_host(self) -> Estimator:
         """Returns an Estimator of one copy of the model, without "batch_size" in its params."""
+        if self._model_fn is not self._built_model_fn:
+            return self._replaced_on_host()
         on_tpu = None
         if self._export_to_tpu:
             on_tpu = model_fn_for_serving(self._user_model_fn, self._export_api_version)
@@ -418,6 +421,16 @@ class TPUEstimator(Estimator):
             self._config_on_host.replace(model_dir=self.model_dir),
             self.params,
         )
+
+    def _replaced_on_host(self) -> Estimator:
+        """Returns an Estimator of the function that a program has put in the place of `_model_fn`."""
+        if self._runs_on_shards(ModeKeys.PREDICT) or self._export_to_tpu:
+            raise RuntimeError(
+                "A model whose `_model_fn` was replaced has no graph for TPUs: export it by a TPUEstimator "
+                "with use_tpu=False and export_to_tpu=False."
+            )
+        config = self._config_on_host.replace(model_dir=self.model_dir)
+        return Estimator(self._model_fn, config=config, params=self.params)
 
     def _runs_on_shards(self, mode: str) -> bool:
         return mode in self._sharded.modes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,8 +15,23 @@ from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_hea
 from estimator_core.heads.loss_reduction import LossReduction, reduce_loss
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.estimator_spec import EstimatorSpec
-from estimator_core.spec.keys import MetricKeys
+from estimator_core.spec.keys import MetricKeys, PredictionKeys
 from estimator_core.spec.mode_keys import ModeKeys
+
+# What tf.estimator's canned models named their tensors: old programs log them by name. {key: name}
+_PREDICTIONS = {
+    PredictionKeys.LOGISTIC: "logistic",
+    PredictionKeys.PROBABILITIES: "probabilities",
+    PredictionKeys.CLASSES: "str_classes",
+    PredictionKeys.ALL_CLASS_IDS: "Tile",
+    PredictionKeys.ALL_CLASSES: "Tile_1",
+}
+# {operation here: its former name}
+_LOGITS = {
+    "AddN": "add",
+    "linear/linear_model/weighted_sum": "linear/linear_model/linear_model/linear_model/weighted_sum",
+    "mul": "baseline/Mul",
+}
 
 
 class _CannedHead(WeightedHead):
@@ -58,6 +73,7 @@ class _CannedHead(WeightedHead):
             *args,
             **others,
         )
+        former = self._former_names(spec)
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):
                 labels = self.processed_labels(labels, logits)
@@ -65,7 +81,28 @@ class _CannedHead(WeightedHead):
                 weights = self.example_weights(features, losses)
                 mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
             write_summary(self._with_name(MetricKeys.LOSS_MEAN), mean)
+            former["truediv"] = mean
+        _add_names(former, self.training_scope)
         return spec
+
+    def _former_names(self, spec: EstimatorSpec) -> dict[str, Any]:
+        """Returns the tensors by their names in tf.estimator, without the scope of the head."""
+        former = {}
+        predictions: dict[str, Any] = dict(spec.predictions)
+        for key, name in _PREDICTIONS.items():
+            if key in predictions:
+                former[f"predictions/{name}"] = predictions[key]
+        if PredictionKeys.CLASS_IDS in predictions:
+            is_binary = PredictionKeys.LOGISTIC in predictions
+            name = "ExpandDims" if is_binary else "ExpandDims_2"
+            former[f"predictions/{name}"] = predictions[PredictionKeys.CLASS_IDS]
+        if PredictionKeys.CLASSES in predictions and getattr(self, "_vocabulary", None) is not None:
+            classes = former.pop("predictions/str_classes")
+            former["predictions/hash_table_Lookup/LookupTableFindV2"] = classes
+        if spec.loss is not None:
+            is_sum = self.loss_reduction in LossReduction.SUMS
+            former["weighted_loss/Sum" if is_sum else "weighted_loss/value"] = spec.loss
+        return former
 
 
 class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
@@ -80,6 +117,21 @@ class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
             ),
             MetricKeys.ACCURACY_BASELINE: metrics_lib.GraphMetric(_accuracy_baseline),
         }
+
+
+def _add_names(tensors: Mapping[str, Any], scope: str) -> None:
+    """Adds operations with the given names in a scope, and with the former names of the logits."""
+    graph = tf1.get_default_graph()
+    outer = graph.get_name_scope()
+    named = {f"{scope}{name}": tensor for name, tensor in tensors.items()}
+    operations = {operation.name: operation for operation in graph.get_operations()}
+    outer = f"{outer}/" if outer else ""
+    for name, former in _LOGITS.items():
+        if f"{outer}{name}" in operations:
+            named[former] = operations[f"{outer}{name}"].outputs[0]
+    for name, tensor in named.items():
+        if f"{outer}{name}" not in operations:
+            tf.identity(tensor, name=name)
 
 
 def _accuracy_baseline(labels: Any, weights: Any) -> tuple[Any, Any]:

@@ -29,9 +29,9 @@ def model_in_scope(
         partitioner: Partitioner of the variables; None leaves them whole.
     """
 
-    def scoped_model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+    def scoped_model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         with tf1.variable_scope(scope, partitioner=partitioner, auxiliary_name_scope=False):
-            return model_fn(features, labels, mode)
+            return model_fn(features, labels, mode, config)
 
     return scoped_model_fn
 

@@ -42,6 +42,16 @@ def test_an_evaluator_stands_by_itself():
     assert found.num_worker_replicas == 0
 
 
+@pytest.mark.parametrize(("kind", "global_id"), [("chief", 0), ("worker", 2), ("evaluator", None)])
+def test_an_evaluator_that_is_listed_does_not_train(kind, global_id):
+    tasks = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
+    task = {"type": kind, "index": 1 if kind == "worker" else 0}
+    found = cluster(cluster={**tasks, "evaluator": ["e:1"]}, task=task).without_evaluator
+    assert found.training_tasks == {kind: tuple(value) for kind, value in tasks.items()}
+    assert found.global_id == global_id
+    assert found.num_worker_replicas == (0 if kind == "evaluator" else 3)
+
+
 def test_a_cluster_of_one_task_runs_in_this_process():
     found = cluster(cluster={"chief": ["c:1"]}, task={"type": "chief", "index": 0})
     assert found.master == ""

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -53,8 +54,14 @@ def skip_in_tensorflow_1(name):
 
 
 def expected_of(name):
-    with open(EXPECTED / f"{name}.json") as file:
-        return json.load(file)
+    text = (EXPECTED / f"{name}.json").read_text()
+    if TF1_BEHAVIOR and name == "log_lines":  # the reference logs 1 and 101 there, not 0 and 100
+        text = re.sub(
+            r"(loss = [-.0-9]+, step = )(\d+)",
+            lambda found: found[1] + str(int(found[2]) + 1),
+            text,
+        )
+    return json.loads(text)
 
 
 def names_for(program):

@@ -16,6 +16,8 @@ from estimator_core.execution.shards.updates import (
     updated_by,
 )
 
+_BATCH_NORM = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_OF_SHAPES = ("OnesLike", "Rank", "Shape", "ShapeN", "Size", "VariableShape", "ZerosLike")
 _LOOPS = ("Enter", "RefEnter")
 _SEED = "seed2"
 _SEED_STEP = 1_000_003  # a prime, so that seeds close together don't coincide in other shards
@@ -112,18 +114,10 @@ class ModelGraph:
         for variable in variables:
             if variable.name not in found:
                 continue
-            reached: set[tf.Operation] = set()
-            pending = [user for user in _readers(_handle(variable)) if not is_update(user)]
-            while pending:
-                operation = pending.pop()
-                if operation in reached or operation not in in_step:
-                    continue
-                reached.add(operation)
-                pending += [user for output in operation.outputs for user in output.consumers()]
             if any(
                 operation in self._sums
                 or (is_update(operation) and any(each.op in weights for each in operation.inputs))
-                for operation in reached
+                for operation in _dependents(_handle(variable), in_step)
             ):
                 names.append(variable.name)
         return names
@@ -269,6 +263,37 @@ def one_after_the_other(
         before = list(updates(shard - 1))
         for user in users(shard):
             user._add_control_inputs(before)  # noqa: SLF001
+
+
+def _dependents(handle: tf.Tensor, in_step: Collection[tf.Operation]) -> set[tf.Operation]:
+    """Returns the operations of a step that use a variable's value, or a value that depends on it."""
+    operations: set[tf.Operation] = set()
+    tensors = {handle.ref()}
+    pending = [handle]
+    while pending:
+        tensor = pending.pop()
+        for user in tensor.consumers():
+            if user not in in_step or (tensor is handle and is_update(user)):
+                continue
+            operations.add(user)
+            for output in _dependent_outputs(user, tensor):
+                if output.ref() not in tensors:
+                    tensors.add(output.ref())
+                    pending.append(output)
+    return operations
+
+
+def _dependent_outputs(operation: tf.Operation, tensor: tf.Tensor) -> Sequence[tf.Tensor]:
+    """Returns the outputs of an operation whose values depend on one of its inputs."""
+    if operation.type in _OF_SHAPES:
+        return ()
+    if operation.type in _BATCH_NORM and operation.get_attr("is_training"):
+        inputs = operation.inputs
+        if all(tensor is not each for each in inputs[:3]):  # a moving average
+            # Training normalizes by the batch. Only the new averages depend on the old ones, if at all.
+            factor = operation.get_attr("exponential_avg_factor")
+            return () if factor == 1.0 else operation.outputs[1:3]
+    return operation.outputs
 
 
 def _readers(handle: tf.Tensor) -> list[tf.Operation]:

@@ -10,12 +10,15 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.shards import shard_copies
 from estimator_core.execution.shards.shard_sums import ShardSums
+from estimator_core.execution.shards.updates import called_functions
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.hooks.intervals import is_of_library
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook
+
+_REPLICA_ID = "XlaReplicaId"
 
 
 class Shards:
@@ -41,6 +44,10 @@ class Shards:
         num_shards: int,
     ):
         self._num_shards = num_shards
+        replica_ids = _replica_ids(operations)
+        if replica_ids:
+            entries = [[*own, tf.constant(shard)] for shard, own in enumerate(entries)]
+            _replace(replica_ids, entries[0][-1])
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
         metric_updates = [operation_of(update) for _, update in pairs.values()]
         needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
@@ -94,6 +101,33 @@ class Shards:
     def all_of(self, value: Any) -> list[Any]:
         """Returns the copies of all shards."""
         return [self.of(value, shard) for shard in range(self._num_shards)]
+
+
+def _replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
+    """Returns the numbers of the shard that a model reads, which TensorFlow has for TPUs and GPUs only.
+
+    Raises:
+        ValueError: A function of the model reads it.
+    """
+    in_functions = [
+        name
+        for name, function in called_functions(operations).items()
+        if any(node.op == _REPLICA_ID for node in function.node_def)
+    ]
+    if in_functions:
+        raise ValueError(
+            "On virtual shards, a tf.function, loop or branch can't call replica_id(): call it outside, and "
+            f"hand the number in. Received: functions {in_functions}"
+        )
+    return [operation.outputs[0] for operation in operations if operation.type == _REPLICA_ID]
+
+
+def _replace(tensors: Sequence[tf.Tensor], other: tf.Tensor) -> None:
+    for tensor in tensors:
+        for user in tensor.consumers():
+            for index, value in enumerate(user.inputs):
+                if value is tensor:
+                    user._update_input(index, other)  # noqa: SLF001
 
 
 def needed_tensors(spec: EstimatorSpec) -> list[Any]:

@@ -18,6 +18,11 @@ def model_fn(features, labels, mode):
         return est.EstimatorSpec(mode, loss=loss, train_op=step.assign_add(1))
 
 
+def model_fn_of_tensorflow_1(features, labels, mode):
+    spec = model_fn(features, labels, mode)
+    return spec._replace(train_op=tf1.assign_add(tf1.train.get_global_step(), 1))
+
+
 def input_fn(*values):
     return lambda: tf.data.Dataset.from_tensor_slices(({"x": list(values)}, [0.0] * len(values)))
 
@@ -30,6 +35,18 @@ def test_loss_and_step_before_the_update_are_logged_at_intervals(tmp_path, caplo
     first, second = [line for line in lines if line.startswith("loss = ")]
     assert first == "loss = 0.0, step = 0"  # log(1); no time has passed yet
     assert re.fullmatch(r"loss = 0.0, step = 3 \([0-9.]+ sec\)", second)
+
+
+def test_the_step_after_the_update_is_logged_with_variables_of_tensorflow_1(tmp_path, caplog):
+    config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=3)
+    tf1.disable_resource_variables()
+    try:
+        with caplog.at_level(logging.INFO, logger="tensorflow"):
+            est.Estimator(model_fn_of_tensorflow_1, config=config).train(input_fn(*[1.0] * 5))
+    finally:
+        tf1.enable_resource_variables()
+    steps = re.findall(r"loss = 0.0, step = (\d+)", caplog.text)
+    assert steps == ["1", "4"]  # as tf.estimator 2.15 does
 
 
 @pytest.mark.parametrize("every_n_iter", [None, 0])

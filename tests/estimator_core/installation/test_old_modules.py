@@ -144,3 +144,24 @@ def test_a_tensorflow_estimator_that_could_not_be_imported_is_replaced(monkeypat
     monkeypatch.delattr(tf, "estimator")
     estimator_core.install()
     assert importlib.import_module("tensorflow_estimator.estimator") is estimator_core.v1
+
+
+def test_modules_that_tensorflow_had_for_tpus():
+    names = {}
+    exec(
+        "from tensorflow.python.tpu import tpu_config, tpu_context, tpu_estimator, util\n"
+        "from tensorflow.python.tpu import async_checkpoint, error_handling\n"
+        "from tensorflow.python.tpu.tpu_estimator import TPUEstimatorSpec\n",
+        names,
+    )
+    assert names["TPUEstimatorSpec"] is estimator_core.tpu.TPUEstimatorSpec
+    assert names["tpu_estimator"].TPUEstimator is estimator_core.tpu.TPUEstimator
+    assert names["tpu_config"].RunConfig is estimator_core.tpu.RunConfig
+    assert names["tpu_context"].TPUContext.__module__ == "estimator_core.tpu.tpu_context"
+    hook = names["async_checkpoint"].AsyncCheckpointSaverHook
+    assert hook is estimator_core.CheckpointSaverHook
+    with pytest.raises(ImportError, match="Use TPUConfig"):
+        exec("from tensorflow.python.tpu.util import parse_iterations_per_loop")
+    with pytest.raises(AttributeError, match="Use the error itself"):
+        names["error_handling"].ErrorRendezvous  # noqa: B018
+    assert tf.compat.v1.tpu.CrossShardOptimizer  # TensorFlow's own package stays

@@ -23,6 +23,7 @@ def test_an_input_fn_for_each_shard_knows_which_one_it_feeds():
     assert context.current_host == 0
     assert context.current_input_fn_deployment() == ("/device:CPU:0", 1, 2, 2)
     assert context.device_for_replica(3) == ("/device:CPU:0", 3)
+    assert context.tpu_host_placement_function(host_id=0) == "/device:CPU:0"
 
 
 def test_copies_of_several_cores():
@@ -58,3 +59,4 @@ def test_without_cores_there_is_no_assignment():
     assert context.device_assignment is None
     assert context.num_of_replicas_per_host == 8
     assert context.device_for_replica(3) == ("/device:CPU:0", 3)
+    assert context.tpu_host_placement_function(host_id=0) == "/device:CPU:0"

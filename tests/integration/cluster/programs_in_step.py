@@ -1,5 +1,6 @@
 """Programs of the tasks of clusters that train in step: functions that a new process can import."""
 
+import json
 import os
 import time
 
@@ -131,10 +132,17 @@ def train_in_step(root):
         train_twice(estimator, data, notes)
 
 
-def train_and_evaluate_in_step(root):
-    """Trains by `train_and_evaluate`; the evaluator has no strategy."""
-    is_evaluator = task_name() == "evaluator 0"
-    strategy = None if is_evaluator else tf.distribute.MultiWorkerMirroredStrategy()
+def train_and_evaluate_in_step(root, is_listed):
+    """Trains by `train_and_evaluate`.
+
+    If TF_CONFIG lists the evaluator, it makes a strategy as the other tasks do; else it has none.
+    """
+    if is_listed:
+        tf_config = json.loads(os.environ["TF_CONFIG"])
+        tf_config["cluster"]["evaluator"] = ["127.0.0.1:9"]
+        os.environ["TF_CONFIG"] = json.dumps(tf_config)
+    has_none = task_name() == "evaluator 0" and not is_listed
+    strategy = None if has_none else tf.distribute.MultiWorkerMirroredStrategy()
     estimator = canned(run_config(os.path.join(root, "model"), strategy))
     return est.train_and_evaluate(
         estimator,

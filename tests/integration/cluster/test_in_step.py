@@ -136,8 +136,9 @@ def test_moving_averages_are_over_the_batches_of_all_workers(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_train_and_evaluate_with_an_evaluator_on_one_device(tmp_path):
-    job = functools.partial(programs.train_and_evaluate_in_step, str(tmp_path))
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_train_and_evaluate_with_an_evaluator_on_one_device(tmp_path, is_listed):
+    job = functools.partial(programs.train_and_evaluate_in_step, str(tmp_path), is_listed)
     result = launch_local_cluster(job, 2, evaluator=True, log_dir=tmp_path / "logs")
     assert result.chief is None
     metrics, exports = result.evaluator

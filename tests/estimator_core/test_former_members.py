@@ -1,0 +1,240 @@
+"""Private members of tf.estimator's Estimator that programs replace, override, call or read."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tf1
+
+ROWS = {"x": np.array([[1.0], [2.0]], np.float32)}
+X = tf.feature_column.numeric_column("x")
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors((ROWS, np.array([[2.0], [4.0]], np.float32)))
+
+
+def model_fn(features, labels, mode, params):
+    """Predicts `scale * x * w`, where w starts at 3."""
+    w = tf1.get_variable("w", [], initializer=tf.constant_initializer(3.0))
+    predictions = params.get("scale", 1.0) * features["x"] * w
+    if mode == "infer":
+        outputs = {"serving_default": est.export.PredictOutput(predictions)}
+        return est.EstimatorSpec(mode, predictions, export_outputs=outputs)
+    loss = tf.reduce_mean(tf.square(predictions - labels))
+    train_op = tf.compat.v1.assign_add(tf1.train.get_global_step(), 1)
+    return est.EstimatorSpec(mode, predictions, loss, train_op)
+
+
+def receiver_fn():
+    x = tf1.placeholder(tf.float32, [None, 1])
+    return est.export.ServingInputReceiver({"x": x}, {"x": x})
+
+
+def served(estimator, folder):
+    """Returns the served prediction for x = 1."""
+    path = estimator.export_saved_model(str(folder), receiver_fn).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    return float(serve(x=tf.constant([[1.0]]))["output"][0, 0])
+
+
+def predicted(estimator):
+    return [float(row[0]) for row in estimator.predict(input_fn)]
+
+
+def test_a_replaced_model_fn_is_called_in_each_mode(tmp_path):
+    estimator = est.Estimator(model_fn, str(tmp_path / "model"), params={"scale": 1.0})
+    estimator.train(input_fn, steps=1)
+    original = estimator._model_fn
+
+    def ten_times(features, labels, mode, params):
+        spec = original({"x": 10.0 * features["x"]}, labels, mode, params)
+        return spec if mode == "infer" else spec._replace(loss=spec.loss + 100.0)
+
+    estimator._model_fn = ten_times
+    estimator.train(input_fn, steps=1)
+    # (30 - 2)^2 and (60 - 4)^2
+    assert estimator.evaluate(input_fn)["loss"] == pytest.approx((28**2 + 56**2) / 2 + 100)
+    assert predicted(estimator) == [30.0, 60.0]
+    assert served(estimator, tmp_path / "exported") == 30.0
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_replaced_params_reach_both_functions(tmp_path, in_place):
+    estimator = est.Estimator(model_fn, str(tmp_path), params={"scale": 1.0})
+    estimator.train(input_fn, steps=1)
+    seen = []
+    if in_place:
+        estimator._params["scale"] = 7.0
+    else:
+        estimator._params = {"scale": 7.0}
+
+    def with_params(params):
+        seen.append(dict(params))
+        return input_fn()
+
+    assert [float(row[0]) for row in estimator.predict(with_params)] == [21.0, 42.0]
+    assert seen == [{"scale": 7.0}]
+    assert estimator.params == {"scale": 7.0}
+
+
+def test_predict_does_not_answer_from_the_graph_of_a_replaced_model_fn(tmp_path):
+    estimator = est.LinearRegressor([X], str(tmp_path))
+    estimator.train(input_fn, steps=2)
+
+    def rows():
+        return [float(row["predictions"][0]) for row in estimator.predict(input_fn)]
+
+    before = [rows() for _ in range(3)][-1]  # by now its graph is kept
+    original = estimator._model_fn
+
+    @functools.wraps(original)
+    def negated(features, labels, mode, config):
+        spec = original(features=features, labels=labels, mode=mode, config=config)
+        return spec._replace(predictions={"predictions": -spec.predictions["predictions"]})
+
+    estimator._model_fn = negated
+    assert [rows() for _ in range(3)] == [[-value for value in before]] * 3
+
+
+class Overriding(est.Estimator):
+    """Overrides what tf.estimator calls, with its check switched off."""
+
+    @staticmethod
+    def _assert_members_are_not_overridden(estimator):
+        del estimator
+
+    def _call_model_fn(self, features, labels, mode, config):
+        return super()._call_model_fn({"x": features["x"] * 2.0}, labels, mode, config)
+
+    def _call_input_fn(self, input_fn, mode, input_context=None):
+        dataset = super()._call_input_fn(input_fn, mode, input_context)
+        return dataset.map(lambda features, labels: ({"x": features["x"] + 1.0}, labels))
+
+
+def test_overridden_calls_are_obeyed(tmp_path):
+    estimator = Overriding(model_fn, str(tmp_path / "model"), params={})
+    estimator.train(input_fn, steps=1)
+    assert predicted(estimator) == [12.0, 18.0]  # 3 * 2 * (x + 1)
+    assert estimator.evaluate(input_fn)["loss"] == pytest.approx((10**2 + 14**2) / 2)
+    assert served(estimator, tmp_path / "exported") == 6.0
+    assert estimator.model_fn is not None
+
+
+def test_an_overridden_global_step_is_the_one_that_counts(tmp_path):
+    class From100(est.Estimator):
+        def _create_and_assert_global_step(self, graph):
+            with graph.as_default():
+                return tf1.get_variable(
+                    "global_step",
+                    [],
+                    tf.int64,
+                    tf.constant_initializer(100),
+                    trainable=False,
+                    collections=[tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP],
+                )
+
+    estimator = From100(model_fn, str(tmp_path), params={})
+    estimator.train(input_fn, steps=1)
+    assert estimator.get_variable_value("global_step") == 101
+
+
+def test_an_overridden_export_of_all_modes_is_obeyed(tmp_path):
+    class OwnExport(est.Estimator):
+        def _export_all_saved_models(self, export_dir_base, *args, **kwargs):
+            return super()._export_all_saved_models(export_dir_base + "/own", *args, **kwargs)
+
+    estimator = OwnExport(model_fn, str(tmp_path / "model"), params={})
+    estimator.train(input_fn, steps=1)
+    path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
+    assert path.startswith(str(tmp_path / "own"))
+
+
+def test_an_override_that_nothing_would_call_is_refused_without_the_check():
+    subclass = type("Own", (Overriding,), {"_train_model": lambda self, *args: None})
+    between = type("Below", (subclass,), {})
+    for own in (subclass, between):
+        with pytest.raises(ValueError, match=r"overrides \['_train_model'\].*never calls"):
+            own(model_fn, params={})
+
+
+def test_settings_that_programs_read(monkeypatch):
+    session_config = tf1.ConfigProto(inter_op_parallelism_threads=3)
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    config = est.RunConfig(
+        session_config=session_config,
+        device_fn=lambda operation: "/cpu:0",
+        train_distribute=strategy,
+        eval_distribute=strategy,
+    )
+    estimator = est.Estimator(model_fn, config=config, params={}, warm_start_from="old")
+    assert estimator._session_config.inter_op_parallelism_threads == 3
+    assert estimator._device_fn is config.device_fn
+    assert estimator._train_distribution is strategy
+    assert estimator._eval_distribution is strategy
+    assert estimator._warm_start_settings.ckpt_to_initialize_from == "old"
+
+    assert est.Estimator(model_fn, params={})._device_fn is None
+    cluster = {"chief": ["a:1"], "ps": ["b:1", "b:2"]}
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
+    )
+    device_fn = est.Estimator(model_fn, params={})._device_fn
+    with tf.Graph().as_default(), tf1.device(device_fn):
+        variables = [tf1.get_variable(name, []) for name in "ab"]
+        sum_of_both = variables[0] + variables[1]
+    assert [variable.device for variable in variables] == ["/job:ps/task:0", "/job:ps/task:1"]
+    assert sum_of_both.device == "/job:chief/task:0"
+
+
+def test_helpers_that_programs_call():
+    estimator = est.Estimator(model_fn, params={})
+    with tf.Graph().as_default():
+        features, labels, hooks = estimator._get_features_and_labels_from_input_fn(
+            input_fn, "train"
+        )
+        only_features, _ = estimator._get_features_from_input_fn(input_fn, "infer")
+        with tf1.train.MonitoredSession(hooks=hooks) as session:
+            assert session.run(labels).tolist() == [[2.0], [4.0]]
+    assert features["x"].shape == only_features["x"].shape == [2, 1]
+    assert estimator._extract_batch_length({"a": np.zeros([3, 2]), "b": np.zeros(3)}) == 3
+    with pytest.raises(ValueError, match=r"Batch length .*'a': 3, 'b': 2"):
+        estimator._extract_batch_length({"a": np.zeros(3), "b": np.zeros(2)})
+    predictions = {"a": 1, "b": 2}
+    assert estimator._extract_keys(predictions, ["b"]) == {"b": 2}
+    assert estimator._extract_keys(predictions, None) == predictions
+
+
+def test_a_step_of_tf_estimator_says_what_to_use_instead():
+    estimator = est.Estimator(model_fn, params={})
+    with pytest.raises(AttributeError, match=r"no _train_model,.* Use train\(\) with hooks"):
+        estimator._train_model(input_fn, [], [])
+    assert not hasattr(estimator, "_evaluate_run")
+    with pytest.raises(AttributeError, match="'Estimator' object has no attribute '_trian'"):
+        estimator._trian  # noqa: B018
+
+
+def test_a_replaced_model_fn_of_a_tpu_estimator_is_trained_and_exported(tmp_path):
+    def make(use_tpu, **arguments):
+        config = est.tpu.RunConfig(model_dir=str(tmp_path / "model"))
+        estimator = est.tpu.TPUEstimator(
+            model_fn, config=config, params={}, use_tpu=use_tpu, train_batch_size=8, **arguments
+        )
+        original = estimator._model_fn
+        estimator._model_fn = lambda features, labels, mode, params: original(
+            features={"x": 10.0 * features["x"]}, labels=labels, mode=mode, params=params
+        )
+        return estimator
+
+    estimator = make(use_tpu=False, predict_batch_size=2, export_to_tpu=False)
+    estimator.train(lambda params: input_fn(), steps=1)
+    assert [float(row[0]) for row in estimator.predict(lambda params: input_fn())] == [30.0, 60.0]
+    assert served(estimator, tmp_path / "exported") == 30.0
+
+    for refused in (make(True, predict_batch_size=2), make(False, predict_batch_size=2)):
+        with pytest.raises(RuntimeError, match="`_model_fn` was replaced has no graph for TPUs"):
+            served(refused, tmp_path / "exported")
