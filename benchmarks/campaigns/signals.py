@@ -1,8 +1,9 @@
 """Signals at random moments of `python -m pipelines run`: does each end it in order, and is nothing lost?
 
-    nice python -m benchmarks.campaigns.signals [--signals 200] [--plain-every 5] [--progress FILE]
+    nice python -m benchmarks.campaigns.signals [--signals 200] [--kills 84] [--progress FILE]
 
 Each row is a run of all components in a new root, a signal (SIGINT and SIGTERM in turns), and `--resume`.
+With `--kills`, the first rows are killed instead: SIGKILL, to the run and its workers.
 The moments are drawn evenly over the time that a run without a signal takes. Most runs are forks of this
 process, which has the imports behind it; every so many is the plain command, with its imports. Checked are:
 
@@ -11,7 +12,8 @@ process, which has the imports behind it; every so many is the plain command, wi
   last line says so;
 - the last line, the record and the versions that serve say the same;
 - `--resume` goes on with the same run: finished components are not run again, and it pushes once. Where
-  there was no record yet, the run is started anew.
+  there was no record yet, the run is started anew. After a kill, this is all that is checked, and that the
+  versions that serve are whole.
 
 The exit code is 1 if any of it does not hold. The progress file has a line for each row, as it ends.
 """
@@ -129,10 +131,10 @@ class Campaign:
         shutil.rmtree(root)
         return self._secs[is_plain]
 
-    def signal(self, index: int, is_plain: bool) -> Row | None:
+    def signal(self, index: int, is_plain: bool, is_kill: bool) -> Row | None:
         """Makes a run, sends it a signal, and resumes it; None if it had ended before."""
         root = self._folder / f"root-{index}"
-        number = (signal.SIGINT, signal.SIGTERM)[index // 2 % 2]
+        number = signal.SIGKILL if is_kill else (signal.SIGINT, signal.SIGTERM)[index // 2 % 2]
         at_secs = self._random.uniform(0, self._secs[is_plain])
         process = self._start(root, is_plain)
         if process.wait(at_secs) is not None:
@@ -141,7 +143,7 @@ class Campaign:
         row = Row(_running(root), is_plain, number, at_secs)
         versions = Root(root).versions.served()
         sent = time.monotonic(), time.time()
-        os.kill(process.pid, number)
+        (os.killpg if is_kill else os.kill)(process.pid, number)
         row.code = _wait(process, 4 * LIMIT_SECS)
         row.ended_secs = time.monotonic() - sent[0]
         # A version may have appeared between the look and the signal; a rename changes the folder's ctime.
@@ -149,8 +151,11 @@ class Campaign:
             (root / "serving" / str(version)).stat().st_ctime <= sent[1]
             for version in Root(root).versions.served()
         )
-        row.wrong = list(self._faults(root, row, process.pid))
-        if not row.pushed:
+        row.wrong = list(
+            _faults_of_kill(root, row) if is_kill else self._faults(root, row, process.pid)
+        )
+        record = _record(root)
+        if not row.pushed or (is_kill and record is not None and record.status != "pushed"):
             row.resumed = self._resume(root, row)
         if not row.wrong:
             shutil.rmtree(root)
@@ -210,6 +215,14 @@ class Campaign:
         return "no" if again or after.run_id != before.run_id else "yes"
 
 
+def _faults_of_kill(root: Path, row: Row) -> Iterator[str]:
+    if row.code != -signal.SIGKILL:
+        yield f"exit code {row.code}"
+    for version in Root(root).versions.served():
+        if not (root / "serving" / str(version) / "saved_model.pb").is_file():
+            yield f"version {version} is not whole"
+
+
 def _running(root: Path) -> str:
     """Returns what a run does now."""
     record = _record(root)
@@ -259,6 +272,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--signals", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=0, help="further rows, before the signals")
     parser.add_argument("--plain-every", type=int, default=5, help="0: no plain command")
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--steps", type=int, default=200)
@@ -281,9 +295,9 @@ def main() -> int:
                 args.progress,
             )
         index = 0
-        while len(rows) < args.signals and time.monotonic() - start < args.max_secs:
+        while len(rows) < args.kills + args.signals and time.monotonic() - start < args.max_secs:
             is_plain = bool(args.plain_every) and index % args.plain_every == args.plain_every - 1
-            row = campaign.signal(index, is_plain)
+            row = campaign.signal(index, is_plain, len(rows) < args.kills)
             index += 1
             if row is not None:
                 rows.append(row)
