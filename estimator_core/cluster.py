@@ -153,6 +153,10 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
     task = config.get("task") or {}
     tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
     model_dir = config.get("model_dir")
+    if model_dir == "":
+        raise ValueError(
+            f"model_dir in TF_CONFIG should be non-empty: name a folder, or leave it out. Received: {text!r}"
+        )
     service = config.get("service")
     if service is not None and not isinstance(service, dict):
         raise TypeError(
@@ -188,6 +192,11 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
             raise ValueError(
                 f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}"
             )
+    if task_type == EVALUATOR and MASTER in tasks:
+        raise ValueError(
+            f"A {MASTER!r} task evaluates itself, so its cluster has no {EVALUATOR!r}: name the task "
+            f"{CHIEF!r} to have one. Received: {text!r}"
+        )
     if task_type == EVALUATOR:  # in no cluster itself: it evaluates the others' checkpoints
         return Cluster(
             {}, task_type, task_id, model_dir=model_dir, service=service, evaluated_tasks=tasks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import os
 import re
 from collections.abc import Callable
@@ -181,6 +182,11 @@ class RunConfig:
             raise ValueError(
                 f"device_fn must be callable with one argument. Received: {self.device_fn!r}"
             )
+        if self.device_fn is not None and _positional(self.device_fn) != ["op"]:
+            raise ValueError(
+                'device_fn must be callable with exactly one argument "op". Received: '
+                f"{self.device_fn!r} with {_positional(self.device_fn)}"
+            )
 
     @property
     def trains_by_strategy(self) -> bool:
@@ -324,6 +330,12 @@ class RunConfig:
     def service(self) -> Any:
         """TF_CONFIG's `service` entry, or None."""
         return self._cluster.service
+
+
+def _positional(function: Callable[..., Any]) -> list[str]:
+    """Returns the names of the arguments that can be given by position."""
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
 
 
 def _default_session_config(cluster: cluster_lib.Cluster) -> Any:

@@ -15,11 +15,13 @@ _SINGLE_RECEIVER = "input"
 _SINGLE_LABEL = "label"
 
 
-def _tensors_by_name(tensors: Any, single_name: str, what: str) -> dict[str, Any]:
+def _tensors_by_name(
+    tensors: Any, single_name: str, what: str, kinds_of_names: Any = str
+) -> dict[str, Any]:
     if not isinstance(tensors, Mapping):
         tensors = {single_name: tensors}
     for name, tensor in tensors.items():
-        if not isinstance(name, (str, int)):
+        if not isinstance(name, kinds_of_names):
             raise ValueError(f"{what} keys must be strings. Received: {name!r}")
         if not (tf.is_tensor(tensor) or isinstance(tensor, (tf.SparseTensor, tf.RaggedTensor))):
             raise ValueError(
@@ -72,7 +74,7 @@ class ServingInputReceiver(_ServingFields):
             raise ValueError("features and receiver_tensors must be defined; one of them is None.")
         return super().__new__(
             cls,
-            _tensors_by_name(features, _SINGLE_FEATURE, "feature"),
+            _tensors_by_name(features, _SINGLE_FEATURE, "feature", (str, int)),
             _tensors_by_name(receiver_tensors, _SINGLE_RECEIVER, "receiver_tensors"),
             _checked_alternatives(receiver_tensors_alternatives),
         )
@@ -143,10 +145,10 @@ class EvalInputReceiver(_EvalFields):
         """Returns the checked EvalInputReceiver."""
         if features is None or receiver_tensors is None or labels is None:
             raise ValueError("features, receiver_tensors and labels must be defined; one is None.")
-        _tensors_by_name(labels, _SINGLE_LABEL, "label")
+        _tensors_by_name(labels, _SINGLE_LABEL, "label", (str, int))
         return super().__new__(
             cls,
-            _tensors_by_name(features, _SINGLE_FEATURE, "feature"),
+            _tensors_by_name(features, _SINGLE_FEATURE, "feature", (str, int)),
             _tensors_by_name(receiver_tensors, _SINGLE_RECEIVER, "receiver_tensors"),
             labels,
         )

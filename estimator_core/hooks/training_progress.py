@@ -70,7 +70,8 @@ class ProgressHook(tf1.train.SessionRunHook):
         self._iteration += 1
         if self._step is None:
             return
-        step = self._step if hasattr(self._global_step, "handle") else self._step + 1
+        dtype = self._global_step.dtype
+        step = self._step if dtype == dtype.base_dtype else self._step + 1
         now = time.monotonic()
         if self._last_time is None:
             logger.info("loss = %s, step = %s", run_values.results, step)

@@ -148,6 +148,7 @@ def _checked_train_op(train_op: Any, mode: str | None) -> Any:
         raise TypeError(
             f"train_op must be an Operation or a Tensor. Received: train_op={train_op!r}"
         )
+    _check_graph(train_op, "train_op")
     return train_op
 
 
@@ -173,6 +174,8 @@ def _checked_eval_metric_ops(
                 "Keras metrics. "
                 f"Received: {name}={metric!r}"
             )
+        for part in tf.nest.flatten(metric) if is_pair else ():
+            _check_graph(part, f"eval_metric_ops[{name!r}]")
     return dict(eval_metric_ops)
 
 
@@ -219,11 +222,14 @@ def _in_graph(value: Any, name: str) -> Any:
         raise TypeError(f"{name} must be a dense Tensor; make it one. Received: {value!r}")
     if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
         raise TypeError(f"{name} must be a Tensor. Received: {value!r}")
+    _check_graph(value, name)
+    return value
+
+
+def _check_graph(value: Any, name: str) -> None:
     graph = tf1.get_default_graph()
-    value_graph = getattr(value, "graph", graph)
-    if value_graph is not graph:
+    if getattr(value, "graph", graph) is not graph:
         raise ValueError(
             f"{name} was made in another graph than the one that the Estimator is building: make it "
             f"inside model_fn, also if it is only passed on (tf.identity). Received: {value!r}"
         )
-    return value

@@ -109,6 +109,11 @@ def test_the_service_must_be_an_object():
     ("config", "message"),
     [
         ({"cluster": TASKS}, "must name this task's `type`"),
+        ({"model_dir": ""}, "model_dir in TF_CONFIG should be non-empty"),
+        (
+            {"cluster": {"master": ["m:1"]}, "task": {"type": "evaluator", "index": 0}},
+            "'master' task evaluates itself",
+        ),
         ({"cluster": TASKS, "task": {"type": "worker"}}, "must name this task's `index`"),
         (
             {"cluster": TASKS, "task": {"type": "worker", "index": 2}},

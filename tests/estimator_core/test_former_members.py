@@ -167,7 +167,7 @@ def test_settings_that_programs_read(monkeypatch):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
     config = est.RunConfig(
         session_config=session_config,
-        device_fn=lambda operation: "/cpu:0",
+        device_fn=lambda op: "/cpu:0",
         train_distribute=strategy,
         eval_distribute=strategy,
     )

@@ -60,6 +60,8 @@ def test_replace_returns_a_changed_copy():
         {"tf_random_seed": 1.5},
         {"session_config": 1},
         {"device_fn": "cpu"},
+        {"device_fn": lambda operation: "/cpu:0"},
+        {"device_fn": lambda op, other: "/cpu:0"},
     ],
 )
 def test_bad_values_are_named(arguments):

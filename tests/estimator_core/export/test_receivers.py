@@ -56,6 +56,11 @@ X = tf.constant([1.0])
         (lambda: export.ServingInputReceiver({("a", "b"): X}, X), "feature keys must be strings"),
         (lambda: export.ServingInputReceiver({"x": [1.0]}, X), "feature 'x' must be a Tensor"),
         (lambda: export.ServingInputReceiver(X, {"in": 1}), "receiver_tensors 'in' must be"),
+        (lambda: export.ServingInputReceiver(X, {3: X}), "receiver_tensors keys must be strings"),
+        (
+            lambda: export.ServingInputReceiver(X, X, {"a": {3: X}}),
+            "alternatives keys must be strings",
+        ),
         (lambda: export.ServingInputReceiver(X, X, [X]), "alternatives must be a dict"),
         (lambda: export.ServingInputReceiver(X, X, {"a": 1}), "alternatives 'input' must be a"),
         (lambda: export.TensorServingInputReceiver(None, X), "features=None"),

@@ -21,7 +21,7 @@ def test_what_each_mode_fetches(make_estimator, input_fn, eval_input_fn):
 
 
 def test_its_scope_is_the_one_that_it_was_built_in(make_estimator, input_fn):
-    program = make_estimator(device_fn=lambda operation: "/cpu:1").build_program("train", input_fn)
+    program = make_estimator(device_fn=lambda op: "/cpu:1").build_program("train", input_fn)
     with program.scope() as graph:
         assert tf1.get_default_graph() is graph is program.graph
         assert current_execution() is program.execution

@@ -95,6 +95,18 @@ def test_a_tensor_of_another_graph_is_refused():
         est.EstimatorSpec("eval", loss=foreign)
 
 
+def test_operations_of_another_graph_are_refused():
+    with tf.Graph().as_default():
+        foreign, value = tf.no_op(), tf.constant(1.0)
+    with tf.Graph().as_default():
+        loss, update = tf.constant(1.0), tf.no_op()
+        with pytest.raises(ValueError, match="train_op was made in another graph"):
+            est.EstimatorSpec("train", loss=loss, train_op=foreign)
+        for metric in ((value, update), (loss, foreign)):
+            with pytest.raises(ValueError, match=r"eval_metric_ops\['a'\] was made in another"):
+                est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"a": metric})
+
+
 def test_export_outputs_get_a_default():
     predictions = tf.constant([1.0])
     one = _output()

@@ -24,7 +24,7 @@ def words(*names):
 def test_premade_models_have_one_and_a_model_fn_of_the_users_has_none(tmp_path):
     def make(**options):
         columns = [fc.numeric_column("x"), words("a", "b")]
-        return est.DNNClassifier([4], columns, model_dir=str(tmp_path), **options)._model.model_fn
+        return est.DNNClassifier([4], columns, model_dir=str(tmp_path), **options)._model_fn
 
     assert fingerprint_of(make()) is not None
     assert fingerprint_of(make()) == fingerprint_of(make())
