@@ -1,6 +1,6 @@
 """Recurring runs of teams' TFX pipelines on a stand-in of ours for Kubeflow, which executes what they submit.
 
-The real thing is the compiled YAML, the command line and each step; the server, its clock and the pods are ours.
+Real are the compiled YAML, the command line and each step; the server, its clock and the pods are ours.
 """
 
 import contextlib
