@@ -14,6 +14,8 @@ import tensorflow as tf
 import tensorflow_data_validation as tfdv
 from tensorflow.core.protobuf import saved_model_pb2
 
+from pipelines.steps.step_folders import StepFolders
+
 PROJECT = Path(__file__).parents[2]
 TAXI = PROJECT / "pipelines" / "examples" / "taxi"
 JOB_SERVER = PROJECT / ".flink" / "job-server.jar"
@@ -98,7 +100,8 @@ def on_flink(cluster, **settings):
 
 def newest(root, component, output):
     """Returns the folder of a component's newest output."""
-    return max((Path(root) / "artifacts" / component / output).iterdir(), key=lambda p: int(p.name))
+    *_, step = StepFolders(Path(root) / "artifacts").all_finished(component)
+    return step.folder / output
 
 
 def files(root, component, output):
