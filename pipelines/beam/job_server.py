@@ -1,6 +1,7 @@
 """Beam's job server: checks one that is running, or starts one for the duration of a run."""
 
 import contextlib
+import shutil
 import socket
 import subprocess
 import time
@@ -44,15 +45,16 @@ def job_server(
         return
     command, endpoint = _command(config, folder)
     log = folder / "job_server.log"
+    if shutil.which(command[0]) is None:
+        raise RunFailedError(
+            "Beam", f"the job server cannot be started (no {command[0]}): it needs Java 11 or newer"
+        )
+    if shutil.which("setpriv"):  # of util-linux: a run that is killed can't end its job server
+        command = ["setpriv", "--pdeathsig", "TERM", *command]
     with log.open("wb") as stream:
-        try:
-            process = subprocess.Popen(
-                command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        except OSError as error:
-            raise RunFailedError(
-                "Beam", f"the job server cannot be started ({error}): it needs Java 11 or newer"
-            ) from error
+        process = subprocess.Popen(
+            command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+        )
         try:
             _wait_for(process, endpoint, log, start_secs)
             yield endpoint

@@ -82,15 +82,18 @@ def _changes(found: Difference) -> Iterator[str]:
     if before["executor"] != now["executor"]:
         yield "another executor"
     yield from _changed_settings(found)
+    known = [output for outputs in before["inputs"].values() for output in outputs]
     for key in found.inputs:
-        producers = {output.get("component", key) for output in now["inputs"].get(key, ())}
-        if before["inputs"].get(key):
-            yield (
-                " and ".join(f"{one} has a new output" for one in sorted(producers))
-                or f"there is no {key} any more"
-            )
-        else:  # such as a Resolver's that had nothing to find
+        outputs = now["inputs"].get(key, ())
+        producers = {output.get("component", key) for output in outputs}
+        if not before["inputs"].get(key):  # such as a Resolver's that had nothing to find
             yield f"there is a {key} now"
+        elif not outputs:
+            yield f"there is no {key} any more"
+        elif all(output in known for output in outputs):  # such as a baseline that was the model
+            yield f"another {key}"
+        else:
+            yield " and ".join(f"{one} has a new output" for one in sorted(producers))
     if _differing(before["outputs"], now["outputs"]):
         yield "its outputs have other types"
     if found.parts == ("push",) and not found.inputs and not found.settings:

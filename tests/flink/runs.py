@@ -14,6 +14,8 @@ import tensorflow as tf
 import tensorflow_data_validation as tfdv
 from tensorflow.core.protobuf import saved_model_pb2
 
+from pipelines.steps.step_folders import StepFolders
+
 PROJECT = Path(__file__).parents[2]
 TAXI = PROJECT / "pipelines" / "examples" / "taxi"
 JOB_SERVER = PROJECT / ".flink" / "job-server.jar"
@@ -34,19 +36,24 @@ class Project:
 
     def start(self, root, *arguments):
         """Starts `python -m pipelines run`."""
-        command = [sys.executable, "-m", "pipelines", "run", "--config", self.folder / "taxi.toml"]
-        return subprocess.Popen(
-            list(map(str, [*command, "--root", root, *arguments])),
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(PROJECT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return start(self.folder, root, "--config", self.folder / "taxi.toml", *arguments)
 
     def run(self, root, *arguments):
         """Runs it to its end and returns its last line, with `components`: the outcome of each."""
         return finished(self.start(root, *arguments), root)
+
+
+def start(folder, root, *arguments):
+    """Starts `python -m pipelines run` in a folder."""
+    command = [sys.executable, "-m", "pipelines", "run", "--root", root, *arguments]
+    return subprocess.Popen(
+        list(map(str, command)),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def guide_arguments(cluster):
@@ -71,8 +78,11 @@ def finished(process, root, code=0):
 
 def components(root, run_id):
     """Returns the outcomes of a run's components so far, by name."""
-    record = json.loads((Path(root) / "runs" / f"{run_id}.json").read_text())
-    return {one["name"]: one["status"] for one in record["components"]}
+    return {one["name"]: one["status"] for one in record(root, run_id)["components"]}
+
+
+def record(root, run_id):
+    return json.loads((Path(root) / "runs" / f"{run_id}.json").read_text())
 
 
 def on_flink(cluster, **settings):
@@ -90,7 +100,8 @@ def on_flink(cluster, **settings):
 
 def newest(root, component, output):
     """Returns the folder of a component's newest output."""
-    return max((Path(root) / "artifacts" / component / output).iterdir(), key=lambda p: int(p.name))
+    *_, step = StepFolders(Path(root) / "artifacts").all_finished(component)
+    return step.folder / output
 
 
 def files(root, component, output):

@@ -4,35 +4,42 @@ import contextlib
 import datetime
 import itertools
 import json
-import pathlib
+import os
 import time
 
 import pytest
 import yaml
 
 from pipelines.config.pod_spec import restricted
-from tests.kubernetes.namespace import CLAIM, IMAGE, MOUNT, inside
+from tests.kubernetes.namespace import CLAIM, IMAGE, MOUNT, USER, inside
+from tests.tfx_pipelines import projects
 
 NAME = "pipelines-nightly"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-TEAM_FILE = pathlib.Path(__file__).with_name("team_pipeline.py")
 TEAM = f"""
-[pipeline]
-file = "team_pipeline.py"
-arguments = {{folder = "{MOUNT}"}}
 [kubeflow]
 image = "{IMAGE}"
 [[kubeflow.volumes]]
 claim = "{CLAIM}"
 path = "{MOUNT}"
+[pipeline]
+file = "pipeline.py"
+[pipeline.arguments]
 """
 
 
 @contextlib.contextmanager
-def cron_job(demo, name, *create):
-    """A schedule in a root of its own, and its CronJob, which is suspended; it looks every minute."""
+def cron_job(demo, name, *create, folder=""):
+    """A schedule in a root of its own, and its CronJob, which is suspended; it looks every minute.
+
+    Args:
+      demo: Namespace.
+      name: Name of the schedule and of the root.
+      create: Options of `schedule create`.
+      folder: Working directory of the runs, on the volume.
+    """
     root = ("--root", inside(name))
-    command = ("python", "-m", "estimator_pipelines", "schedule")
+    command = ("env", "-C", inside(folder), "python", "-m", "estimator_pipelines", "schedule")
     demo.run(f"create-{name}", *command, "create", *create, "--name", name, *root)
     text = demo.run(
         f"manifest-{name}",
@@ -56,31 +63,36 @@ def schedule(demo):
 
 
 @pytest.mark.timeout(1800)
-def test_a_tfx_pipeline_of_a_team_runs_and_is_unchanged_at_the_next_time(demo):
-    demo.write("team_pipeline.py", TEAM_FILE.read_text())
-    demo.write("team.toml", TEAM)
-    (demo.volume / "numbers").mkdir()
-    demo.write("numbers/numbers.csv", "x,y\n" + "".join(f"{x / 99},{x / 33}\n" for x in range(300)))
+@pytest.mark.parametrize("name", projects.NAMES)
+def test_a_tfx_pipeline_of_a_team_runs_and_is_unchanged_at_the_next_time(demo, name):
+    folder, root = demo.volume / "teams" / name, demo.volume / name
+    projects.lay(name, folder)
+    arguments = projects.arguments(name, inside(f"teams/{name}")).items()
+    lines = (f'{key} = "{value}"\n' for key, value in arguments)
+    (folder / "team.toml").write_text(TEAM + "".join(lines))
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, USER, USER)
 
     def ended_runs():
-        files = sorted((demo.volume / "team/runs").glob("*.json"))
+        files = sorted((root / "runs").glob("*.json"))
         runs = [json.loads(file.read_text()) for file in files]
         return [run for run in runs if run["status"] != "running"]
 
-    with cron_job(demo, "team", "--config", inside("team.toml"), "--every", "2m"):
-        suspend(demo, False, name="pipelines-team")
+    create = ("--config", "team.toml", "--every", "2m")
+    with cron_job(demo, name, *create, folder=folder.relative_to(demo.volume)):
+        suspend(demo, False, name=f"pipelines-{name}")
         demo.wait_for(lambda: len(ended_runs()) > 1, "there are no two runs", 1200)
-        suspend(demo, True, name="pipelines-team")
+        suspend(demo, True, name=f"pipelines-{name}")
         print(demo.kubectl("get", "jobs,pods"))
         runs = ended_runs()[:2]
         for run in runs:
             print(run["run_id"], run["status"], run["reason"])
             for step in run["components"]:
                 print("  ", step["name"], step["status"], step["reason"])
-        assert [run["status"] for run in runs] == ["pushed", "unchanged"]
-        assert {step["status"] for step in runs[1]["components"]} == {"cached"}
+        assert runs[0]["status"] == projects.STATUS[name]
+        projects.assert_unchanged(name, runs[1])
         assert len({run["scheduled_by"] for run in runs}) == 2
-        (_,) = (demo.volume / "pushed").glob("*/saved_model.pb")
+        projects.assert_made(name, folder, root)
 
 
 def suspend(demo, is_suspended, name=NAME, **changes):

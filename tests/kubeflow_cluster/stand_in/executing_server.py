@@ -74,14 +74,15 @@ class ExecutingServer(KfpServer):
         if path.startswith("pipelines/upload"):
             self.texts[list(self.versions)[-1]] = body
         if path == "recurringruns" and method == "POST":
-            threading.Timer(RECURRING_SECS, self._recur, [answer["recurring_run_id"]]).start()
+            threading.Timer(RECURRING_SECS, self.recur, [answer["recurring_run_id"]]).start()
         return answer
 
     def _described(self, run_id):
         execution = self.executions.get(run_id)  # None for a moment after the run was made
         return {**self.runs[run_id], "state": execution.state if execution else "PENDING"}
 
-    def _recur(self, recurring_run_id):
+    def recur(self, recurring_run_id):
+        """Starts a run, as the clock of a recurring run does."""
         recurring = self.recurring.get(recurring_run_id)
         if recurring is None or recurring["status"] != "ENABLED":
             return

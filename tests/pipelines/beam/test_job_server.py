@@ -1,5 +1,6 @@
 import re
 import socket
+import subprocess
 import sys
 import time
 
@@ -82,6 +83,29 @@ def test_one_is_started_from_its_jar_and_ends_with_the_context(
     log = (folder / "job_server.log").read_text()
     for part in ["-jar", jar, *expected]:
         assert part in log
+
+
+def test_it_ends_with_a_run_that_is_killed(java, jar, tmp_path):
+    java(SERVER)
+    program = f"""
+import pathlib, sys, time
+from pipelines.beam.job_server import job_server
+from pipelines.config.beam import FlinkConfig
+config = FlinkConfig(master="jobs:8081", job_server={jar!r})
+with job_server(config, pathlib.Path({str(tmp_path)!r})) as address:
+    print(address, flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as run:
+        host, port = run.stdout.readline().strip().split(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+        run.kill()
+    deadline = time.monotonic() + 10
+    while module._listens(f"{host}:{port}", 1):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

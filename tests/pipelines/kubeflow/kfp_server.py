@@ -173,7 +173,7 @@ class KfpServer:
         if reference not in self.versions:
             raise RefusedError(404, f"there is no version {reference}")
         specification = self.versions[reference]["pipeline_spec"]
-        declared = specification["root"]["inputDefinitions"]["parameters"]
+        declared = specification["root"].get("inputDefinitions", {}).get("parameters", {})
         given = (body.get("runtime_config") or {}).get("parameters") or {}
         for name in given:
             if name not in declared:

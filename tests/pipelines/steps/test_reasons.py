@@ -1,3 +1,4 @@
+import json
 from dataclasses import asdict, replace
 
 import pytest
@@ -23,6 +24,14 @@ def test_an_input_that_comes_or_goes_is_no_new_output_of_its_producer(
     plan = StepPlan("Evaluator", {}, {}, inputs={"baseline_model": now})
     former = asdict(replace(plan, inputs={"baseline_model": before}))
     assert reason_of_run(plan, FinishedStep(former, {}, 1, "run-1", 1.0, tmp_path)) == reason
+
+
+def test_a_baseline_that_was_the_model_before_is_no_new_output(tmp_path):
+    plan = StepPlan("Evaluator", {}, {}, {"model": (SECOND,), "baseline_model": (SECOND,)})
+    former = asdict(replace(plan, inputs={"model": (SECOND,), "baseline_model": (FIRST,)}))
+    stored = json.loads(json.dumps(former))
+    step = FinishedStep(stored, {}, 1, "run-1", 1.0, tmp_path)
+    assert reason_of_run(plan, step) == "another baseline_model"
 
 
 def test_a_push_elsewhere_does_not_mean_that_what_was_pushed_is_gone(tmp_path):

@@ -23,8 +23,8 @@ def run_fn(args):
     model.export(args.serving_model_dir)
 
 
-def create_pipeline(folder):
-    """Returns a pipeline of the CSV files in `folder/numbers`, which pushes to `folder/pushed`."""
+def create_pipeline(folder, pushed="pushed"):
+    """Returns a pipeline of the CSV files in `folder/numbers`, which pushes to `folder/PUSHED`."""
     example_gen = tfx.components.CsvExampleGen(input_base=os.path.join(folder, "numbers"))
     statistics_gen = tfx.components.StatisticsGen(examples=example_gen.outputs["examples"])
     schema_gen = tfx.components.SchemaGen(statistics=statistics_gen.outputs["statistics"])
@@ -35,7 +35,7 @@ def create_pipeline(folder):
         train_args=tfx.proto.TrainArgs(num_steps=100),
         eval_args=tfx.proto.EvalArgs(num_steps=1),
     )
-    pushed = tfx.proto.PushDestination.Filesystem(base_directory=os.path.join(folder, "pushed"))
+    pushed = tfx.proto.PushDestination.Filesystem(base_directory=os.path.join(folder, pushed))
     pusher = tfx.components.Pusher(
         model=trainer.outputs["model"],
         push_destination=tfx.proto.PushDestination(filesystem=pushed),
