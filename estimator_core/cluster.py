@@ -53,10 +53,10 @@ class Cluster:
         """The same without an evaluator among its tasks: it takes no part in the training."""
         if EVALUATOR not in self.training_tasks:
             return self
-        kept = {
-            kind: addresses for kind, addresses in self.training_tasks.items() if kind != EVALUATOR
-        }
-        return dataclasses.replace(self, **{"tasks" if self.tasks else "evaluated_tasks": kept})
+        kept = {kind: value for kind, value in self.training_tasks.items() if kind != EVALUATOR}
+        if self.tasks:
+            return dataclasses.replace(self, tasks=kept)
+        return dataclasses.replace(self, evaluated_tasks=kept)
 
     @property
     def training_tasks(self) -> Mapping[str, tuple[str, ...]]:

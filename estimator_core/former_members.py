@@ -61,7 +61,7 @@ _HELPERS = (
 
 
 class FormerMembers:
-    """What programs written for tf.estimator use of an Estimator, beside its public members."""
+    """Private members that programs written for tf.estimator use, beside the public ones."""
 
     _call_input_fn: Any
     config: Any

@@ -25,7 +25,7 @@ from estimator_core.spec.types import InputFn, ReceiverFn
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """What an Estimator builds its graphs with, as it is when one of its methods is called."""
+    """Functions and settings of an Estimator, as they are when one of its methods is called."""
 
     call_model_fn: Callable[[Any, Any, str, RunConfig], EstimatorSpec]
     call_input_fn: Callable[[InputFn, str, Any], Any]
