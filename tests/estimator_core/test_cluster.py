@@ -149,7 +149,6 @@ def test_what_is_no_object_is_refused(text):
     ("tasks", "address"),
     [
         ({"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}, "a:1"),
-        ({"master": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}, "a:1"),
         ({"worker": ["b:1", "b:2"], "ps": ["c:1"]}, "b:1"),
         ({"ps": ["c:1"]}, ""),
         ({}, ""),
@@ -162,3 +161,8 @@ def test_the_address_of_the_task_that_saves_checkpoints(tasks, address):
     assert found.tasks == {}
     if tasks:
         assert cluster(cluster=tasks, task={"type": "ps", "index": 0}).chief_address == address
+
+
+def test_the_address_of_a_master():
+    tasks = {"master": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}  # which has no evaluator
+    assert cluster(cluster=tasks, task={"type": "ps", "index": 0}).chief_address == "a:1"
