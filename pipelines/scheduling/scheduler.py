@@ -218,6 +218,7 @@ class Scheduler:
         begun = "resumed" if resume else "begun"
         _LOGGER.info("%s: run %s, process %s", tick.id, begun, process.pid)
         code, is_over_time = self._wait_for(schedule, tick, process)
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         now = self._runs(tick)
         if is_over_time:
             if not (now and now[-1].status in ENDED):  # else it ended all the same
@@ -231,10 +232,11 @@ class Scheduler:
             if resume and is_bad_input:
                 _LOGGER.warning("%s: it cannot be resumed: %s", tick.id, line.get("reason"))
                 return True
-            ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             output = end_of(launch.stderr) or "it printed nothing"
             reason = line.get("reason") or f"its process {ended} before its run began: {output}"
             self._record_failure(tick, reason, is_bad_input)
+        elif now and now[-1].status == "interrupted" and not self.stop.requested:
+            self._record_failure(tick, f"its process {ended} before its run ended")
         return False
 
     def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:

@@ -246,6 +246,7 @@ def run_tick(scheduler, make_schedule):
 
 OH = {"status": "failed", "reason": "Trainer: oh"}
 OTHER_DATA = {**BAD, "reason": "--resume: other data"}
+KILLED_MIDWAY = "its process was killed by signal 9 before its run ended"
 KILLED = "its process was killed by signal 9 before its run began: it printed nothing"
 
 
@@ -260,6 +261,8 @@ KILLED = "its process was killed by signal 9 before its run began: it printed no
         ([BAD], 3, [False], ["failed"], "no column"),
         (["failed", OTHER_DATA, "pushed"], 1, [False, True, False], ["failed", "pushed"], None),
         ([killed, killed], 1, [False, False], ["failed", "failed"], KILLED),
+        (["running"] * 5, 2, [False, True, True], ["failed"], KILLED_MIDWAY),
+        (["running", "pushed"], 1, [False, True], ["pushed"], None),
         # Another run has taken the root at the last moment.
         ([BUSY, BUSY, "pushed"], 0, [False] * 3, ["pushed"], None),
     ],
