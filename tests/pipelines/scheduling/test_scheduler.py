@@ -472,6 +472,16 @@ def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, told, record, root, a
     assert events(told) == ["failed"]
 
 
+def test_the_end_of_a_run_that_is_resumed_by_hand_is_told_too(scheduler, told, record, root, add):
+    add()
+    failed = record("20260131-100100", **UNTOLD)
+    scheduler.run_due()
+    held = failed.changed(status="held", is_bad_input=False, attempt=failed.attempt + 1)
+    root.records.write(held)
+    scheduler.run_due()
+    assert events(told) == ["failed", "held"]
+
+
 def test_who_is_told_when_the_configuration_cannot_be_read(
     make_scheduler, clock, runs, config_file, store, add
 ):
