@@ -319,7 +319,9 @@ class Scheduler:
             self._told[key] = "; ".join(errors)
         with contextlib.suppress(RootBusyError), self.root.lock.writing.held():  # else next time
             record = self.root.records.read(run.run_id)
-            if record is not None and record.attempt == run.attempt:  # else it was pruned or resumed
+            if (
+                record is not None and record.attempt == run.attempt
+            ):  # else it was pruned or resumed
                 self.root.records.write(record.changed(notification=self._told[key]))
 
     def _send(self, schedule: Schedule, content: Content) -> str:

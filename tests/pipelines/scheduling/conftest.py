@@ -73,9 +73,9 @@ class FakeRuns:
     """A stand-in for `python -m pipelines run` that writes the records of its runs.
 
     Attributes:
-      outcomes: Outcomes of the next runs: the status of a record, or its fields; `running` is left by a run that
-        is killed; fields of the last line, if there is an `error` among them, and no record; or a function of
-        the launch that returns an exit code. Default: `pushed`.
+      outcomes: Outcomes of the next runs: the status of a record, or its fields (`running`: it is killed);
+        fields of the last line, if there is an `error` among them, and no record; or a function of the launch
+        that returns an exit code. Default: `pushed`.
       launches: Launches so far.
       secs: Duration of a run.
       is_stubborn: True for runs that do not end when they are asked to.
