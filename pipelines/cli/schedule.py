@@ -177,7 +177,7 @@ def list_command(
     if as_json:
         lines = [standing.as_json() for standing in overview.standings]
         print(json.dumps(lines, indent=1, allow_nan=False))
-        for line in overview.damaged:
+        for line in (*overview.damaged, *overview.remarks()):
             print(f"! {line}", file=sys.stderr)
         return
     if overview.standings:

@@ -32,11 +32,12 @@ class History:
         return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 
     def of(self, schedule: str, now: datetime | None = None) -> dict[str, list[Run]]:
-        """Returns the runs of a schedule by tick; with `now`, without those of a clock that was ahead."""
+        """Returns the runs of a schedule by tick; with `now`, without those of a time that is yet to come."""
         by_tick: dict[str, list[Run]] = {}
         for run in self.runs:
             name, _, key = (run.scheduled_by or "").partition("/")
-            if name == schedule and key and not (now and is_of_wrong_clock(run, now)):
+            is_early = now and time_of_key(key) and is_of_wrong_clock(run, now)  # a span has come
+            if name == schedule and key and not is_early:
                 by_tick.setdefault(key, []).append(run)
         return by_tick
 

@@ -62,7 +62,7 @@ class Scheduler:
         self.broken: set[str] = set()
         self._polled: dict[str, float] = {}
         self._logged: set[str] = set()
-        self._told: dict[str, str] = {}
+        self._told: dict[tuple[str, int], str] = {}
         self._changed = self.clock.monotonic()
 
     def run(self) -> None:
@@ -218,6 +218,7 @@ class Scheduler:
         begun = "resumed" if resume else "begun"
         _LOGGER.info("%s: run %s, process %s", tick.id, begun, process.pid)
         code, is_over_time = self._wait_for(schedule, tick, process)
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         now = self._runs(tick)
         if is_over_time:
             if not (now and now[-1].status in ENDED):  # else it ended all the same
@@ -231,10 +232,11 @@ class Scheduler:
             if resume and is_bad_input:
                 _LOGGER.warning("%s: it cannot be resumed: %s", tick.id, line.get("reason"))
                 return True
-            ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             output = end_of(launch.stderr) or "it printed nothing"
             reason = line.get("reason") or f"its process {ended} before its run began: {output}"
             self._record_failure(tick, reason, is_bad_input)
+        elif now and now[-1].status == "interrupted" and not self.stop.requested:
+            self._record_failure(tick, f"its process {ended} before its run ended")
         return False
 
     def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:
@@ -261,7 +263,7 @@ class Scheduler:
         begun = self.clock.monotonic()
         while (code := process.wait(_POLL_SECS)) is None:
             if self.stop.requested:
-                _LOGGER.info("%s: stopping its run; the next scheduler resumes it", tick.id)
+                _LOGGER.info("%s: stopping its run", tick.id)
                 self._stop_process(process)
                 raise StoppedError
             elapsed = self.clock.monotonic() - begun
@@ -310,14 +312,17 @@ class Scheduler:
         """Tells of a tick that is done, and notes in its record that this was done, or why it failed."""
         if not isinstance(run, RunRecord) or run.notification != "pending":
             return
-        if run.run_id not in self._told:
+        key = run.run_id, run.attempt  # a run that failed may be resumed by hand
+        if key not in self._told:
             contents = of_run(self.root, tick, run, iso(self.clock.now()))
             errors = filter(None, [self._send(schedule, content) for content in contents])
-            self._told[run.run_id] = "; ".join(errors)
+            self._told[key] = "; ".join(errors)
         with contextlib.suppress(RootBusyError), self.root.lock.writing.held():  # else next time
             record = self.root.records.read(run.run_id)
-            if record is not None:  # else it was pruned
-                self.root.records.write(record.changed(notification=self._told[run.run_id]))
+            if (
+                record is not None and record.attempt == run.attempt
+            ):  # else it was pruned or resumed
+                self.root.records.write(record.changed(notification=self._told[key]))
 
     def _send(self, schedule: Schedule, content: Content) -> str:
         config = current_receivers(schedule, self.store.state(schedule.name))

@@ -69,6 +69,14 @@ def test_a_schedule_from_its_beginning_to_its_end(here):
     assert "no schedules" in invoke("list").stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_list_names_a_copy_of_a_schedule(here, options):
+    invoke("create", "--config", "trips.toml", "--every", "1h")
+    (here / "pipeline_root" / "schedules" / "trips (copy).json").write_text("{}")
+    listed = invoke("list", *options)
+    assert "trips (copy).json is not the file of a schedule" in listed.stdout + listed.stderr
+
+
 def test_what_cannot_be_made(here):
     refused = invoke("create", "--config", "trips.toml", "--every", "soon", code=2)
     assert "--every takes numbers with their units" in refused.stderr

@@ -73,9 +73,9 @@ class FakeRuns:
     """A stand-in for `python -m pipelines run` that writes the records of its runs.
 
     Attributes:
-      outcomes: Outcomes of the next runs: the status of a record, or its fields; fields of the last line, if
-        there is an `error` among them, and no record; or a function of the launch that returns an exit code.
-        Default: `pushed`.
+      outcomes: Outcomes of the next runs: the status of a record, or its fields (`running`: it is killed);
+        fields of the last line, if there is an `error` among them, and no record; or a function of the launch
+        that returns an exit code. Default: `pushed`.
       launches: Launches so far.
       secs: Duration of a run.
       is_stubborn: True for runs that do not end when they are asked to.
@@ -108,7 +108,7 @@ class FakeRuns:
         tick = words[words.index("--scheduled-by") + 1]
         if "--resume" in words:
             former = unfinished_run(self.root)
-            record = former.changed(attempt=former.attempt + 1)
+            record = former.changed(attempt=former.attempt + 1, reason=None)
         else:
             record = RunRecord(
                 **new_run(self.root, tick),
@@ -122,7 +122,7 @@ class FakeRuns:
         ended = iso(self.clock.now()) if fields["status"] in ENDED else None
         self.root.records.write(record.changed(finished=ended, **fields))
         launch.stdout.write_text("noise\n")
-        return 0
+        return -9 if fields["status"] == "running" else 0
 
     def option(self, number, name):
         """Returns the value of an option of a run."""

@@ -246,6 +246,7 @@ def run_tick(scheduler, make_schedule):
 
 OH = {"status": "failed", "reason": "Trainer: oh"}
 OTHER_DATA = {**BAD, "reason": "--resume: other data"}
+KILLED_MIDWAY = "its process was killed by signal 9 before its run ended"
 KILLED = "its process was killed by signal 9 before its run began: it printed nothing"
 
 
@@ -260,6 +261,8 @@ KILLED = "its process was killed by signal 9 before its run began: it printed no
         ([BAD], 3, [False], ["failed"], "no column"),
         (["failed", OTHER_DATA, "pushed"], 1, [False, True, False], ["failed", "pushed"], None),
         ([killed, killed], 1, [False, False], ["failed", "failed"], KILLED),
+        (["running"] * 5, 2, [False, True, True], ["failed"], KILLED_MIDWAY),
+        (["running", "pushed"], 1, [False, True], ["pushed"], None),
         # Another run has taken the root at the last moment.
         ([BUSY, BUSY, "pushed"], 0, [False] * 3, ["pushed"], None),
     ],
@@ -469,6 +472,16 @@ def test_a_busy_root_is_no_reason_to_tell_twice(scheduler, told, record, root, a
     assert events(told) == ["failed"]
 
 
+def test_the_end_of_a_run_that_is_resumed_by_hand_is_told_too(scheduler, told, record, root, add):
+    add()
+    failed = record("20260131-100100", **UNTOLD)
+    scheduler.run_due()
+    held = failed.changed(status="held", is_bad_input=False, attempt=failed.attempt + 1)
+    root.records.write(held)
+    scheduler.run_due()
+    assert events(told) == ["failed", "held"]
+
+
 def test_who_is_told_when_the_configuration_cannot_be_read(
     make_scheduler, clock, runs, config_file, store, add
 ):
@@ -548,10 +561,12 @@ def test_a_late_span_that_is_not_run_is_told_once(
     assert caplog.text.count("span 7 arrived") == 1
 
 
-def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(scheduler, runs, record, add):
+@pytest.mark.parametrize("year", [2026, 2027])  # 2027: by a clock that was ahead
+def test_an_interrupted_run_of_a_span_is_resumed_with_its_span(scheduler, runs, record, add, year):
     key = "span-000000000000000009-v000000000000000001"
     add(on_new_span=True, missed="catch-up", passed_spans=())
-    record("20260131-100100", status="running", scheduled_by=f"trips/{key}")
+    started = f"{year}-01-31T10:01:00+00:00"
+    record("20260131-100100", status="running", scheduled_by=f"trips/{key}", started=started)
     scheduler.run_due()
     assert runs.ticks()[0] == key
     assert runs.spans() == ["9", "8", "10"]
