@@ -205,7 +205,7 @@ class Estimator(FormerMembers):
         newest = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
         program = self.build_program(ModeKeys.EVAL, input_fn, newest() is not None)
-        return self._evaluate(program, newest, steps, hooks, name)
+        return self._run_evaluation(program, newest, steps, hooks, name)
 
     def evaluate_program(
         self,
@@ -233,9 +233,9 @@ class Estimator(FormerMembers):
         steps = checked_steps("steps", steps)
         hooks = checked_instances(hooks, "hooks")
         newest = self._checkpoint_to_restore(checkpoint_path, "evaluate")
-        return self._evaluate(program, newest, steps, hooks, name)
+        return self._run_evaluation(program, newest, steps, hooks, name)
 
-    def _evaluate(
+    def _run_evaluation(
         self,
         program: Program,
         newest: Callable[[], str | None],
@@ -293,7 +293,7 @@ class Estimator(FormerMembers):
         else:
             execution = select_execution(self._config, ModeKeys.PREDICT)
             batches = predictions.batches_of_model(
-                self, self._model, execution, input_fn, predict_keys, newest
+                self, self._model_now(), execution, input_fn, predict_keys, newest
             )
         yield from predictions.examples_of(batches) if yield_single_examples else batches
 
@@ -321,7 +321,7 @@ class Estimator(FormerMembers):
         if not (checkpoint_path or self.latest_checkpoint()):
             raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
         program, receiver = self._build_for_receiver(
-            self._model, ModeKeys.PREDICT, serving_input_receiver_fn
+            self._model_now(), ModeKeys.PREDICT, serving_input_receiver_fn
         )
         follow = self._checkpoint_to_restore(checkpoint_path, "predict")
         return Predictor(program, receiver.receiver_tensors, follow)
@@ -471,20 +471,20 @@ class Estimator(FormerMembers):
     def _graphs_to_export(self, mode: str) -> Iterator[tuple[Model, Sequence[str]]]:
         """Yields the models to export for a mode, each with its tags; () means the tags of the mode."""
         del mode
-        yield self._model, ()
+        yield self._model_now(), ()
 
     # Graphs
 
-    @property
-    def _model(self) -> Model:
-        """The model as it is now: programs written for tf.estimator replace `_model_fn` and `_params`."""
+    # Not named `_model`, which subclasses keep a model of their own in.
+    def _model_now(self) -> Model:
+        """Returns the model as it is now: old programs replace `_model_fn` and `_params`."""
         return Model(
             self._call_model_fn,
             self._call_input_fn,
             self._create_and_assert_global_step,
             self.config,
             self._warm_start_settings,
-            self._fingerprint,
+            self._fingerprint_of_model,
         )
 
     def _call_model_fn(
@@ -495,8 +495,8 @@ class Estimator(FormerMembers):
     def _call_input_fn(self, input_fn: InputFn, mode: str, input_context: Any = None) -> Any:
         return calling.call_input_fn(input_fn, mode, self.params, self.config, input_context)
 
-    def _fingerprint(self) -> Any:
-        is_own = type(self)._call_model_fn is Estimator._call_model_fn  # noqa: SLF001
+    def _fingerprint_of_model(self) -> Any:
+        is_own = getattr(self._call_model_fn, "__func__", None) is Estimator._call_model_fn
         return fingerprint_of(self._model_fn) if is_own else None
 
     def build_program(
@@ -516,7 +516,7 @@ class Estimator(FormerMembers):
             execution: Execution to build the graph for; None selects it by `config`.
         """
         execution = execution or select_execution(self._config, mode)
-        return build(self._model, execution, mode, input_fn, starts_from_checkpoint)
+        return build(self._model_now(), execution, mode, input_fn, starts_from_checkpoint)
 
     def _build_for_receiver(
         self, model: Model, mode: str, receiver_fn: ReceiverFn

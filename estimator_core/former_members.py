@@ -64,25 +64,42 @@ class FormerMembers:
     """Private members that programs written for tf.estimator use, beside the public ones."""
 
     _call_input_fn: Any
+    _config: Any
     config: Any
 
     @property
     def _session_config(self) -> Any:
         return self.config.session_config
 
+    @_session_config.setter
+    def _session_config(self, value: Any) -> None:
+        self._config = self._config.replace(session_config=value)
+
     @property
     def _train_distribution(self) -> Any:
         return self.config.train_distribute
 
+    @_train_distribution.setter
+    def _train_distribution(self, value: Any) -> None:
+        self._config = self._config.replace(train_distribute=value)
+
     @property
     def _eval_distribution(self) -> Any:
         return self.config.eval_distribute
+
+    @_eval_distribution.setter
+    def _eval_distribution(self, value: Any) -> None:
+        self._config = self._config.replace(eval_distribute=value)
 
     @property
     def _device_fn(self) -> Any:
         if self.config.device_fn is None and self.config.num_ps_replicas:
             return replica_device_setter(self.config.task_cluster)
         return self.config.device_fn
+
+    @_device_fn.setter
+    def _device_fn(self, value: Any) -> None:
+        self._config = self._config.replace(device_fn=value)
 
     def _get_features_and_labels_from_input_fn(self, input_fn: Any, mode: str) -> Any:
         """Returns (features, labels, hooks), in the current graph."""
@@ -105,13 +122,24 @@ class FormerMembers:
             raise ValueError(f"Batch length of predictions should be same. Received: {sizes}")
         return next(iter(sizes.values()), None)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _OTHER_STEPS:
-            raise AttributeError(
-                f"This Estimator has no {name}, which is a private method of tf.estimator. "
-                f"Use {_OTHER_STEPS[name]}."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+class _OtherStep:
+    """A member that can be neither read nor replaced, because nothing here would call it."""
+
+    def __init__(self, name: str, instead: str):
+        self._message = (
+            f"This Estimator has no {name}, a private method of tf.estimator. Use {instead}."
+        )
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        raise AttributeError(self._message)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(self._message)
+
+
+for _name, _instead in _OTHER_STEPS.items():
+    setattr(FormerMembers, _name, _OtherStep(_name, _instead))
 
 
 def check_overrides(subclass: type, base: type) -> None:

@@ -335,7 +335,8 @@ class RunConfig:
 def _positional(function: Callable[..., Any]) -> list[str]:
     """Returns the names of the arguments that can be given by position."""
     parameters = inspect.signature(function).parameters.values()
-    return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each.name for each in parameters if each.kind in by_position]
 
 
 def _default_session_config(cluster: cluster_lib.Cluster) -> Any:

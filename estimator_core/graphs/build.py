@@ -28,7 +28,7 @@ class Model:
     """Functions and settings of an Estimator, as they are when one of its methods is called."""
 
     call_model_fn: Callable[[Any, Any, str, RunConfig], EstimatorSpec]
-    call_input_fn: Callable[[InputFn, str, Any], Any]
+    call_input_fn: Callable[..., Any]
     create_global_step: Callable[[tf.Graph], Any]
     config: RunConfig
     warm_start_settings: WarmStartSettings | None
@@ -38,7 +38,13 @@ class Model:
 
     def input_fn(self, input_fn: InputFn, mode: str) -> Callable[..., Any]:
         """Returns `input_fn` as a function of an optional `tf.distribute.InputContext`."""
-        return lambda input_context=None: self.call_input_fn(input_fn, mode, input_context)
+
+        def call(input_context: Any = None) -> Any:
+            # A subclass written before TensorFlow 1.13 overrides it without `input_context`.
+            context = () if input_context is None else (input_context,)
+            return self.call_input_fn(input_fn, mode, *context)
+
+        return call
 
     def step_fn(self, mode: str) -> StepFn:
         """Returns `model_fn` as a function of (features, labels)."""

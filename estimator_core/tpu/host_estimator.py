@@ -42,7 +42,7 @@ class HostEstimator(Estimator):
         if self._model_fn_on_tpu is None:
             return
         if mode == ModeKeys.PREDICT:
-            model = dataclasses.replace(self._model, call_model_fn=self._call_model_fn_on_tpu)
+            model = dataclasses.replace(self._model_now(), call_model_fn=self._call_model_fn_on_tpu)
             yield model, serving_graph.TAGS
         else:
             logger.warning("Mode %r is exported only for CPUs: export_to_tpu is for PREDICT.", mode)

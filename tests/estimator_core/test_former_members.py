@@ -211,11 +211,84 @@ def test_helpers_that_programs_call():
 
 def test_a_step_of_tf_estimator_says_what_to_use_instead():
     estimator = est.Estimator(model_fn, params={})
-    with pytest.raises(AttributeError, match=r"no _train_model,.* Use train\(\) with hooks"):
+    with pytest.raises(AttributeError, match=r"no _train_model, .* Use train\(\) with hooks"):
         estimator._train_model(input_fn, [], [])
     assert not hasattr(estimator, "_evaluate_run")
-    with pytest.raises(AttributeError, match="'Estimator' object has no attribute '_trian'"):
-        estimator._trian  # noqa: B018
+    with pytest.raises(AttributeError, match=r"Use train\(\) with hooks"):
+        estimator._train_model = lambda *args: None
+
+
+def test_replaced_settings_count(tmp_path):
+    estimator = est.Estimator(model_fn, str(tmp_path), params={})
+    devices, session_configs = [], []
+
+    def on_cpu(op):
+        devices.append(op.type)
+        return "/cpu:0"
+
+    class Seen(tf1.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            session_configs.append(session._config.inter_op_parallelism_threads)
+
+    estimator._device_fn = on_cpu
+    estimator._session_config = tf1.ConfigProto(inter_op_parallelism_threads=3)
+    estimator.train(input_fn, steps=1, hooks=[Seen()])
+    assert "VarHandleOp" in devices
+    assert session_configs == [3]
+
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    estimator._train_distribution = estimator._eval_distribution = strategy
+    assert estimator.config.train_distribute is estimator.config.eval_distribute is strategy
+
+
+def test_a_subclass_may_have_attributes_and_errors_of_its_own():
+    class Mixin:
+        def __getattr__(self, name):
+            if name == "from_mixin":
+                return 5
+            raise AttributeError(name)
+
+    class Own(est.Estimator, Mixin):
+        def __init__(self):
+            self._model = "network"
+            super().__init__(model_fn, params={})
+            self._fingerprint = self._evaluate = "own"
+
+    class Failing(est.Estimator):
+        @property
+        def broken(self):
+            return self.config.no_setting
+
+    estimator = Own()
+    estimator.train(input_fn, steps=1)
+    estimator.evaluate(input_fn)
+    assert predicted(estimator) == [3.0, 6.0]
+    assert (estimator._model, estimator._evaluate, estimator.from_mixin) == ("network", "own", 5)
+    with pytest.raises(AttributeError, match="no_setting"):
+        Failing(model_fn, params={}).broken  # noqa: B018
+
+
+def test_an_input_is_called_without_a_context_that_there_is_none_of():
+    class Before113(Overriding):
+        def _call_input_fn(self, input_fn, mode):
+            return super()._call_input_fn(input_fn, mode)
+
+    assert predicted(Before113(model_fn, params={})) == [12.0, 18.0]
+
+
+def test_a_method_replaced_on_a_canned_estimator_is_called_by_predict(tmp_path):
+    estimator = est.LinearRegressor([X], str(tmp_path))
+    estimator.train(input_fn, steps=2)
+    for _ in range(3):  # by now its graph is kept
+        list(estimator.predict(input_fn))
+    original = estimator._call_model_fn
+
+    def sevens(*args):
+        spec = original(*args)
+        return spec._replace(predictions={"predictions": 0 * spec.predictions["predictions"] + 7})
+
+    estimator._call_model_fn = sevens
+    assert [row["predictions"].tolist() for row in estimator.predict(input_fn)] == [[7.0], [7.0]]
 
 
 def test_a_replaced_model_fn_of_a_tpu_estimator_is_trained_and_exported(tmp_path):

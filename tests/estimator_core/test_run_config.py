@@ -308,3 +308,10 @@ def test_other_names_of_model_dirs_are_taken_as_they_are(name):
 def test_a_url_that_pathlib_has_changed_is_refused():
     with pytest.raises(ValueError, match=r"pass URLs as str\. Received: model_dir='gs:/bucket/a'"):
         est.RunConfig(model_dir=pathlib.Path("gs://bucket/a"))
+
+
+def test_device_fn_may_take_op_by_position_only():
+    def on_cpu(op, /):
+        return "/cpu:0"
+
+    assert est.RunConfig(device_fn=on_cpu).device_fn is on_cpu
