@@ -225,6 +225,7 @@ def manifest_command(
     from pipelines.config.tfx_pipeline import load_any_config
     from pipelines.scheduling.monitoring.manifests import cron_job, systemd_service
     from pipelines.scheduling.store import ScheduleStore
+    from pipelines.scheduling.timetable import Cron
 
     existing(root)
     schedules, _ = ScheduleStore(root).read_all()
@@ -234,6 +235,10 @@ def manifest_command(
         options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
         print(systemd_service(root.path, folders, variable, *options), end="")
         return
+    try:
+        Cron(cron)
+    except ValueError as error:
+        refuse(f"--cron {cron!r}: {error}.")
     first = schedules[0] if schedules else ScheduleStore(root).chosen(None)
     settings = first.settings if image is None else (*first.settings, f"kubeflow.image={image}")
     kubeflow = load_any_config(first.config_file, settings).kubeflow

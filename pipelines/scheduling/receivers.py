@@ -53,10 +53,10 @@ def current_receivers(schedule: Schedule, folder: Path) -> NotifyConfig:
     except (BadInputError, OSError):
         return stored.notify
     if not is_damaged:  # else `list` and `check` report it: it may have held settings
-        with contextlib.suppress(
-            OSError
-        ):  # the copy is only needed once the configuration is broken
-            stored.model_copy(update={"notify": notify}).write(folder)
+        is_deleted = not folder.with_name(f"{schedule.name}.json").exists()  # during its run
+        with contextlib.suppress(OSError):  # only needed once the configuration is broken
+            if not is_deleted:
+                stored.model_copy(update={"notify": notify}).write(folder)
     return notify
 
 

@@ -44,10 +44,10 @@ class Shards:
         num_shards: int,
     ):
         self._num_shards = num_shards
-        replica_ids = _replica_ids(operations)
+        replica_ids = replica_ids_of(operations)
         if replica_ids:
             entries = [[*own, tf.constant(shard)] for shard, own in enumerate(entries)]
-            _replace(replica_ids, entries[0][-1])
+            replace(replica_ids, entries[0][-1])
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
         metric_updates = [operation_of(update) for _, update in pairs.values()]
         needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
@@ -103,7 +103,7 @@ class Shards:
         return [self.of(value, shard) for shard in range(self._num_shards)]
 
 
-def _replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
+def replica_ids_of(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
     """Returns the numbers of the shard that a model reads, which TensorFlow has for TPUs and GPUs only.
 
     Raises:
@@ -122,7 +122,8 @@ def _replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
     return [operation.outputs[0] for operation in operations if operation.type == _REPLICA_ID]
 
 
-def _replace(tensors: Sequence[tf.Tensor], other: tf.Tensor) -> None:
+def replace(tensors: Sequence[tf.Tensor], other: tf.Tensor) -> None:
+    """Lets all users of the tensors take another one."""
     for tensor in tensors:
         for user in tensor.consumers():
             for index, value in enumerate(user.inputs):

@@ -67,6 +67,25 @@ def test_a_model_gathers_over_the_shards_by_their_numbers(tmp_path):
     assert (0.1 - weight) / 0.001 == pytest.approx(slope, rel=1e-4)
 
 
+def test_an_exported_model_is_copy_0(tmp_path):
+    def model_fn(features, labels, mode, params):
+        if mode == "infer":
+            shard = tf.fill([tf.shape(features)[0]], replica_id())
+            return est.tpu.TPUEstimatorSpec(mode, predictions={"shard": shard})
+        return contrastive_model_fn(features, labels, mode, params)
+
+    estimator = estimator_of(model_fn, tmp_path / "model")
+    estimator.train(input_fn, steps=1)
+
+    def receiver_fn():
+        rows = tf1.placeholder(tf.float32, [None, 1])
+        return est.export.TensorServingInputReceiver(rows, rows)
+
+    path = estimator.export_saved_model(str(tmp_path / "exported"), receiver_fn).decode()
+    serve = tf.saved_model.load(path, tags=["serve"]).signatures["serving_default"]
+    assert serve(input=tf.ones([2, 1]))["shard"].numpy().tolist() == [0, 0]
+
+
 def test_a_function_that_reads_the_number_is_refused(tmp_path):
     @tf.function
     def shard_times(values):

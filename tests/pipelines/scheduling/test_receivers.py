@@ -35,12 +35,22 @@ def test_the_configuration_counts_and_the_last_readable_one_if_it_is_broken(
     make_schedule, config_file, tmp_path
 ):
     schedule = make_schedule()
-    Receivers(settings=('notify.on=["pushed"]',)).write(tmp_path)
+    file, folder = tmp_path / f"{schedule.name}.json", tmp_path / schedule.name
+    file.touch()
+    Receivers(settings=('notify.on=["pushed"]',)).write(folder)
     expected = NotifyConfig(command="tell", on=("pushed",))
-    assert current_receivers(schedule, tmp_path) == expected
-    (tmp_path / "notify.json").write_text("[]")
-    assert current_receivers(schedule, tmp_path).command == "tell"
-    Receivers(settings=('notify.on=["pushed"]',)).write(tmp_path)
-    assert current_receivers(schedule, tmp_path) == expected
+    assert current_receivers(schedule, folder) == expected
+    (folder / "notify.json").write_text("[]")
+    assert current_receivers(schedule, folder).command == "tell"
+    Receivers(settings=('notify.on=["pushed"]',)).write(folder)
+    assert current_receivers(schedule, folder) == expected
     config_file.write_text("[data")
-    assert current_receivers(schedule, tmp_path) == expected
+    assert current_receivers(schedule, folder) == expected
+
+
+def test_receivers_of_a_schedule_that_was_deleted_during_its_run_are_not_stored(
+    make_schedule, tmp_path
+):
+    folder = tmp_path / "deleted"
+    assert current_receivers(make_schedule(), folder).command == "tell"
+    assert not folder.exists()
