@@ -33,9 +33,8 @@ class Model:
     create_global_step: Callable[[tf.Graph], Any]
     config: RunConfig
     warm_start_settings: WarmStartSettings | None
-    fingerprint: Callable[
-        [], Any
-    ]  # equal as long as predictions can't have changed; None if unknown
+    # Its values are equal as long as predictions can't have changed; None if that is unknown.
+    fingerprint: Callable[[], Any]
 
     def input_fn(self, input_fn: InputFn, mode: str) -> Callable[..., Any]:
         """Returns `input_fn` as a function of an optional `tf.distribute.InputContext`."""
