@@ -149,7 +149,13 @@ def tasks_of(training, phase):
 
 def newest_checkpoint(training):
     """Returns the step of the newest checkpoint of the job that runs; 0 without one."""
-    paths = training.volume.glob("root/training/**/model.ckpt-*.index")
+    steps = training.volume.glob("root/artifacts/Trainer/*")
+    paths = [
+        path
+        for step in steps
+        if not (step / "step.json").exists()  # it has not finished
+        for path in step.glob("model_run/**/model.ckpt-*.index")
+    ]
     return max((int(re.findall(r"-(\d+)\.index", path.name)[0]) for path in paths), default=0)
 
 
