@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.graphs import loops
-from estimator_core.graphs.build import Model, build
 
 
 def batches_of(*sizes):
@@ -30,8 +29,8 @@ def mean_model_fn(features, mode):
 
 
 def evaluate(execution, model_dir, *sizes):
-    model = Model(mean_model_fn, {}, est.RunConfig(str(model_dir)))
-    return loops.evaluate(build(model, execution, "eval", batches_of(*sizes), True))
+    estimator = est.Estimator(mean_model_fn, str(model_dir))
+    return loops.evaluate(estimator.build_program("eval", batches_of(*sizes), True, execution))
 
 
 @pytest.mark.parametrize("sizes", [(2, 0, 4, 0), (0, 2, 0, 4)])

@@ -192,7 +192,7 @@ def test_summaries_show_the_examples_seen_and_the_duality_gap(tmp_path):
     assert values["examples_seen"][:5] == [10, 20, 30, 40, 40]
     gaps = values["approximate_duality_gap"]
     assert gaps[3] > 0.05
-    assert 0 <= gaps[-1] < 1e-3  # the optimum
+    assert -1e-5 < gaps[-1] < 1e-3  # the optimum; both sums are float32
 
 
 @pytest.mark.parametrize(
