@@ -154,7 +154,7 @@ def newest_checkpoint(training):
         path
         for step in steps
         if not (step / "step.json").exists()  # it has not finished
-        for path in step.glob("model_run/**/model.ckpt-*.index")
+        for path in step.glob("**/model.ckpt-*.index")
     ]
     return max((int(re.findall(r"-(\d+)\.index", path.name)[0]) for path in paths), default=0)
 
