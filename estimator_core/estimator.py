@@ -475,7 +475,7 @@ class Estimator(FormerMembers):
 
     # Graphs
 
-    # Not named `_model`, which subclasses keep a model of their own in.
+    # Not `_model`: subclasses store their own model under that name.
     def _model_now(self) -> Model:
         """Returns the model as it is now: old programs replace `_model_fn` and `_params`."""
         return Model(

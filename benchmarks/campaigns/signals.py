@@ -12,8 +12,9 @@ process, which has the imports behind it; every so many is the plain command, wi
   last line says so;
 - the last line, the record and the versions that serve say the same;
 - `--resume` goes on with the same run: finished components are not run again, and it pushes once. Where
-  there was no record yet, the run is started anew. After a kill, this is all that is checked, and that the
-  versions that serve are whole.
+  there was no record yet, a new run is started.
+
+After a kill, only the last point is checked, and that each served version is complete.
 
 The exit code is 1 if any of it does not hold. The progress file has a line for each row, as it ends.
 """

@@ -84,6 +84,7 @@ class RNNEstimator(Estimator):
         )
 
         def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
+            del config  # see `compose`
             logits, sequence_mask = logit_fn(features, mode)
             if isinstance(head, SequentialHeadWrapper):
                 features = {head.input_sequence_mask_key: sequence_mask, **features}

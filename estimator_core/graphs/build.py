@@ -14,7 +14,6 @@ from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
 from estimator_core.execution.base import Execution, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.inputs import Inputs
-from estimator_core.execution.shards.shards import replace, replica_ids_of
 from estimator_core.graphs import initial_values
 from estimator_core.graphs.once_per_replica import OncePerReplica
 from estimator_core.graphs.program import Program, new_scope
@@ -128,9 +127,6 @@ def build_for_receiver(
         receiver = receiver_fn()
         batch = (receiver.features, getattr(receiver, "labels", None))
         spec = with_metric_ops(model.step_fn(mode)(*batch))
-        replica_ids = replica_ids_of(graph.get_operations())
-        if replica_ids:  # which only TPUs and GPUs know; this is the only copy
-            replace(replica_ids, tf.constant(0))
     inputs = Inputs(lambda: batch, mode)
     return Program(graph, execution, inputs, Step(spec), spec.predictions, model.config), receiver
 

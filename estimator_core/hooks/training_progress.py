@@ -70,7 +70,7 @@ class ProgressHook(tf1.train.SessionRunHook):
         self._iteration += 1
         if self._step is None:
             return
-        dtype = self._global_step.dtype
+        dtype = self._global_step.dtype  # that of a TensorFlow 1 variable is a reference
         step = self._step if dtype == dtype.base_dtype else self._step + 1
         now = time.monotonic()
         if self._last_time is None:

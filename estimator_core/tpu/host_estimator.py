@@ -6,7 +6,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import tensorflow as tf
+
+from estimator_core import tf1
 from estimator_core.estimator import Estimator
+from estimator_core.execution.shards.shards import replace, replica_ids_of
 from estimator_core.graphs.build import Model
 from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.logs import logger
@@ -46,6 +50,15 @@ class HostEstimator(Estimator):
             yield model, serving_graph.TAGS
         else:
             logger.warning("Mode %r is exported only for CPUs: export_to_tpu is for PREDICT.", mode)
+
+    def _call_model_fn(
+        self, features: Any, labels: Any, mode: str, config: RunConfig
+    ) -> EstimatorSpec:
+        spec = super()._call_model_fn(features, labels, mode, config)
+        replica_ids = replica_ids_of(tf1.get_default_graph().get_operations())
+        if replica_ids:  # which a CPU can't compute; this is the only copy
+            replace(replica_ids, tf.constant(0))
+        return spec
 
     def _call_model_fn_on_tpu(
         self, features: Any, labels: Any, mode: str, config: RunConfig

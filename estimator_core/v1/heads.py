@@ -18,7 +18,7 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.keys import MetricKeys, PredictionKeys
 from estimator_core.spec.mode_keys import ModeKeys
 
-# What tf.estimator's canned models named their tensors: old programs log them by name. {key: name}
+# Operation names of tf.estimator's canned models, by prediction key. Old programs log tensors by name.
 _PREDICTIONS = {
     PredictionKeys.LOGISTIC: "logistic",
     PredictionKeys.PROBABILITIES: "probabilities",
@@ -26,7 +26,7 @@ _PREDICTIONS = {
     PredictionKeys.ALL_CLASS_IDS: "Tile",
     PredictionKeys.ALL_CLASSES: "Tile_1",
 }
-# {operation here: its former name}
+# The same for logits, by the name of the operation here.
 _LOGITS = {
     "AddN": "add",
     "linear/linear_model/weighted_sum": "linear/linear_model/linear_model/linear_model/weighted_sum",
@@ -40,6 +40,8 @@ class _CannedHead(WeightedHead):
     The name scope is the head's name, or "head". The mean per example is the summary "average_loss",
     or "average_loss/<name>".
     """
+
+    _vocabulary: Any = None
 
     @property
     def training_scope(self) -> str:
@@ -73,7 +75,7 @@ class _CannedHead(WeightedHead):
             *args,
             **others,
         )
-        former = self._former_names(spec)
+        aliases = self._aliases(spec)
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):
                 labels = self.processed_labels(labels, logits)
@@ -81,28 +83,28 @@ class _CannedHead(WeightedHead):
                 weights = self.example_weights(features, losses)
                 mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
             write_summary(self._with_name(MetricKeys.LOSS_MEAN), mean)
-            former["truediv"] = mean
-        _add_names(former, self.training_scope)
+            aliases["truediv"] = mean
+        _add_names(aliases, self.training_scope)
         return spec
 
-    def _former_names(self, spec: EstimatorSpec) -> dict[str, Any]:
+    def _aliases(self, spec: EstimatorSpec) -> dict[str, Any]:
         """Returns the tensors by their names in tf.estimator, without the scope of the head."""
-        former = {}
+        aliases = {}
         predictions: dict[str, Any] = dict(spec.predictions)
         for key, name in _PREDICTIONS.items():
             if key in predictions:
-                former[f"predictions/{name}"] = predictions[key]
+                aliases[f"predictions/{name}"] = predictions[key]
         if PredictionKeys.CLASS_IDS in predictions:
             is_binary = PredictionKeys.LOGISTIC in predictions
             name = "ExpandDims" if is_binary else "ExpandDims_2"
-            former[f"predictions/{name}"] = predictions[PredictionKeys.CLASS_IDS]
-        if PredictionKeys.CLASSES in predictions and getattr(self, "_vocabulary", None) is not None:
-            classes = former.pop("predictions/str_classes")
-            former["predictions/hash_table_Lookup/LookupTableFindV2"] = classes
+            aliases[f"predictions/{name}"] = predictions[PredictionKeys.CLASS_IDS]
+        if PredictionKeys.CLASSES in predictions and self._vocabulary is not None:
+            classes = aliases.pop("predictions/str_classes")
+            aliases["predictions/hash_table_Lookup/LookupTableFindV2"] = classes
         if spec.loss is not None:
             is_sum = self.loss_reduction in LossReduction.SUMS
-            former["weighted_loss/Sum" if is_sum else "weighted_loss/value"] = spec.loss
-        return former
+            aliases["weighted_loss/Sum" if is_sum else "weighted_loss/value"] = spec.loss
+        return aliases
 
 
 class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
@@ -120,15 +122,15 @@ class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
 
 
 def _add_names(tensors: Mapping[str, Any], scope: str) -> None:
-    """Adds operations with the given names in a scope, and with the former names of the logits."""
+    """Adds operations with the given names in a scope, and with tf.estimator's names of the logits."""
     graph = tf1.get_default_graph()
     outer = graph.get_name_scope()
     named = {f"{scope}{name}": tensor for name, tensor in tensors.items()}
     operations = {operation.name: operation for operation in graph.get_operations()}
     outer = f"{outer}/" if outer else ""
-    for name, former in _LOGITS.items():
+    for name, alias in _LOGITS.items():
         if f"{outer}{name}" in operations:
-            named[former] = operations[f"{outer}{name}"].outputs[0]
+            named[alias] = operations[f"{outer}{name}"].outputs[0]
     for name, tensor in named.items():
         if f"{outer}{name}" not in operations:
             tf.identity(tensor, name=name)
