@@ -12,7 +12,7 @@ from components.errors import SettingError
 
 _UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 _warned: set[tuple[int, str]] = set()
 
 
@@ -20,12 +20,6 @@ def remove_tree(directory: str) -> None:
     """Removes a directory with its content.
 
     A link is removed, and what it points to stays. TensorFlow's `rmtree` would delete the files behind it.
-
-    Args:
-        directory: Local path, or one of an object store.
-
-    Raises:
-        OSError: A file cannot be removed.
     """
     if "://" in directory:
         from tfx.dsl.io import fileio
@@ -42,9 +36,6 @@ def copy_tree(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
 
     Those of the source may be too wide, as after a download by KFP's launcher, whose umask is 0; TensorFlow's
     own copies have directories that a group cannot write to. Links are copied as what they point to.
-
-    Raises:
-        OSError: The source is not a directory, or something cannot be read or written.
     """
 
     def stop(error: OSError) -> NoReturn:
@@ -62,9 +53,6 @@ def sync(path: str | os.PathLike[str]) -> None:
 
     A file system without `fsync`, often for directories alone, gets a warning, once: only a power cut can
     do harm then.
-
-    Raises:
-        OSError: The disk reports an error.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -78,7 +66,7 @@ def sync(path: str | os.PathLike[str]) -> None:
         files = "directories" if stat.S_ISDIR(status.st_mode) else "files"
         if (status.st_dev, files) not in _warned:
             _warned.add((status.st_dev, files))
-            _logger.warning(
+            _LOGGER.warning(
                 "The file system of %s has no fsync for %s (%s): what was just written may be lost in a "
                 "power cut. Keep it on another file system, such as a local disk, if that matters.",
                 path,
@@ -90,17 +78,7 @@ def sync(path: str | os.PathLike[str]) -> None:
 
 
 def lock(file: IO[str] | int, path: str | os.PathLike[str], operation: int) -> None:
-    """Locks a file with `flock`.
-
-    Args:
-        file: Open file, or its descriptor.
-        path: Its path, for the message.
-        operation: Flags of `fcntl.flock`.
-
-    Raises:
-        BlockingIOError: Another process holds the lock, and `operation` includes `LOCK_NB`.
-        SettingError: The file system has no locks.
-    """
+    """Locks a file with `flock`."""
     try:
         fcntl.flock(file, operation)
     except BlockingIOError:

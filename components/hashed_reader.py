@@ -8,8 +8,7 @@ from typing import IO
 class HashedReader(io.RawIOBase):
     """Passes on the bytes of a stream, and computes their SHA-256.
 
-    Args:
-        stream: Stream open for reading bytes; it is not closed.
+    `stream`: stream open for reading bytes; it is not closed.
 
     Example:
         with open(path, "rb") as stream:
@@ -29,7 +28,6 @@ class HashedReader(io.RawIOBase):
         return self._digest.hexdigest()
 
     def readable(self) -> bool:
-        """Returns True."""
         return True
 
     def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]  # a writable buffer

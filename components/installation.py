@@ -14,7 +14,7 @@ import estimator_core
 from components.beam.worker_modules import worker_modules
 from components.tfx.after_import import after_import
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 _CLOUD = "tfx.extensions.google_cloud_ai_platform"
 _CLOUD_REPLACEMENTS = "components.tfx.cloud"
@@ -74,7 +74,7 @@ def install() -> None:
     """
     estimator_core.install()
     if _INSTALLED not in worker_modules and (late := _imported_from_tfx()):
-        _logger.warning(
+        _LOGGER.warning(
             "components.install() was called after the import of %s by %s, where it is still TFX's own. "
             "Move the call above the imports of TFX.",
             *late,

@@ -11,12 +11,7 @@ class RunInterruptedError(KeyboardInterrupt):
 
 
 class Interruption:
-    """The request to end, and its handling.
-
-    Attributes:
-        reason: Name of the signal; None without one.
-        is_held: True to raise no exception, because the running code will soon check `reason` itself.
-    """
+    """The request to end, and its handling."""
 
     def __init__(self) -> None:
         self.reason: str | None = None

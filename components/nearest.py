@@ -7,10 +7,7 @@ from collections.abc import Iterable
 def nearest_first(name: str, choices: Iterable[str], min_similarity: float = 0.0) -> list[str]:
     """Returns the choices, those most similar to `name` first.
 
-    Args:
-        name: The name that was received.
-        choices: The valid names. Among equally similar ones their order is kept.
-        min_similarity: Choices that are less similar are left out; 1 is equality, and 0 keeps all.
+    `min_similarity`: choices that are less similar are left out; 1 is equality, and 0 keeps all.
 
     Example:
         nearest_first("trainer_fn", ["run_fn", "train_fn"])  # ["train_fn", "run_fn"]

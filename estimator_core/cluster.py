@@ -18,16 +18,12 @@ TASK_TYPES = (CHIEF, MASTER, WORKER, PS, EVALUATOR)
 class Cluster:
     """The tasks of a cluster, and the task that this process runs.
 
-    Args:
-        tasks: Dict of task type to the addresses ("host:port") of its tasks; empty on a single machine.
-        task_type: One of `TASK_TYPES`, or another that the cluster lists.
-        task_id: Index of this task among those of its type.
-        master: Address of the session that training opens; "" is in this process.
-        evaluation_master: Address of the session that evaluation opens; "" is in this process.
-        evaluated_tasks: Tasks of the cluster whose checkpoints an evaluator evaluates, as in `tasks`; the
-            evaluator is not one of them.
-        model_dir: Directory that TF_CONFIG names, or None.
-        service: Settings of a managed service, as TF_CONFIG names them, or None.
+    `tasks`: dict of task type to the addresses ("host:port") of its tasks; empty on a single machine.
+    `master`: address of the session that training opens; "" is in this process.
+    `evaluation_master`: address of the session that evaluation opens; "" is in this process.
+    `evaluated_tasks`: tasks of the cluster whose checkpoints an evaluator evaluates, as in `tasks`; the
+    evaluator is not one of them.
+    `service`: settings of a managed service, as TF_CONFIG names them, or None.
 
     Source: the TF_CONFIG rules of `tf.estimator.RunConfig`.
     """
@@ -120,12 +116,7 @@ class Cluster:
 def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     """Returns the cluster that TF_CONFIG describes; a single machine when it is not set.
 
-    Args:
-        environ: Environment variables; None reads `os.environ`.
-
-    Raises:
-        ValueError: TF_CONFIG is not a JSON object, or contradicts itself.
-        TypeError: Its `service` is not a JSON object.
+    `environ`: environment variables; None reads `os.environ`.
     """
     text = (os.environ if environ is None else environ).get("TF_CONFIG")
     if not text:

@@ -145,9 +145,6 @@ for _name, _instead in _OTHER_STEPS.items():
 def check_overrides(subclass: type, base: type) -> None:
     """Checks that a subclass, outside of this package, overrides no member of the Estimator.
 
-    Raises:
-        ValueError: It overrides one.
-
     Source: tf.estimator 2.15, which looks at the class itself, not at the classes between, and accepts any
     class named "TPUEstimator".
     """
@@ -164,11 +161,7 @@ def check_overrides(subclass: type, base: type) -> None:
 
 
 def check_obeyed(subclass: type) -> None:
-    """Checks that a subclass overrides nothing that tf.estimator would call and this Estimator would not.
-
-    Raises:
-        ValueError: It does.
-    """
+    """Checks that a subclass overrides nothing that tf.estimator would call and this Estimator would not."""
     own = {name for each in subclass.__mro__ if each is not FormerMembers for name in vars(each)}
     ignored = [name for name in (*_OTHER_STEPS, *_HELPERS) if name in own]
     if ignored:

@@ -215,11 +215,7 @@ class RunConfig:
         self.__dict__[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute that is not a setting, or a setting for the first time.
-
-        Raises:
-            AttributeError: `name` is a setting, which is read-only.
-        """
+        """Sets an attribute that is not a setting, or a setting for the first time."""
         if name in self.__dict__ and name in self.__dataclass_fields__:
             raise AttributeError(
                 f"{name} of a RunConfig is read-only: config.replace({name}=...) returns a changed "
@@ -351,11 +347,7 @@ def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
 
 
 def check_path(name: str, path: str) -> None:
-    """Checks that TensorFlow finds again what it writes to `path`.
-
-    Raises:
-        ValueError: It is a pattern to TensorFlow, or a URL that pathlib has changed.
-    """
+    """Checks that TensorFlow finds again what it writes to `path`."""
     # TensorFlow looks for the files of a checkpoint by a glob pattern that starts with the directory, also
     # when it deletes them: training in "run*" would delete the checkpoints of "run1".
     special = [character for character in "*?[\\" if character in path and character != os.sep]

@@ -28,11 +28,6 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
 
     Scalars become scalar summaries, arrays tensors; byte strings are parsed as serialized `Summary`
     protos. Other values are skipped with a warning.
-
-    Args:
-        eval_dir: Directory of the event file.
-        results: Metric name to NumPy value.
-        global_step: Step of the checkpoint that was evaluated.
     """
     text = ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
     logger.info("Saving dict for global step %d: %s", global_step, text)
@@ -65,10 +60,7 @@ def write_checkpoint_path(eval_dir: str, checkpoint_path: str, global_step: int)
 def write_input_wait(model_dir: str, share: float, global_step: int) -> None:
     """Writes the scalar "input_wait_share" of a training.
 
-    Args:
-        model_dir: Directory of the event file.
-        share: Share of the steps' time that they waited for their batches, from 0 to 1.
-        global_step: Global step at the end of the training.
+    `share`: share of the steps' time that they waited for their batches, from 0 to 1.
     """
     proto = tf1.Summary()
     proto.value.add(tag=INPUT_WAIT, simple_value=share)
@@ -78,9 +70,7 @@ def write_input_wait(model_dir: str, share: float, global_step: int) -> None:
 def read_evaluations(eval_dir: str, pattern: str = "*.tfevents.*") -> dict[int, dict[str, float]]:
     """Returns the scalars of all evaluations whose events are in `eval_dir`, by global step.
 
-    Args:
-        eval_dir: Directory of the event files; one that does not exist holds no evaluations.
-        pattern: Glob pattern of the event files within it.
+    `eval_dir`: directory of the event files; one that does not exist holds no evaluations.
     """
     evaluations: dict[int, dict[str, float]] = {}
     for path in sorted(tf.io.gfile.glob(os.path.join(eval_dir, pattern))):

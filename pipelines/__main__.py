@@ -12,11 +12,7 @@ _GC_THRESHOLD = 100_000
 
 
 def main(program: str = "python -m pipelines") -> None:
-    """Runs the command line.
-
-    Args:
-      program: Command that was called, for the help.
-    """
+    """Runs the command line."""
     _put_own_packages_first()
     # Read by TensorFlow at import, here and in child processes.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -36,13 +36,8 @@ def write(file: Path, content: str | bytes, private: bool = False) -> None:
 
     A link, a device or a pipe is written to, not replaced, unless the file is private.
 
-    Args:
-      file: File to replace; its folder is made.
-      content: New content; text is written as UTF-8.
-      private: Lets nobody but the owner read the file.
-
-    Raises:
-      OSError: The file cannot be written; the old content is still there.
+    `file`: file to replace; its folder is made.
+    `content`: new content; text is written as UTF-8.
     """
     data = content.encode() if isinstance(content, str) else content
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -131,13 +126,7 @@ def remove_below(folder: Path, path: Path) -> None:
 
     Whatever a root's files and databases say, nothing outside of the folder is removed.
 
-    Args:
-      folder: Folder that the path must be in, once `..` and links are resolved.
-      path: Path to remove.
-
-    Raises:
-      BadInputError: The path is not in the folder.
-      OSError: It cannot be removed.
+    `folder`: folder that the path must be in, once `..` and links are resolved.
     """
     if not is_below(path, folder):
         raise BadInputError(
@@ -151,16 +140,7 @@ def remove_below(folder: Path, path: Path) -> None:
 
 
 def read_small(file: Path, what: str) -> bytes:
-    """Returns the content of a file that a person writes and names: a device, such as /dev/zero, never ends.
-
-    Args:
-      file: File, or a pipe from a shell's `<(...)`.
-      what: Kind of file, for the message, such as `a configuration`.
-
-    Raises:
-      BadInputError: It is larger than `MAX_SMALL_BYTES`.
-      OSError: It cannot be read.
-    """
+    """Returns the content of a file that a user named; a device such as /dev/zero would never end."""
     with file.open("rb") as stream:
         content = stream.read(MAX_SMALL_BYTES + 1)
     if len(content) > MAX_SMALL_BYTES:
@@ -171,12 +151,7 @@ def read_small(file: Path, what: str) -> bytes:
 
 
 def read_model(file: Path, form: type[T]) -> T:
-    """Returns the content of a JSON file as a dataclass, `dict[str, str]` or another type, checked.
-
-    Raises:
-      FileNotFoundError: The file does not exist.
-      DamagedFileError: It cannot be read, or has another form.
-    """
+    """Returns the content of a JSON file as a dataclass, `dict[str, str]` or another type, checked."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):  # reading a pipe or /dev/zero would never end
             raise ValueError("it is not a regular file")

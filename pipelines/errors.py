@@ -16,12 +16,7 @@ class DamagedFileError(BadInputError):
 
 
 class RunFailedError(RuntimeError):
-    """A component of a run failed. Exit code 1, or 2 if the input is the cause.
-
-    Attributes:
-      component: Node id of the component, such as `Trainer`.
-      is_bad_input: True if the data or the configuration have to be changed.
-    """
+    """A component of a run failed. Exit code 1, or 2 if the input is the cause."""
 
     def __init__(self, component: str, message: str, is_bad_input: bool = False):
         super().__init__(message)

@@ -13,9 +13,6 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     """Yields the items of an iterator, which works on the next one in a thread of its own.
 
     It is for work without Python's lock: decompression, and the loops of Arrow and TensorFlow.
-
-    Args:
-        items: Items. An error reaches the caller at the place of its item.
     """
     return map_ahead(lambda item: item, items, threads=1)
 
@@ -23,13 +20,7 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
 def map_ahead(
     function: Callable[[S], T], items: Iterable[S], threads: int = 2
 ) -> Generator[T, None, None]:
-    """Yields the value of a function for each item, in order, and works on the next ones in threads.
-
-    Args:
-        function: Function that threads call at the same time.
-        items: Items, which one thread reads. An error reaches the caller at the place of its item.
-        threads: Number of threads that call the function, and of values that are kept ahead.
-    """
+    """Yields the value of a function for each item, in order, and works on the next ones in threads."""
     following = iter(items)
     end = object()
 

@@ -20,11 +20,7 @@ MAX_BATCH_BYTES = 20 << 20
 
 
 def find_files(patterns: Sequence[str]) -> list[str]:
-    """Returns the files that match patterns, in the order of their numbers.
-
-    Raises:
-        FileNotFoundError: A pattern matches none.
-    """
+    """Returns the files that match patterns, in the order of their numbers."""
     files = []
     for pattern in patterns:
         found = sorted(fileio.glob(pattern))
@@ -39,10 +35,7 @@ def batches(
 ) -> Iterator[list[bytes]]:
     """Yields the records of a file in batches.
 
-    Args:
-        path: Path of the file.
-        max_examples: Maximum number of records in a batch.
-        max_bytes: Maximum size of a batch of two or more records, in bytes.
+    `max_bytes`: maximum size of a batch of two or more records, in bytes.
     """
     batch: list[bytes] = []
     num_bytes = 0
@@ -66,8 +59,7 @@ class BatchedExampleRecord(tf_example_record.TFExampleRecord):
     def BeamSource(self, batch_size: int | None = None) -> beam.PTransform:  # noqa: N802
         """Returns a transform: pipeline -> record batches.
 
-        Args:
-            batch_size: Maximum number of examples in a batch; None for `MAX_BATCH_EXAMPLES`.
+        `batch_size`: maximum number of examples in a batch; None for `MAX_BATCH_EXAMPLES`.
         """
         files = list(enumerate(find_files(self._file_pattern)))
         schema = self._GetSchemaForDecoding()
@@ -91,9 +83,7 @@ class BatchedExampleRecord(tf_example_record.TFExampleRecord):
 class ReadBatches(beam.DoFn):
     """(number of a file, its path) -> its record batches.
 
-    Args:
-        schema: Serialized schema of the examples; None infers the types of each batch.
-        max_examples: Maximum number of examples in a batch.
+    `schema`: serialized schema of the examples; None infers the types of each batch.
     """
 
     def __init__(self, schema: bytes | None, max_examples: int) -> None:
@@ -102,7 +92,6 @@ class ReadBatches(beam.DoFn):
         self._max_examples = max_examples
 
     def process(self, file: tuple[int, str]) -> Iterator[pa.RecordBatch]:
-        """Yields the batches of a file."""
         number, path = file
         for index, batch in enumerate(self._batches(path)):
             yield self._placed(batch, number, index)

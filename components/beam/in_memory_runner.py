@@ -23,7 +23,7 @@ from apache_beam.transforms.util import Reshuffle, ReshufflePerKey
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints import trivial_inference
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 _PLAIN_KEYS: dict[type[coders.Coder], tuple[type, ...]] = {
     coders.FastPrimitivesCoder: (str, bytes, int, bool, type(None)),
@@ -55,12 +55,8 @@ def install(pipeline: beam.Pipeline) -> bool:
     functions share an object share its state; a change of an element that was passed on reaches whoever keeps
     it; and a value is not converted to the type of its hint, nor refused.
 
-    Args:
-        pipeline: The pipeline.
-
-    Returns:
-        False if the pipeline has another runner, or options that only Beam's follows: for workers, tests and
-        profiles.
+    Returns false if the pipeline has another runner, or options that only Beam's follows: for workers,
+    tests and profiles.
     """
     if type(pipeline.runner) is not FnApiRunner or _has_other_options(pipeline.options):
         return False
@@ -84,7 +80,7 @@ def _run(run_by_beam: Callable[..., PipelineResult], pipeline: beam.Pipeline, op
     try:
         plan = _Plan(pipeline)
     except UnsupportedPipelineError as reason:
-        _logger.debug("Beam's FnApiRunner runs the pipeline, because of %s.", reason)
+        _LOGGER.debug("Beam's FnApiRunner runs the pipeline, because of %s.", reason)
         return run_by_beam(pipeline, options)
     try:
         plan.sources.run()
@@ -371,18 +367,7 @@ class _ParDo(_Step):
 
 
 class _Plan(PipelineVisitor):
-    """The steps of a pipeline.
-
-    Args:
-        pipeline: The pipeline.
-
-    Attributes:
-        sources: The steps that begin.
-        steps: All steps.
-
-    Raises:
-        UnsupportedPipelineError: A step needs Beam's own runner.
-    """
+    """The steps of a pipeline."""
 
     def __init__(self, pipeline: beam.Pipeline) -> None:
         self.sources = _Sources()

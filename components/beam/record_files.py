@@ -39,9 +39,7 @@ def write_records(path: str, records: Iterable[bytes]) -> None:
 
     The file has one gzip member. TensorFlow may overlook what comes after the first one.
 
-    Args:
-        path: Path of the file, in `ARTIFACT/Split-NAME/`; its folder exists.
-        records: Content.
+    `path`: path of the file, in `ARTIFACT/Split-NAME/`; its folder exists.
     """
     unfinished = unfinished_path(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -81,9 +79,6 @@ def read_records(path: str) -> Iterator[bytes]:
     """Yields the records of a TFRecord file in their order; it is gzipped when its name ends in `.gz`.
 
     gzip's checksum is verified, those of TFRecord are not.
-
-    Raises:
-        EOFError: The file ends in the middle of a record.
     """
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(

@@ -13,9 +13,6 @@ class Spread(beam.PTransform):
     change places. Here the number of an element is its position, so a single worker processes the elements
     in their order.
 
-    Args:
-        elements: Elements of the PCollection, such as paths of files.
-
     Example:
         batches = pipeline | "Files" >> Spread(paths) | beam.FlatMap(read)
     """

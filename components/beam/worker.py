@@ -56,15 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def worker_variables(worker_id: str, provision_endpoint: str) -> dict[str, str]:
-    """Returns the environment variables of Beam's worker, from the runner's provision service.
-
-    Args:
-      worker_id: Id of the worker.
-      provision_endpoint: `host:port` of the runner's provision service.
-
-    Raises:
-      grpc.RpcError: The runner does not answer.
-    """
+    """Returns the environment variables of Beam's worker, from the runner's provision service."""
     import grpc
     from apache_beam.portability.api import (
         beam_provision_api_pb2,
@@ -101,9 +93,6 @@ def write_launcher(file: Path) -> None:
     """Writes a shell script that starts a worker in this process's environment.
 
     A runner's setting for it is a command of one word, which it starts wherever its task managers run.
-
-    Args:
-      file: The script; its folder exists.
     """
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = dict.fromkeys([str(Path(__file__).parents[2]), os.getcwd(), *filter(None, inherited)])
@@ -120,9 +109,6 @@ class WorkerPool:
     Task managers number their workers independently, so two that share a pool both have a worker `1-1`. A
     worker is therefore stopped by its id only while no other worker has the same id; a worker whose runner is
     gone ends by itself in any case.
-
-    Args:
-      launcher: The program that starts a worker.
 
     Source: `apache_beam.runners.worker.worker_pool_main`, which forgets the first of two workers with one
     id, and stops the second one on the request to stop the first.
@@ -173,14 +159,7 @@ class WorkerPool:
 
 @contextlib.contextmanager
 def worker_pool(port: int) -> Iterator[int]:
-    """Serves a pool of workers within the context; yields its port.
-
-    Args:
-      port: Port to listen at; 0 takes a free one.
-
-    Raises:
-      RuntimeError: Another program listens there.
-    """
+    """Serves a pool of workers within the context; yields its port."""
     import grpc
     from apache_beam.portability.api import beam_fn_api_pb2_grpc
 

@@ -26,11 +26,7 @@ def evaluate(
 ) -> dict[str, beam.PCollection]:
     """Returns the evaluation by TFMA's own evaluator, which supports all metrics and options.
 
-    Args:
-        batches: `Batch`es.
-        config: Configuration, with defaults.
-        models: Names and paths; they are not loaded.
-        example_weight: Feature that weighs examples; empty without weights.
+    `example_weight`: feature that weighs examples; empty without weights.
     """
     return (
         batches
@@ -50,11 +46,7 @@ def gate_evaluator(
 
     It also makes the details of a report, except importances.
 
-    Args:
-        gate: Models and settings of the checks.
-        slices: Slices of the evaluation.
-        evaluation_uri: Directory for the outcome.
-        makes_checks: True if the default checks are requested.
+    `makes_checks`: True if the default checks are requested.
     """
     return evaluator.Evaluator(
         stage_name="DefaultChecks",
@@ -86,14 +78,7 @@ class _CheckExtracts(beam.PTransform):
 def to_batch(
     extracts: Sequence[dict[str, Any]], gate: Gate, features_of_slices: Sequence[str] = ()
 ) -> Batch:
-    """Returns TFMA's extracts of several examples as a batch.
-
-    Args:
-        extracts: Extracts of each example.
-        gate: Names of the models and the weight. Values that TFMA has by name, such as the predictions
-            of a model with several outputs, become a value that the checks reject, with a reason.
-        features_of_slices: Raw features that the slices depend on.
-    """
+    """Returns TFMA's extracts of several examples as a batch."""
     names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
     predictions = {
         name: _stack([_of_model(item[tfma.PREDICTIONS_KEY], name) for item in extracts])

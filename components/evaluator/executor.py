@@ -51,7 +51,7 @@ from components.tfx.after_import import after_import
 from components.tfx.model_paths import eval_model_path, serving_model_path
 from components.user import code as user_code
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 _TELEMETRY_DESCRIPTORS = ["Evaluator"]
 
@@ -66,31 +66,18 @@ _CUSTOM_FUNCTIONS = ("custom_eval_shared_model", "custom_extractors")
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Model, examples, settings and output directory of an evaluation.
-
-    Attributes:
-        model: The model.
-        baseline: The model to compare with, None if there is none.
-        examples: The raw examples, one artifact or more.
-        splits: Splits of the examples.
-        eval_config: The user's configuration.
-        schema: Schema of the examples, None if there is none.
-        evaluation_uri: Directory for the results.
-        default_checks: Settings of the default checks; None makes none.
-        same_values: Values that count as one in slices, see `Evaluator`.
-        module: The user's module; None without one.
-    """
+    """Model, examples, settings and output directory of an evaluation."""
 
     model: Artifact
-    baseline: Artifact | None
-    examples: list[Artifact]
+    baseline: Artifact | None  # The model to compare with
+    examples: list[Artifact]  # The raw examples, one artifact or more
     splits: tuple[str, ...]
-    eval_config: config_pb2.EvalConfig
+    eval_config: config_pb2.EvalConfig  # The user's configuration
     schema: schema_pb2.Schema | None
-    evaluation_uri: str
+    evaluation_uri: str  # Directory for the results
     default_checks: DefaultChecks | None = None
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    module: types.ModuleType | None = None
+    module: types.ModuleType | None = None  # The user's module
 
     @property
     def effective_config(self) -> config_pb2.EvalConfig:
@@ -110,7 +97,6 @@ class EvaluationRequest:
         return tuple(spec.name for spec in specs[1:] if not spec.is_baseline)
 
     def artifact(self, spec: config_pb2.ModelSpec) -> Artifact:
-        """Returns the model of a ModelSpec."""
         return self.baseline if spec.is_baseline and self.baseline else self.model
 
     def gate(self, example_weight: str) -> Gate:
@@ -128,11 +114,7 @@ class EvaluationRequest:
         return replace(self, splits=(_TRAIN_SPLIT,)).files()
 
     def files(self) -> list[str]:
-        """Returns the files of the examples.
-
-        Raises:
-            ValueError: A split does not exist, or the examples are not tf.Examples.
-        """
+        """Returns the files of the examples."""
         for artifact in self.examples:
             if (
                 examples_utils.get_payload_format(artifact)
@@ -209,11 +191,11 @@ class Executor(InMemoryExecutor):
         )
         result.write(request.evaluation_uri)
         for failure in result.failures:
-            _logger.warning("NOT_BLESSED: %s", failure)
+            _LOGGER.warning("NOT_BLESSED: %s", failure)
         for doubt in result.doubts:
-            _logger.warning("Doubted: %s", doubt)
+            _LOGGER.warning("Doubted: %s", doubt)
         for reason in result.not_checked:
-            _logger.warning("Not checked: %s", reason)
+            _LOGGER.warning("Not checked: %s", reason)
         blessing = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.BLESSING_KEY]
         )
@@ -230,7 +212,7 @@ class Executor(InMemoryExecutor):
         for key in {spec.label_key for spec in config.model_specs} - {"", *features}:
             # With several labels by name, EvalModel refuses an unknown one.
             if features and all("labels" in graph.labels for graph in graphs.values()):
-                _logger.warning(
+                _LOGGER.warning(
                     "label_key=%r of the ModelSpec is not used: there is no raw feature of this name, and "
                     "the evaluation model contains its only label.",
                     key,
@@ -460,11 +442,7 @@ def _parse(
 
 
 def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> None:
-    """Checks that the raw examples have the labels that TFMA reads from them.
-
-    Raises:
-        SettingError: The examples lack the label, or no label is named.
-    """
+    """Checks that the raw examples have the labels that TFMA reads from them."""
     features = _raw_feature_names(request)
     for spec in config.model_specs:
         if spec.signature_name == _EVAL_SIGNATURE:

@@ -9,8 +9,6 @@ def block_bytes(least: int, num_columns: int) -> int:
 
     A block is worked on column by column, which costs the same for few rows as for many.
 
-    Args:
-      least: Size for a table of few columns, in bytes.
-      num_columns: Number of columns.
+    `least`: size for a table of few columns, in bytes.
     """
     return least * min(_MAX_BLOCKS, max(1, num_columns // _COLUMNS_PER_BLOCK))

@@ -46,12 +46,7 @@ def type_of(cell: str) -> ColumnType:
 
 
 def infer_type(cells: Any, known: ColumnType = ColumnType.EMPTY) -> ColumnType:
-    """Returns the type that holds all cells.
-
-    Args:
-      cells: pyarrow string array.
-      known: Type of the cells that were seen before.
-    """
+    """Returns the type that holds all cells."""
     if known is ColumnType.TEXT:
         return known
     values = cells.filter(pc.not_equal(pc.binary_length(cells), 0))
@@ -78,14 +73,7 @@ def infer_type(cells: Any, known: ColumnType = ColumnType.EMPTY) -> ColumnType:
 def convert(cells: Any, column_type: ColumnType, float_type: Any = None) -> Any:
     """Returns the values of cells as a pyarrow array; null where a cell is empty.
 
-    Args:
-      cells: pyarrow string array; `column_type` holds all of them.
-      column_type: INTEGER becomes int64, FLOAT float32 and TEXT binary. EMPTY becomes an array of nulls.
-      float_type: pyarrow type of FLOAT. Default: float32.
-
-    Raises:
-      ValueError: The type does not hold a cell.
-      OverflowError: An integer is beyond int64.
+    `cells`: pyarrow string array; `column_type` holds all of them.
     """
     if column_type is ColumnType.EMPTY:
         if pc.max(pc.binary_length(cells)).as_py():

@@ -22,23 +22,24 @@ class CsvExampleGen(component.FileBasedExampleGen):
     the contents of the rows alone. TFX shuffles them at random.
 
     Args:
-      input_base: Folder of the CSV files.
-      input_config: Patterns of the files. Default: all files, as one split. Several input splits
-        are kept as they are.
-      output_config: Division of a single input split. Default: train and eval, 2 to 1. With a
-        `partition_feature_name`, all rows with the same value in that column fall into one split.
-      range_config: Range of spans.
-      text_columns: Columns that are text even if their cells are numbers, so that `02134` keeps its
-        zero. Default: none; a column of integers is int64, one of other numbers float32.
-      float_columns: Columns that are float32 even if all their cells are integers, for example because
-        other data of the same pipeline have fractions. Default: none.
-      column_types: Type of each column by its cells, from whoever has read the files before: `empty`,
-        `integer`, `float` or `text`. It has to hold all cells. Default: the files are read once more for it.
-      files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
-        are read, with this content, or the component fails. Default: the files that its driver finds.
+        input_base: Folder of the CSV files.
+        input_config: Patterns of the files. Default: all files, as one split. Several input splits are kept
+            as they are.
+        output_config: Division of a single input split. Default: train and eval, 2 to 1. With a
+            `partition_feature_name`, all rows with the same value in that column fall into one split.
+        range_config: Range of spans.
+        text_columns: Columns that are text even if their cells are numbers, so that `02134` keeps its zero.
+            Default: none; a column of integers is int64, one of other numbers float32.
+        float_columns: Columns that are float32 even if all their cells are integers, for example because
+            other data of the same pipeline have fractions. Default: none.
+        column_types: Type of each column by its cells, from whoever has read the files before: `empty`,
+            `integer`, `float` or `text`. It has to hold all cells. Default: the files are read once more
+            for it.
+        files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
+            are read, with this content, or the component fails. Default: the files that its driver finds.
 
     Example:
-        example_gen = CsvExampleGen(input_base="data/", text_columns=["zip"])
+          example_gen = CsvExampleGen(input_base="data/", text_columns=["zip"])
     """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)

@@ -45,28 +45,15 @@ class _UndecidedError(Exception):
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file with the content that is expected of it.
+    """A CSV file with the content that is expected of it."""
 
-    Attributes:
-      path: Path of the file, which Beam can open; the end of its name says what it is, see `as_csv`.
-      sha256: SHA-256 of its content in hexadecimal digits.
-      names: Names of the columns.
-    """
-
+    # Path of the file, which Beam can open; the end of its name says what it is, see `as_csv`.
     path: str
-    sha256: str
+    sha256: str  # SHA-256 of its content in hexadecimal digits
     names: tuple[str, ...]
 
     def blocks(self, columns: Sequence[int] | None = None) -> Iterator[Any]:
-        """Yields the rows below the header as record batches of strings, in their order.
-
-        Args:
-          columns: Positions of the columns to read. Default: all.
-
-        Raises:
-          SettingError: A row has too few or too many cells, one is too long or not UTF-8, or the file has
-            another content. The message names the line.
-        """
+        """Yields the rows below the header as record batches of strings, in their order."""
         num_rows = 0
         try:
             for block in self._parsed(columns):
@@ -169,12 +156,7 @@ class CsvFile:
 
 
 def csv_bytes(path: str, num_bytes: int) -> int:
-    """Returns the number of bytes of CSV in a file; an estimate if it is compressed.
-
-    Args:
-      path: Path of the file.
-      num_bytes: Size of the file.
-    """
+    """Returns the number of bytes of CSV in a file; an estimate if it is compressed."""
     is_packed = is_parquet(path) or codec_of(path) is not None
     return num_bytes * PACKED_RATIO if is_packed else num_bytes
 
@@ -183,9 +165,6 @@ def read_names(path: str) -> tuple[str, ...]:
     """Returns the names of a file's columns.
 
     Source: TFX's CsvExampleGen divides the first line at commas, regardless of quotes.
-
-    Raises:
-      SettingError: The file is empty, or its first line is not UTF-8.
     """
     header = _first_line(path)
     if not header:

@@ -24,13 +24,7 @@ _CHUNK_BYTES = 1 << 20
 def as_csv(path: str, stream: IO[bytes]) -> io.BufferedReader:
     """Returns the CSV that a file holds.
 
-    Args:
-      path: Path of the file, whose end says what it is.
-      stream: Its content; a Parquet file has to be seekable.
-
-    Raises:
-      SettingError: The file is not what its name says, a line is longer than `MAX_LINE_BYTES`, or a column
-        of a Parquet file is no column of cells. Reading raises it as well.
+    `stream`: its content; a Parquet file has to be seekable.
     """
     if is_parquet(path):
         return io.BufferedReader(_Chunks(_parquet_lines(path, stream)))
@@ -44,11 +38,7 @@ def as_csv(path: str, stream: IO[bytes]) -> io.BufferedReader:
 
 
 def known_types(path: str, stream: IO[bytes]) -> dict[str, ColumnType]:
-    """Returns the types that a Parquet file gives to its columns.
-
-    Raises:
-      SettingError: It is no Parquet file, or a column is no column of cells.
-    """
+    """Returns the types that a Parquet file gives to its columns."""
     schema = _parquet(path, stream).schema_arrow
     return {field.name: _type_of(path, field.name, field.type) for field in schema}
 

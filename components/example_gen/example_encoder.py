@@ -26,11 +26,8 @@ _MAX_ROWS, _MAX_CELLS = 16_384, 1 << 22  # encoded at a time
 def serialize(batch: Any, leaves_out_nulls: bool = False) -> Iterator[Any]:
     """Yields pyarrow binary arrays with a serialized tf.Example for each row.
 
-    Args:
-      batch: Record batch of int64, float32, binary and null columns. Of several columns with one name, the
-        last one counts.
-      leaves_out_nulls: True leaves out the feature of a null, so that a parser takes its default. False
-        writes a feature without a value, as TFX's CsvExampleGen does.
+    `leaves_out_nulls`: True leaves out the feature of a null, so that a parser takes its default. False
+    writes a feature without a value, as TFX's CsvExampleGen does.
     """
     num_rows = max(1, min(_MAX_ROWS, _MAX_CELLS // batch.num_columns))
     for begin in range(0, len(batch), num_rows):
@@ -80,9 +77,8 @@ def _place(name: str) -> list[int]:
 def _feature(kind: bytes, size: int | None) -> bytes:
     """Returns the bytes before the value in a Feature.
 
-    Args:
-      kind: Tag of the list of values; empty if the feature has none.
-      size: Bytes of the value; None if the list is empty.
+    `kind`: tag of the list of values; empty if the feature has none.
+    `size`: bytes of the value; None if the list is empty.
     """
     if not kind:
         return b""

@@ -53,13 +53,7 @@ class Executor(BeamExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Writes the tf.Examples of each split.
-
-        Raises:
-          RuntimeError: A pattern matches no file, or two files have different headers.
-          ValueError: There are several input splits to divide.
-          SettingError: The files do not match the fingerprint; the files written so far are not used.
-        """
+        """Writes the tf.Examples of each split."""
         self._log_startup(input_dict, output_dict, exec_properties)
         source, output = _source(exec_properties), _output(exec_properties)
         if output.split_config.splits and len(source.splits) != 1:

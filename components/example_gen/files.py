@@ -26,21 +26,15 @@ def find_files(folder: str, pattern: str) -> list[str]:
 
 
 def as_fingerprint(digests: Mapping[str, str]) -> str:
-    """Returns the fingerprint of files.
-
-    Args:
-      digests: SHA-256 of each file in hexadecimal digits, by its path relative to the folder.
-    """
+    """Returns the fingerprint of files."""
     return json.dumps(digests, sort_keys=True)
 
 
 class PlannedFiles:
     """The files of a folder with their planned content.
 
-    Args:
-      folder: Folder of the files.
-      patterns: Patterns of the files to read.
-      fingerprint: Fingerprint from `as_fingerprint`; None, or one of TFX's, plans the files as they are now.
+    `fingerprint`: fingerprint from `as_fingerprint`; None, or one of TFX's, plans the files as they are
+    now.
     """
 
     def __init__(
@@ -64,21 +58,13 @@ class PlannedFiles:
         return self._digests[os.path.relpath(path, self._folder)]
 
     def check_names(self) -> None:
-        """Checks that exactly the planned files exist.
-
-        Raises:
-          SettingError: A file is missing, or a new one exists.
-        """
+        """Checks that exactly the planned files exist."""
         now = {os.path.relpath(path, self._folder) for path in self._paths()}
         self._refuse("is gone", self._digests.keys() - now)
         self._refuse("has come", now - self._digests.keys())
 
     def check_contents(self) -> None:
-        """Checks that exactly the planned files exist, each with its planned content.
-
-        Raises:
-          SettingError: A file has changed, is missing, or is new.
-        """
+        """Checks that exactly the planned files exist, each with its planned content."""
         self.check_names()
         now = self._digests_now()
         changed = {name for name, digest in self._digests.items() if now.get(name) != digest}

@@ -14,11 +14,6 @@ class WholeLineEnds:
     pyarrow drops a line feed at the beginning of a piece after such an end, even within quotes. And it ends
     the process (18.1: a segmentation fault) at a row with hundreds of thousands of fields too many: `read`
     raises pyarrow.ArrowInvalid at such a line.
-
-    Args:
-      stream: Stream to read from; it stays open.
-      num_columns: Number of fields of a row.
-      delimiter: Character between two fields.
     """
 
     closed = False

@@ -38,23 +38,12 @@ def read_batches(
     The files are read for the types, unless they are given, and once more for the values. An empty cell is a
     null.
 
+    `planned`: files with their planned content; None for the files as they are now.
+    `column_types`: type of each column by its cells: `empty`, `integer`, `float` or `text`. Default: it is
+    inferred.
+
     Source: TFX's CsvExampleGen, with the same values. In TFX each split has its own types, so a column
     can be int64 in one split and float32 in another, which nothing can read.
-
-    Args:
-      pipeline: The Beam pipeline.
-      folder: Folder of the files.
-      patterns: Patterns of the files in the folder, by split.
-      text_columns: Columns that are text.
-      float_columns: Columns that are float32 even if all their cells are integers.
-      planned: Files with their planned content; None for the files as they are now.
-      column_types: Type of each column by its cells: `empty`, `integer`, `float` or `text`. Default: it is
-        inferred.
-
-    Raises:
-      RuntimeError: A pattern matches no file, or two files have different headers.
-      SettingError: A file is empty; a worker raises it for a row with too few or too many cells, and for
-        a file that differs from its planned content.
     """
     planned = planned or PlannedFiles(folder, patterns.values())
     names: tuple[str, ...] | None = None

@@ -36,11 +36,9 @@ class WriteRows(beam.PTransform):
 
     Each split has all of the files, even those without rows.
 
-    Args:
-        prefixes: Path prefixes of the files, for each split.
-        bounds: Hash buckets below each split's end; the last one is their number.
-        column: Column whose equal values are in one split; empty to split row by row.
-        num_files: Number of files of each split. The rows of two files, in all splits, must fit into memory.
+    `bounds`: hash buckets below each split's end; the last one is their number.
+    `column`: column whose equal values are in one split; empty to split row by row.
+    `num_files`: number of files of each split. The rows of two files, in all splits, must fit into memory.
 
     Example:
         batches | WriteRows(["out/Split-train/data", "out/Split-eval/data"], [2, 3], "", num_files=4)
@@ -113,21 +111,14 @@ class _Spill(InThreads):
 
 @dataclass(frozen=True)
 class _Part:
-    """Some of the different rows of a file.
+    """Some of the different rows of a file."""
 
-    Attributes:
-      digests: SHA-256 of each row (NumPy).
-      counts: Number of copies of each row.
-      groups: Index of the split of each row by the value of a column; -1 where its digest decides.
-      sizes: Bytes of each row.
-      rows: Serialized rows, one after the other.
-    """
-
-    digests: Any
-    counts: Any
+    digests: Any  # SHA-256 of each row (NumPy)
+    counts: Any  # Number of copies of each row
+    # Index of the split of each row by the value of a column; -1 where its digest decides.
     groups: Any
-    sizes: Any
-    rows: bytes
+    sizes: Any  # Bytes of each row
+    rows: bytes  # Serialized rows, one after the other
 
 
 def _divide(
@@ -221,8 +212,7 @@ def _parts(path: str, places: list[tuple[int, int, int]]) -> Iterator[_Part]:
 class _Rows:
     """The rows of a file.
 
-    Args:
-      parts: The rows in any order; those of two parts may be equal.
+    `parts`: the rows in any order; those of two parts may be equal.
     """
 
     def __init__(self, parts: list[_Part]) -> None:
@@ -273,11 +263,7 @@ def _splits_of(digests: Any, bounds: list[int]) -> Any:
 
 
 def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Any:
-    """Returns the index of the split of each row by its value in a column; -1 if it has none.
-
-    Raises:
-      ValueError: There is no such column.
-    """
+    """Returns the index of the split of each row by its value in a column; -1 if it has none."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if name not in columns:
         raise ValueError(

@@ -17,8 +17,7 @@ _NOT_CHECKED = (
 class Allowed:
     """The columns, types and values that a schema allows, whatever the data to compare with contain.
 
-    Args:
-      schema: The schema; None if it was inferred from the data, so that it allows nothing by itself.
+    `schema`: the schema; None if it was inferred from the data, so that it allows nothing by itself.
     """
 
     def __init__(self, schema: schema_pb2.Schema | None):

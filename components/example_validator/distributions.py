@@ -23,20 +23,14 @@ _Z = 4.5
 
 @dataclass(frozen=True)
 class Shift:
-    """Shift of the values of a column.
+    """Shift of the values of a column."""
 
-    Attributes:
-      measure: `l_infinity` is the largest difference of a share of values, for text;
-        `jensen_shannon` the Jensen-Shannon divergence in bits, for numbers. Both are from 0 to 1.
-      value: The measured shift.
-      noise: The shift that chance explains between samples of these sizes.
-      text: The largest part of the shift, in words.
-    """
-
+    # `l_infinity` is the largest difference of a share of values, for text; `jensen_shannon` the
+    # Jensen-Shannon divergence in bits, for numbers. Both are from 0 to 1.
     measure: Measure
     value: float
-    noise: float
-    text: str
+    noise: float  # The shift that chance explains between samples of these sizes
+    text: str  # The largest part of the shift, in words
 
     def exceeds(self, threshold: float) -> bool:
         """Returns True if the shift is above a threshold, and larger than chance explains."""
@@ -48,8 +42,8 @@ def num_present(common: Any) -> int:
 
     TFDV counts a feature with an empty list as not missing, and CsvExampleGen writes one for an empty cell.
 
-    Args:
-      common: `common_stats` of the column. If examples can have several values, an empty list counts as one.
+    `common`: `common_stats` of the column. If examples can have several values, an empty list counts as
+    one.
     """
     return int(common.tot_num_values if common.max_num_values == 1 else common.num_non_missing)
 
@@ -62,10 +56,6 @@ def common_stats(feature: _Feature) -> statistics_pb2.CommonStatistics:
 
 def compare_values(before: _Feature, now: _Feature) -> Shift | None:
     """Returns the shift of the values; None if either column has no values, or the types differ.
-
-    Args:
-      before: Statistics of the column in the data to compare with.
-      now: Statistics of the same column in the new data.
 
     Source: TFDV's drift comparators, which compare numbers by histograms of ten intervals of equal
     width; these differ between two samples of one distribution with a long tail. Here numbers are compared by
@@ -84,10 +74,6 @@ def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
 
     Both columns are parsed in the same format, that of the data to compare with: a column that is written in
     another way now has shifted, too. The result is empty if no such format is common to both.
-
-    Args:
-      before: Statistics of the column in the data to compare with.
-      now: Statistics of the same column in the new data.
     """
     former, new = readings(before), readings(now)
     cells = [num_present(common_stats(feature)) for feature in (before, now)]
@@ -136,11 +122,8 @@ def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
 def compare_missing(before: float, now: float, num_before: int, num_now: int) -> Shift:
     """Returns the shift of the share of missing values.
 
-    Args:
-      before: Share in the data to compare with, from 0 to 1.
-      now: Share in the new data.
-      num_before: Number of examples in the data to compare with, at least 1.
-      num_now: Number of examples in the new data, at least 1.
+    `num_before`: number of examples in the data to compare with, at least 1.
+    `num_now`: number of examples in the new data, at least 1.
     """
     noise = _noise_of_share(before, now, num_before, num_now)
     text = f"{percent(before)} of the values were missing, now {percent(now)}"

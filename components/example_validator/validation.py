@@ -64,9 +64,9 @@ class DriftLimits:
     limits, which lead to warnings.
 
     Attributes:
-      l_infinity: Largest difference of a share of values, from 0 to 1: for text and missing values.
-      jensen_shannon: Jensen-Shannon divergence in bits, from 0 to 1: for numbers.
-      breaking: Limit for either measure above which the data count as broken.
+        l_infinity: Largest difference of a share of values, from 0 to 1: for text and missing values.
+        jensen_shannon: Jensen-Shannon divergence in bits, from 0 to 1: for numbers.
+        breaking: Limit for either measure above which the data count as broken.
     """
 
     l_infinity: float = 0.1
@@ -97,18 +97,8 @@ def validate(
     The result also holds the shift of each column's values (`drift_skew_info`), with the applicable
     limit: the configured one, or the shift that chance explains if that is larger.
 
-    Args:
-      statistics: Statistics of one split of the data.
-      schema: Schema for the data.
-      baseline: Statistics of the same split of the data to compare with, such as those of the served
-        model. None compares with the schema alone.
-      label: Name of the label's column.
-      limits: Limits of drift. Default: `DriftLimits()`.
-      moving: Columns with new values in each data set, such as times and counters: they are compared
-        with the schema alone.
-      fixed_schema: True if the schema was written for all data, rather than inferred from these data:
-        values that it allows are valid even if the data to compare with differ. With a
-        `default_environment`, the data are of the environment `TRAINING`.
+    `baseline`: statistics of the same split of the data to compare with, such as those of the served model.
+    None compares with the schema alone.
     """
     limits = limits or DriftLimits()
     environment = TRAINING if TRAINING in schema.default_environment else None

@@ -26,11 +26,7 @@ class Executor(stock_executor.Executor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Copies the file.
-
-        Raises:
-          SettingError: Its content does not match the SHA-256.
-        """
+        """Copies the file."""
         super().Do(input_dict, output_dict, exec_properties)
         folder = artifact_utils.get_single_uri(output_dict[standard_component_specs.SCHEMA_KEY])
         with fileio.open(os.path.join(folder, schema_gen_executor.DEFAULT_FILE_NAME), "rb") as file:
@@ -46,12 +42,12 @@ class ImportSchemaGen(component.ImportSchemaGen):
     """Imports a schema file into the pipeline, in place of TFX's ImportSchemaGen.
 
     Args:
-      schema_file: Path of a `Schema` proto as text.
-      sha256: SHA-256 of the file's content, in hexadecimal digits: the component fails if it differs. TFX's
-        cache compares the path only. Default: any content.
+        schema_file: Path of a `Schema` proto as text.
+        sha256: SHA-256 of the file's content, in hexadecimal digits: the component fails if it differs.
+            TFX's cache compares the path only. Default: any content.
 
     Example:
-        schema_gen = ImportSchemaGen(schema_file="schema.pbtxt")
+          schema_gen = ImportSchemaGen(schema_file="schema.pbtxt")
     """
 
     EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(Executor)

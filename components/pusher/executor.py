@@ -21,7 +21,7 @@ from components.pusher.listing import list_versions
 from components.pusher.provenance import Provenance, read_provenance
 from components.tfx.model_paths import serving_model_path
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 NOT_PUSHED_REASON_KEY = "not_pushed_reason"
 UNCHANGED_VERSION_KEY = "unchanged_version"
@@ -31,31 +31,18 @@ BASE_DIRECTORY_KEY = "base_directory"
 
 @dataclass(frozen=True)
 class PushSettings:
-    """The `custom_config` of a Pusher, checked.
-
-    Attributes:
-        keep: Number of versions to keep; None keeps all.
-        newer_than: Version that the new one must exceed.
-        taken_over: Pipeline runs whose push of the same model counts as this run's.
-        skip_unchanged: True to push nothing if the newest version is the same model.
-        model_fingerprint: Hash of all inputs of the model; empty if it is not known.
-        withdrawn: Directory of versions that were taken out of service; empty without one.
-    """
+    """The `custom_config` of a Pusher, checked."""
 
     keep: int | None = None
-    newer_than: int = 0
+    newer_than: int = 0  # Version that the new one must exceed
+    # Pipeline runs whose push of the same model counts as this run's.
     taken_over: tuple[str, ...] = ()
-    skip_unchanged: bool = False
-    model_fingerprint: str = ""
-    withdrawn: str = ""
+    skip_unchanged: bool = False  # True to push nothing if the newest version is the same model
+    model_fingerprint: str = ""  # Hash of all inputs of the model; empty if it is not known
+    withdrawn: str = ""  # Directory of versions that were taken out of service; empty without one
 
     @classmethod
     def parse(cls, custom_config: dict[str, Any] | None) -> "PushSettings":
-        """Returns the settings.
-
-        Raises:
-            ValueError: There is an unknown key or an invalid value.
-        """
         config = {key: value for key, value in (custom_config or {}).items() if value is not None}
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(config) - set(known))
@@ -85,33 +72,19 @@ class PushSettings:
 
 @dataclass(frozen=True)
 class PushRequest:
-    """A model to push, and its destination.
+    """A model to push, and its destination."""
 
-    Attributes:
-        model_path: Directory of the SavedModel; empty if it is refused, and not only held.
-        provenance: Origin of the model.
-        base_directory: Directory of versions.
-        settings: The component's `custom_config`.
-        refusal: Reason why the model must not be pushed; None if it may be.
-        warmup: File with the version's warm-up requests; None without one.
-    """
-
-    model_path: str
-    provenance: Provenance
+    model_path: str  # Directory of the SavedModel; empty if it is refused, and not only held
+    provenance: Provenance  # Origin of the model
     base_directory: str
-    settings: PushSettings
-    refusal: str | None
-    warmup: str | None = None
+    settings: PushSettings  # The component's `custom_config`
+    refusal: str | None  # Reason why the model must not be pushed; None if it may be
+    warmup: str | None = None  # File with the version's warm-up requests
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """A version that was pushed.
-
-    Attributes:
-        version: The version.
-        destination: Its directory.
-    """
+    """A version that was pushed."""
 
     version: int
     destination: str
@@ -119,15 +92,10 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A version that already holds the model, so that it was not pushed again.
-
-    Attributes:
-        version: The version.
-        is_withdrawn: True if the version was taken out of service.
-    """
+    """A version that already holds the model, so that it was not pushed again."""
 
     version: int
-    is_withdrawn: bool
+    is_withdrawn: bool  # True if the version was taken out of service
 
     def __str__(self) -> str:
         if self.is_withdrawn:
@@ -142,20 +110,15 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
 
     A run that was killed after its push, and then resumed, finds its version and keeps it.
 
-    Args:
-        request: Model and destination.
-        now_secs: Unix time.
-
-    Returns:
-        The pushed version, or the one that is the same; None if the request is refused.
+    Returns the pushed version, or the one that is the same; None if the request is refused.
     """
     if request.refusal is not None:
-        _logger.warning("Nothing is pushed: %s", request.refusal)
+        _LOGGER.warning("Nothing is pushed: %s", request.refusal)
         return None
     settings = request.settings
     version = _already_pushed(request)
     if version is None and settings.skip_unchanged and (same := _same_model(request)):
-        _logger.info("Nothing is pushed: %s", same)
+        _LOGGER.info("Nothing is pushed: %s", same)
         return same
     if version is None:
         version = versions.push_version(
@@ -166,14 +129,14 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
             settings.newer_than,
             request.warmup,
         )
-        _logger.info("Pushed version %d to %s", version, request.base_directory)
+        _LOGGER.info("Pushed version %d to %s", version, request.base_directory)
     else:
-        _logger.info("Version %d in %s is this push already", version, request.base_directory)
+        _LOGGER.info("Version %d in %s is this push already", version, request.base_directory)
     destination = os.path.join(request.base_directory, str(version))
     if settings.keep is not None:
         removed = versions.prune_versions(request.base_directory, settings.keep)
         if removed:
-            _logger.info("Removed versions %s (keep=%d)", removed, settings.keep)
+            _LOGGER.info("Removed versions %s (keep=%d)", removed, settings.keep)
     return Pushed(version, destination)
 
 
@@ -261,11 +224,7 @@ class Executor(base_executor.BaseExecutor):
         return _refusal(input_dict) is None
 
     def GetModelPath(self, input_dict: dict[str, list[Artifact]]) -> str:
-        """Returns the directory of the SavedModel to push: the model's or, without one, the InfraBlessing's.
-
-        Raises:
-            FileNotFoundError: There is no SavedModel.
-        """
+        """Returns the directory of the SavedModel to push, from the model or else the InfraBlessing."""
         artifact = _model_artifact(input_dict)
         if artifact.type_name == standard_artifacts.Model.TYPE_NAME:
             return serving_model_path(artifact)

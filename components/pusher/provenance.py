@@ -12,28 +12,17 @@ PROVENANCE_FILE = os.path.join("assets.extra", "push.json")
 
 @dataclass(frozen=True)
 class Provenance:
-    """Origin of a version.
+    """Origin of a version."""
 
-    Attributes:
-        pipeline_run_id: Pipeline run that pushed it; empty outside of a run.
-        model_uri: Uri of the `Model` artifact that was pushed.
-        model_fingerprint: Hash of all inputs of the model; empty if it is not known.
-    """
-
-    pipeline_run_id: str
-    model_uri: str
-    model_fingerprint: str = ""
+    pipeline_run_id: str  # Pipeline run that pushed it; empty outside of a run
+    model_uri: str  # Uri of the `Model` artifact that was pushed
+    model_fingerprint: str = ""  # Hash of all inputs of the model; empty if it is not known
 
 
 def write_provenance(provenance: Provenance, directory: str, base_directory: str) -> None:
     """Writes the origin of a version.
 
     The path of the model is relative to the base directory, so that both can be moved together.
-
-    Args:
-        provenance: Origin of the version.
-        directory: Directory of the version, or its staging directory.
-        base_directory: Directory of versions.
     """
     from tfx.utils import io_utils
 
@@ -46,15 +35,7 @@ def write_provenance(provenance: Provenance, directory: str, base_directory: str
 
 
 def read_provenance(base_directory: str, version: int) -> Provenance | None:
-    """Returns the origin of a version; None if it was not pushed by our Pusher.
-
-    Args:
-        base_directory: Directory of versions.
-        version: Version in the directory.
-
-    Raises:
-        SettingError: The file with the origin is damaged.
-    """
+    """Returns the origin of a version; None if it was not pushed by our Pusher."""
     path = os.path.join(base_directory, str(version), PROVENANCE_FILE)
     text = _read(path)
     if text is None:

@@ -34,19 +34,10 @@ def push_version(
     On a file system the version appears in one step, by a rename. An object store (`gs://`) has no
     rename; there `saved_model.pb` is copied last, since model servers wait for it.
 
-    Args:
-        model_path: Directory of the SavedModel.
-        base_directory: Directory of versions; created if missing.
-        now_secs: Unix time, used as the version unless a version at least as high exists.
-        provenance: Origin of the model; becomes part of the version.
-        newer_than: Another version that the new one must exceed.
-        warmup: File to become the version's `WARMUP_FILE`, unless the model has one of its own.
-
-    Returns:
-        The version.
-
-    Raises:
-        RunInterruptedError: A signal came before the version appeared.
+    `base_directory`: directory of versions; created if missing.
+    `now_secs`: unix time, used as the version unless a version at least as high exists.
+    `provenance`: origin of the model; becomes part of the version.
+    `newer_than`: another version that the new one must exceed.
     """
     if "://" in base_directory:
         fileio.makedirs(base_directory)

@@ -43,25 +43,15 @@ _MARKS: dict[Any, Any] = {tf.float32: np.nan, tf.int64: np.iinfo(np.int64).min, 
 
 @dataclasses.dataclass(frozen=True)
 class LoadedModel:
-    """A SavedModel that this process has loaded.
-
-    Attributes:
-        signatures: Functions by name.
-        load_seconds: Time that loading took.
-        memory_mb_before: Memory of the process before.
-    """
+    """A SavedModel that this process has loaded."""
 
     signatures: dict[str, Any]
-    load_seconds: float
+    load_seconds: float  # Time that loading took
     memory_mb_before: float
 
 
 def load(path: str) -> LoadedModel:
-    """Loads a SavedModel.
-
-    Args:
-        path: Directory of the SavedModel.
-    """
+    """Loads a SavedModel."""
     before, start = _memory_mb("VmRSS"), time.perf_counter()
     model = tf.saved_model.load(path, tags=["serve"])
     return LoadedModel(model.signatures, time.perf_counter() - start, before)
@@ -72,14 +62,9 @@ def ask_model(
 ) -> dict[str, Any]:
     """Returns the answers of every signature of a model, and the cost of loading it.
 
-    Args:
-        model: Model to ask.
-        rows: See `ask_signature`. Without examples, the model is only loaded.
-        rows_with_label: The examples of `rows` with their label, for the error of a model that needs it.
-        num_calls: Number of rows to ask for one by one.
-
-    Returns:
-        `load_seconds`; `memory_mb`, which the model adds to the peak of the process; `signatures` by name.
+    `rows`: see `ask_signature`. Without examples, the model is only loaded.
+    Returns `load_seconds`; `memory_mb`, which the model adds to the peak of the process; `signatures` by
+    name.
     """
     if any(len(x.structured_input_signature[1]) > MANY_INPUTS for x in model.signatures.values()):
         # It would rewrite the graph of each signature, in a time that grows with the square of the inputs.
@@ -105,17 +90,9 @@ def ask_signature(
 ) -> dict[str, Any]:
     """Returns the answer of a signature to raw rows.
 
-    Args:
-        name: Name of the signature.
-        signature: Function of a loaded SavedModel.
-        rows: The rows as `examples`, serialized tf.Examples, and as `columns`: by name, a list with the list
-            of each row's values.
-        num_calls: Number of rows to ask for one by one.
-
-    Returns:
-        `index`, the rows that could be asked for, `[n]`; `outputs` by name, `[n, ...]`; for single
-        rows: `calls`, their indices, `outputs_of_calls`, `latency_ms`, and `requests`, some
-        inputs. Or `not_asked`: the reason why raw rows do not fit its inputs.
+    Returns `index`, the rows that could be asked for, `[n]`; `outputs` by name, `[n, ...]`; for single
+    rows: `calls`, their indices, `outputs_of_calls`, `latency_ms`, and `requests`, some inputs. Or
+    `not_asked`: the reason why raw rows do not fit its inputs.
     """
     inputs = signature.structured_input_signature[1]
     index, tensors = _tensors(inputs, rows, marks=_MARKS if name == SERVING_ROWS else {})

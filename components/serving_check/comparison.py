@@ -25,22 +25,15 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Compared:
-    """An output that was compared with a prediction.
-
-    Attributes:
-        output: Name of the output.
-        prediction: Name of the prediction that was judged.
-        num_rows: Number of rows that were compared.
-        num_different: Number of rows that differ by more than the tolerance.
-        worst: Rows that differ most, largest difference first: `row`, `served` and `judged`.
-        one_by_one: True if single rows were asked for, so that no other row could change the answer.
-    """
+    """An output that was compared with a prediction."""
 
     output: str
-    prediction: str
+    prediction: str  # Name of the prediction that was judged
     num_rows: int
-    num_different: int
+    num_different: int  # Number of rows that differ by more than the tolerance
+    # Rows that differ most, largest difference first: `row`, `served` and `judged`.
     worst: tuple[dict[str, Any], ...] = ()
+    # True if single rows were asked for, so that no other row could change the answer.
     one_by_one: bool = False
 
 
@@ -56,16 +49,6 @@ def compare(
 
     An output is compared with the prediction of its name. An output of another name counts as compared if
     it equals any prediction.
-
-    Args:
-        signature: Name of the signature.
-        served: Rows that were asked for, sorted, and the outputs.
-        judged: Rows that were judged, sorted, and the predictions.
-        tolerance: Largest difference, relative to the value in the row and to the median of all rows.
-        one_by_one: See `Compared`. Classes and other whole values are left out then.
-
-    Returns:
-        The comparisons, and the names of the outputs that have no counterpart.
     """
     rows, of_served, of_judged = np.intersect1d(
         served[0], judged[0], assume_unique=True, return_indices=True
@@ -146,10 +129,8 @@ def excess(
 ) -> npt.NDArray[np.float64]:
     """Returns the difference of each row as a multiple of the tolerance: `[n]`.
 
-    Args:
-        served: Values, `[n, k]`.
-        judged: Values to compare with, `[n, k]`.
-        tolerance: See `compare`.
+    `served`: values, `[n, k]`.
+    `judged`: values to compare with, `[n, k]`.
     """
     finite = np.isfinite(judged)
     sizes = np.where(finite, np.abs(judged), 0.0).max(axis=1, initial=0.0)

@@ -24,7 +24,7 @@ from components.serving_check.rows import Rows, read_rows
 from components.serving_check.settings import ServingCheckSettings
 from components.tfx.model_paths import eval_model_path, serving_model_path
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 _RESULT_FILE = "serving_check.json"
 _NUM_CALLS = 100
@@ -76,11 +76,7 @@ class Executor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Checks the model.
-
-        Raises:
-            LimitExceededError: A measurement is above its limit.
-        """
+        """Checks the model."""
         settings = ServingCheckSettings.from_json(exec_properties.get("settings"))
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
         if not settings.enabled:
@@ -104,14 +100,7 @@ class Executor(base_executor.BaseExecutor):
 def check(
     model: Artifact, rows: Rows, settings: ServingCheckSettings
 ) -> tuple[ServingCheckResult, dict[str, list[dict[str, Any]]]]:
-    """Asks the serving model of a `Model` artifact, and compares; without rows, only loads it.
-
-    Returns:
-        The result, and some requests by signature.
-
-    Raises:
-        LimitExceededError: A measurement is above its limit.
-    """
+    """Asks the serving model of a `Model` artifact, and compares; without rows, only loads it."""
     path = serving_model_path(model)
     request = {
         "rows": {"examples": rows.examples, "columns": rows.columns},
@@ -251,9 +240,9 @@ def write_result(blessing: Artifact, result: ServingCheckResult) -> None:
     blessing.set_int_custom_property("blessed", int(is_blessed))
     blessing.set_string_custom_property("blessing_message", "; ".join(result.failures))
     for failure in result.failures:
-        _logger.warning("Not blessed: %s", failure)
+        _LOGGER.warning("Not blessed: %s", failure)
     for reason in result.not_checked:
-        _logger.warning("Not checked: %s", reason)
+        _LOGGER.warning("Not checked: %s", reason)
 
 
 def write_warmup(path: str, requests: dict[str, list[dict[str, Any]]]) -> None:

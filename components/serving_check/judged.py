@@ -22,10 +22,7 @@ _PREDICTION = "predictions/"
 def judged_predictions(eval_path: str | None, serving_path: str, rows: Rows) -> Judged:
     """Returns the predictions of the evaluation model, or else of the serving model in this process.
 
-    Args:
-        eval_path: Directory of the evaluation model; None without one.
-        serving_path: Directory of the serving model.
-        rows: Rows to predict for, with their label.
+    `eval_path`: directory of the evaluation model; None without one.
     """
     if eval_path is None:
         signatures = tf.saved_model.load(serving_path, tags=["serve"]).signatures

@@ -32,9 +32,6 @@ class ModelProcess:
     """A process with TensorFlow and NumPy alone, which loads a model and then waits for its request on stdin.
 
     It ends when this process ends, also if that is killed.
-
-    Args:
-        path: Directory of the SavedModel.
     """
 
     def __init__(self, path: str) -> None:
@@ -54,16 +51,7 @@ class ModelProcess:
         self._send(path)
 
     def ask(self, request: dict[str, Any], meanwhile: Callable[[], T]) -> tuple[Any, T]:
-        """Returns the answers, and the result of a function that is called meanwhile.
-
-        Args:
-            request: Arguments of `clean_process.ask_model` after the model.
-            meanwhile: Function to call in this process.
-
-        Raises:
-            TimeoutError: The model has not answered within `MAX_SECONDS`.
-            RuntimeError: The process has failed.
-        """
+        """Returns the answers, and the result of a function that is called meanwhile."""
         with tempfile.TemporaryDirectory() as folder:
             paths = [os.path.join(folder, name) for name in ("request", "answers")]
             with open(paths[0], "wb") as stream:
@@ -104,24 +92,14 @@ class ModelProcess:
 
 
 def prepare(model: Artifact) -> None:
-    """Starts the process that the next ServingCheck of a model takes: the model is loaded by then.
-
-    Args:
-        model: Artifact of the model. If it holds no SavedModel, the ServingCheck says so.
-    """
+    """Starts the process that the next ServingCheck of a model takes: the model is loaded by then."""
     discard()
     with contextlib.suppress(FileNotFoundError, ValueError):
         _ready.append(ModelProcess(serving_model_path(model)))
 
 
 def take(path: str, loads_now: bool = False) -> ModelProcess:
-    """Returns the process that has loaded a model since `prepare`, or a new one.
-
-    Args:
-        path: Directory of the SavedModel.
-        loads_now: True for a new one in any case: the time that loading takes has a limit, and was not
-            measured beside the work of another component.
-    """
+    """Returns the process that has loaded a model since `prepare`, or a new one."""
     if loads_now:
         discard()
     if _ready and _ready[0].path == path and not _ready[0].has_ended():

@@ -19,16 +19,11 @@ _BATCH_SIZE = 1024
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of the data.
+    """Some rows of the data."""
 
-    Attributes:
-        examples: Serialized tf.Examples without the label.
-        with_label: The same with the label.
-        columns: The list of each row's values, by column; without the label.
-    """
-
-    examples: list[bytes]
+    examples: list[bytes]  # Serialized tf.Examples without the label
     with_label: list[bytes]
+    # The list of each row's values, by column; without the label.
     columns: dict[str, list[list[Any]]]
 
     def describe(self, row: int) -> str:
@@ -44,17 +39,7 @@ class Rows:
 def read_rows(
     artifacts: Sequence[Artifact], splits: Sequence[str], number: int, label: str | None
 ) -> Rows:
-    """Returns rows from all over the first files of the splits.
-
-    Args:
-        artifacts: `Examples` artifacts.
-        splits: Names of splits.
-        number: Largest number of rows.
-        label: Name of the feature to withhold; None withholds none.
-
-    Raises:
-        SettingError: There are no examples.
-    """
+    """Returns rows from all over the first files of the splits."""
     files = [
         path
         for split in splits

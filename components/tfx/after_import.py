@@ -31,12 +31,7 @@ class _CallingLoader(importlib.abc.Loader):
 
 
 def after_import(names: Collection[str], function: Callable[[types.ModuleType], None]) -> None:
-    """Calls `function` with each module: now if it is already imported, otherwise right after its import.
-
-    Args:
-        names: Names of the modules.
-        function: The function. Other modules can't have imported anything from a new module by then.
-    """
+    """Calls `function` with each module: now if it is already imported, otherwise right after its import."""
     WrappingFinder(
         _functions, _CallingLoader
     ).install()  # one for all, as the first finder hides others

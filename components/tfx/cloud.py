@@ -12,11 +12,7 @@ _REFUSAL = (
 
 
 def check_executor(component: str, spec: ExecutorSpec | None) -> None:
-    """Checks that a `custom_executor_spec` names an executor that runs where the pipeline runs.
-
-    Raises:
-        ValueError: It is one of TFX's extensions for Google Cloud AI Platform.
-    """
+    """Checks that a `custom_executor_spec` names an executor that runs where the pipeline runs."""
     if isinstance(spec, ExecutorClassSpec) and spec.executor_class.__module__.startswith(
         _EXTENSION
     ):

@@ -21,11 +21,7 @@ BEAM_PLUGIN_ARG = f"--beam_plugins={__name__}"
 
 
 class RecordBatchSQLSliceQuery:
-    """Stands in for tfx-bsl's class of this name and refuses to work.
-
-    Raises:
-        ImportError: Always; SQL slicing does not exist in this tfx-bsl.
-    """
+    """Stands in for tfx-bsl's class of this name and refuses to work."""
 
     def __init__(self, sql: str, arrow_schema: object) -> None:
         # Not a RuntimeError: TFDV takes that for a query without matches and carries on.

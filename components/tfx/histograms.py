@@ -20,10 +20,6 @@ def bin_weights(boundaries: Floats, cumulative: Floats) -> tuple[Floats, Floats,
 
     Bins with the same upper bound share their weight evenly. The weight of the smallest value is added to the
     first bin, or evenly to the bins that equal it.
-
-    Args:
-        boundaries: Boundaries in ascending order.
-        cumulative: Weight up to each boundary.
     """
     low, high = boundaries[:-1], boundaries[1:]
     weights = np.diff(cumulative.astype(np.float64))
@@ -39,15 +35,7 @@ def bin_weights(boundaries: Floats, cumulative: Floats) -> tuple[Floats, Floats,
 
 
 def overlaps(low: Floats, high: Floats, begin: float, end: float, is_first: bool) -> Floats:
-    """Returns the share of each bin that lies in an interval; a point on its left edge is in the first only.
-
-    Args:
-        low: Lower bounds of the bins.
-        high: Upper bounds of the bins.
-        begin: Lower bound of the interval.
-        end: Upper bound of the interval.
-        is_first: True for the first interval.
-    """
+    """Returns the share of each bin in an interval; a point on a left edge is in the first bin only."""
     is_point = (low == high) & (low == begin)
     within = np.minimum(high, end) - np.maximum(low, begin)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,11 +47,7 @@ def overlaps(low: Floats, high: Floats, begin: float, end: float, is_first: bool
 
 
 def mend(quantiles_util: Any) -> None:
-    """Puts the functions in the place of TFDV's.
-
-    Args:
-        quantiles_util: Module of TFDV 1.16 or 1.21.
-    """
+    """Puts the functions in the place of TFDV's."""
     quantiles_util._get_bin_weights = bin_weights  # noqa: SLF001
     quantiles_util.generate_equi_width_histogram = _equal_widths(
         quantiles_util.generate_equi_width_histogram

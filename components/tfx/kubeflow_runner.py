@@ -25,9 +25,6 @@ class ModuleFileInWheel(udf_utils.UserModuleFilePipDependency):
         """Returns the path of the wheel; None leaves the component as it is.
 
         TFX's runners call this before the first component runs.
-
-        Raises:
-            FileNotFoundError: There is no such file.
         """
         if _is_compiling.get():
             return super().resolve(pipeline_root)

@@ -13,11 +13,7 @@ _Merge: TypeAlias = Callable[[Iterable[Any]], Any]
 
 
 class MergeOnce(beam.CombineFn):
-    """Collects statistics, and merges them at the end. It can still be called as the function.
-
-    Args:
-        merge: Function from several statistics to their sum.
-    """
+    """Collects statistics, and merges them at the end. It can still be called as the function."""
 
     def __init__(self, merge: _Merge) -> None:
         super().__init__()

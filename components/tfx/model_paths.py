@@ -36,10 +36,6 @@ def find_serving_model(directory: str) -> str:
     It is the first of these that exists: `directory` itself; the newest `<timestamp>` in it, as
     `export_saved_model` names it; the newest `export/<exporter>/<timestamp>`, if an Estimator
     trained in `directory`.
-
-    Raises:
-        FileNotFoundError: There is no SavedModel.
-        ValueError: Several exporters left a SavedModel.
     """
     found = exported_model(directory)
     if found is not None:

@@ -9,9 +9,6 @@ def mend(pipeline_options: Any) -> None:
 
     Beam asks for a view at each transform, and a view builds a parser of its arguments: together a second
     of a run. All views share the values of their options, so one is as good as another.
-
-    Args:
-        pipeline_options: Module of Beam.
     """
     stock = pipeline_options.PipelineOptions.view_as
     views: weakref.WeakKeyDictionary[Any, dict[type, Any]] = weakref.WeakKeyDictionary()

@@ -63,11 +63,7 @@ _SPECIAL_NAMES = ("__all__", "__version__")
 
 
 class _DeferredLoader(importlib.abc.Loader):
-    """Runs a package's `__init__.py` when one of its names is requested.
-
-    Args:
-      loader: The package's own loader.
-    """
+    """Runs a package's `__init__.py` when one of its names is requested."""
 
     def __init__(self, loader: importlib.abc.Loader):
         self._loader = loader
@@ -106,12 +102,7 @@ class _DeferredLoader(importlib.abc.Loader):
 
 
 class WrappingFinder(importlib.abc.MetaPathFinder):
-    """Finds modules as usual, but has another loader load some of them.
-
-    Args:
-      names: Names of these modules.
-      wrap: Function from a module's own loader to the other one.
-    """
+    """Finds modules as usual, but has another loader load some of them."""
 
     def __init__(self, names: Collection[str], wrap: Callable[[Any], importlib.abc.Loader]):
         self.names = names

@@ -21,22 +21,14 @@ def install() -> None:
 
 
 def mend_quantiles_util(quantiles_util: Any) -> None:
-    """Puts functions that use arrays in the place of TFDV's, see `components.tfx.histograms`.
-
-    Args:
-        quantiles_util: Module of TFDV 1.16 or 1.21.
-    """
+    """Puts functions that use arrays in the place of TFDV's, see `components.tfx.histograms`."""
     from components.tfx import histograms
 
     histograms.mend(quantiles_util)
 
 
 def mend_graph_tools(graph_tools: Any) -> None:
-    """Makes TFT's search for the inputs of an analyzer grow with the columns, not with their square.
-
-    Args:
-        graph_tools: Module of TFT 1.21.
-    """
+    """Makes TFT's search for the inputs of an analyzer grow with the columns, not with their square."""
     from tensorflow_transform import tf_utils
 
     def set_in_dict(found: dict[Any, Any], key: Any, value: Any) -> None:
@@ -62,11 +54,7 @@ def mend_graph_tools(graph_tools: Any) -> None:
 
 
 def mend_tf2_utils(tf2_utils: Any) -> None:
-    """Makes TFT's stand-ins for missing inputs share their defaults: a few operations a column, not twenty.
-
-    Args:
-        tf2_utils: Module of TFT 1.21.
-    """
+    """Makes TFT's stand-ins for missing inputs share their defaults, which saves operations per column."""
     import tensorflow as tf
 
     stock = tf2_utils.supply_missing_inputs
@@ -98,11 +86,7 @@ def mend_tf2_utils(tf2_utils: Any) -> None:
 
 
 def mend_pipeline_options(pipeline_options: Any) -> None:
-    """Makes Beam parse its options once, see `components.tfx.option_views`.
-
-    Args:
-        pipeline_options: Module of Beam.
-    """
+    """Makes Beam parse its options once, see `components.tfx.option_views`."""
     from components.tfx import option_views
 
     option_views.mend(pipeline_options)
@@ -112,9 +96,6 @@ def mend_userstate(userstate: Any) -> None:
     """Makes Beam look for state and timers once in each class of DoFns, and only in methods with defaults.
 
     Beam inspects the signatures of all methods, about eight times for each step of a pipeline.
-
-    Args:
-        userstate: Module of Beam.
     """
     stock = userstate.get_dofn_specs
 
@@ -153,9 +134,6 @@ def mend_tf_utils(tf_utils: Any) -> None:
 
     The dict is copied because a `preprocessing_fn` may change it. Graphs of TensorFlow 1, where an output
     must not be an input, keep the copies of the tensors; a `tf.function` makes its own for what it returns.
-
-    Args:
-        tf_utils: Module of TFT 1.21.
     """
     import tensorflow as tf
 
@@ -171,9 +149,6 @@ def mend_inspection(inspection: Any) -> None:
     """Makes Transform trace a `preprocessing_fn` once, not three times, to find the columns that it reads.
 
     TFX asks twice for the columns of the analyzers, and then for those of the outputs.
-
-    Args:
-        inspection: Module `inspect_preprocessing_fn` of TFT 1.21.
     """
     stock = inspection.impl_helper.trace_preprocessing_function
     find_inputs = inspection.get_transform_input_columns
@@ -202,9 +177,6 @@ def mend_merge_util(merge_util: Any) -> None:
     """Makes TFDV merge the statistics of columns once, see `components.tfx.merged_statistics`.
 
     The columns are sorted by name; in TFDV, their order depends on that of the engine.
-
-    Args:
-        merge_util: Module of tfx-bsl 1.21.
     """
     from components.tfx.merged_statistics import MergeOnce
 
@@ -232,11 +204,7 @@ _MENDED: dict[str, Callable[[Any], None]] = {
 
 
 class _Loader(importlib.abc.Loader):
-    """Loads a module, and replaces functions in it.
-
-    Args:
-        loader: The module's own loader.
-    """
+    """Loads a module, and replaces functions in it."""
 
     def __init__(self, loader: importlib.abc.Loader):
         self._loader = loader

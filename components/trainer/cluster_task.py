@@ -12,26 +12,16 @@ from components.trainer.task_failure import TaskFailedError
 
 @dataclasses.dataclass(frozen=True)
 class ClusterTask:
-    """A function without arguments that can be pickled, for `launch_local_cluster`.
+    """A function without arguments that can be pickled, for `launch_local_cluster`."""
 
-    Attributes:
-        inputs: The Trainer's input artifacts, as JSON.
-        exec_properties: Its execution properties.
-        directories: `serving_model_dir`, `eval_model_dir` and `model_run_dir` of `make_fn_args`.
-        model_dir: The Estimator's model_dir in the process that starts the cluster.
-    """
-
-    inputs: str
+    inputs: str  # The Trainer's input artifacts, as JSON
     exec_properties: dict[str, Any]
+    # `serving_model_dir`, `eval_model_dir` and `model_run_dir` of `make_fn_args`.
     directories: dict[str, str]
-    model_dir: str
+    model_dir: str  # The Estimator's model_dir in the process that starts the cluster
 
     def __call__(self) -> None:
-        """Trains, serves variables or evaluates, as TF_CONFIG says.
-
-        Raises:
-            TaskFailedError: The user's code raised an error.
-        """
+        """Trains, serves variables or evaluates, as TF_CONFIG says."""
         try:
             self._run()
         except BaseException as error:  # also SystemExit, which fails the run like any other error

@@ -181,12 +181,7 @@ def check_user_function(
     schema: BaseChannel | None,
     custom_config: dict[str, Any] | RuntimeParameter | None,
 ) -> None:
-    """Checks the arguments of a component that name the user's training function.
-
-    Raises:
-        ValueError: Neither or both of trainer_fn and run_fn are given, or a trainer_fn has no schema.
-        TypeError: custom_config is not a dict.
-    """
+    """Checks the arguments of a component that name the user's training function."""
     if trainer_fn and run_fn:
         raise ValueError(
             f"{component} takes one of trainer_fn and run_fn. "

@@ -21,7 +21,7 @@ from components.trainer.interruptible import train_and_evaluate
 from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster
 from components.trainer.user_function import CONTRACTS, TRAINER_FN_KEY, UserFunction
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 CLUSTER_KEY = "cluster"
 
@@ -35,16 +35,10 @@ _MODEL_DIR = "model"
 
 @dataclass(frozen=True)
 class Outputs:
-    """Directories of the output artifacts, or those that the user's function gets in their place.
-
-    Attributes:
-        serving_model_dir: `Format-Serving` of the model.
-        eval_model_dir: `Format-TFMA` of the model.
-        model_run_dir: The model run.
-    """
+    """Directories of the output artifacts, or those that the user's function gets in their place."""
 
     serving_model_dir: str
-    eval_model_dir: str
+    eval_model_dir: str  # `Format-TFMA` of the model
     model_run_dir: str
 
 
@@ -119,17 +113,14 @@ class GenericExecutor(base_executor.BaseExecutor):
             _run_run_fn(user_function.function, args, outputs)
         unfinished.finish(work_dir, outputs.model_run_dir)
         if cluster is not None:
-            _logger.info("The tasks' logs are in %s", os.path.join(outputs.model_run_dir, LOGS_DIR))
+            _LOGGER.info("The tasks' logs are in %s", os.path.join(outputs.model_run_dir, LOGS_DIR))
 
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
         """Trains in the processes of a cluster, and returns when they have ended.
 
         A subclass can run them on other machines that see the directories of the task.
 
-        Args:
-            cluster: Number of the tasks by type.
-            task: Function that each process calls.
-            log_dir: Directory for a log file of each task; None writes no files.
+        `log_dir`: directory for a log file of each task; None writes no files.
         """
         train_in_cluster(cluster, task, log_dir)
 

@@ -14,30 +14,17 @@ from components.trainer.trial import Trial
 class TrainerFnArgs(fn_args_utils.FnArgs):
     """TFX's `FnArgs`, with the methods of the `HParams` that a classic trainer_fn received.
 
-    Attributes:
-        train_files: File patterns of the training examples.
-        eval_files: File patterns of the evaluation examples.
-        train_steps: Steps to train; None for no limit.
-        eval_steps: Batches to evaluate; None for all.
-        transform_graph_path: Directory of Transform's output, None without one. `transform_output` is
-            its old name.
-        schema_path: Path of the schema, None without one. Also `schema_file`.
-        data_accessor: Makes datasets from the files: `tf_dataset_factory`,
-            `record_batch_factory`, `data_view_decode_fn`.
-        serving_model_dir: The model_dir to train in for a trainer_fn; the directory to write the
-            model to for a run_fn.
-        eval_model_dir: Directory for the evaluation model.
-        model_run_dir: Directory for checkpoints, event files and other files of the training.
-        working_dir: The same as model_run_dir.
-        base_model: Path of the model to start from, or None. Also `warm_start_from`.
-        hyperparameters: KerasTuner's hyperparameters as a dict, or None. `components.hyperparameters` reads
-            them.
-        trial: The trial of a Tuner that calls the function; None in a Trainer.
-        custom_config: The component's custom_config; an empty dict without one.
-        num_examples: Number of examples by split, if the Trainer was given `statistics`; else empty.
+    `transform_graph_path`: Directory of Transform's output, None without one. `transform_output` is its old
+    name.
+    `serving_model_dir`: The model_dir to train in for a trainer_fn; the directory to write the model to for
+    a run_fn.
+    `hyperparameters`: KerasTuner's hyperparameters as a dict, or None. `components.hyperparameters` reads
+    them.
+    `custom_config`: The component's custom_config; an empty dict without one.
     """
 
-    trial: Trial | None
+    trial: Trial | None  # The trial of a Tuner that calls the function; None in a Trainer
+    # Number of examples by split, if the Trainer was given `statistics`; else empty.
     num_examples: dict[str, int]
 
     @property
@@ -65,18 +52,7 @@ def make_fn_args(
     eval_model_dir: str,
     model_run_dir: str,
 ) -> TrainerFnArgs:
-    """Returns the arguments for the user's function.
-
-    Args:
-        input_dict: The Trainer's input artifacts.
-        exec_properties: The Trainer's execution properties.
-        serving_model_dir: See `TrainerFnArgs`.
-        eval_model_dir: See `TrainerFnArgs`.
-        model_run_dir: See `TrainerFnArgs`.
-
-    Raises:
-        ValueError: custom_config is not a dict.
-    """
+    """Returns the arguments for the user's function."""
     common = fn_args_utils.get_common_fn_args(
         input_dict, exec_properties, working_dir=model_run_dir
     )

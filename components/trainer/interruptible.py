@@ -12,16 +12,7 @@ def train_and_evaluate(
     train_spec: estimator_core.TrainSpec,
     eval_spec: estimator_core.EvalSpec,
 ) -> None:
-    """Trains like `estimator_core.train_and_evaluate`; a signal ends it after a checkpoint.
-
-    Args:
-        estimator: The Estimator to train.
-        train_spec: Its `TrainSpec`.
-        eval_spec: Its `EvalSpec`.
-
-    Raises:
-        RunInterruptedError: A signal came. The trained steps are saved.
-    """
+    """Trains like `estimator_core.train_and_evaluate`; a signal ends it after a checkpoint."""
     train_spec = train_spec._replace(
         hooks=(*train_spec.hooks, _StopIfInterrupted()),
         saving_listeners=(_EndAfterCheckpoint(), *train_spec.saving_listeners),

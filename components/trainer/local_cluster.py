@@ -11,7 +11,7 @@ from components.trainer.task_logs import shown_here
 from estimator_core import RunConfig
 from estimator_core.experimental import LocalClusterError, launch_local_cluster
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 LOGS_DIR = "logs"
 _GRACE_SECS = 30.0  # for the chief to save a checkpoint when the training is interrupted
@@ -62,17 +62,8 @@ class LocalCluster:
 def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
     """Trains in a cluster of processes and returns when all tasks have ended.
 
-    Args:
-        cluster: The tasks.
-        task: Function that each process calls.
-        log_dir: Directory for the log file of each task; existing files are appended to. None logs to
-            stderr, each line prefixed with the task's name.
-
-    Raises:
-        BaseException: The error of the user's code in the first task that failed; its traceback is in
-            the log.
-        LocalClusterError: A process died without reporting an error, for example because memory ran out.
-        ValueError: TF_CONFIG makes this process a task of another cluster.
+    `log_dir`: directory for the log file of each task; existing files are appended to. None logs to stderr,
+    each line prefixed with the task's name.
     """
     config = RunConfig()
     if config.cluster_spec.as_dict() or config.task_type != "worker":
@@ -81,7 +72,7 @@ def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | No
             "another one. Unset TF_CONFIG, or leave `cluster` out. "
             f"Received: task_type={config.task_type!r}, cluster={cluster}"
         )
-    _logger.info(
+    _LOGGER.info(
         "Training in separate processes: a chief, workers: %d, parameter servers: %d, "
         "evaluators: %d. The log of each task is in %s",
         cluster.workers,
@@ -104,5 +95,5 @@ def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | No
         failed = error
     if not isinstance(failed.__cause__, TaskFailedError):
         raise failed
-    _logger.error("%s failed. Its traceback:\n\n%s", failed.task, failed.__cause__.text)
+    _LOGGER.error("%s failed. Its traceback:\n\n%s", failed.task, failed.__cause__.text)
     raise failed.__cause__.error()

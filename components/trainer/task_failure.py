@@ -14,11 +14,7 @@ from components.errors import raised_at, set_raised_at
 class _Raised(NamedTuple):
     """One error of a chain of causes.
 
-    Args:
-        kind: Name of its class.
-        message: Its message.
-        pickled: The error itself, None if it can't be pickled.
-        calls: Its calls, from `raised_at`.
+    `pickled`: the error itself, None if it can't be pickled.
     """
 
     kind: str
@@ -28,12 +24,7 @@ class _Raised(NamedTuple):
 
 
 class TaskFailedError(Exception):
-    """An error of the user's code in a task.
-
-    Args:
-        text: The traceback.
-        chain: The error, followed by its chain of causes.
-    """
+    """An error of the user's code in a task."""
 
     def __init__(self, text: str, chain: list[_Raised]):
         super().__init__(text, chain)

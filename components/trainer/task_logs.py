@@ -13,7 +13,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SHOWN_TASKS = ("chief-0", "evaluator-0")
 _POLL_SECS = 0.5
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 def write_to_stderr() -> None:
@@ -33,11 +33,7 @@ def write_to_stderr() -> None:
 
 @contextlib.contextmanager
 def shown_here(log_dir: str) -> Iterator[None]:
-    """Logs here the steps and evaluations that chief and evaluator log while the block runs.
-
-    Args:
-        log_dir: Directory of the tasks' logs.
-    """
+    """Logs here the steps and evaluations that chief and evaluator log while the block runs."""
     over = threading.Event()
     followers = [
         threading.Thread(target=_follow, args=(path, _size(path), over), daemon=True)
@@ -73,4 +69,4 @@ def _follow(path: str, begin: int, over: threading.Event) -> None:
         for line in lines:
             _, is_shown, message = line.decode(errors="replace").partition(_SHOWN)
             if is_shown:
-                _logger.info("%s", message)
+                _LOGGER.info("%s", message)

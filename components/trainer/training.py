@@ -16,34 +16,24 @@ from components.tfx.model_paths import exported_model
 from components.trainer.fn_args import TrainerFnArgs
 from components.trainer.user_function import NO_SCHEMA
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """The checked result of a trainer_fn.
-
-    Attributes:
-        estimator: The Estimator to train.
-        train_spec: Settings of the training.
-        eval_spec: Settings of the evaluation and the exports; has at least one exporter.
-        eval_input_receiver_fn: Makes the inputs of the evaluation model; returns an
-            `estimator_core.export.EvalInputReceiver`.
-    """
+    """The checked result of a trainer_fn."""
 
     estimator: estimator_core.Estimator
-    train_spec: estimator_core.TrainSpec
+    train_spec: estimator_core.TrainSpec  # Settings of the training
+    # Settings of the evaluation and the exports; has at least one exporter.
     eval_spec: estimator_core.EvalSpec
+    # Makes the inputs of the evaluation model; returns an
+    # `estimator_core.export.EvalInputReceiver`.
     eval_input_receiver_fn: Callable[[], Any]
 
     @classmethod
     def parse(cls, returned: Any) -> "TrainingSpec":
-        """Returns the TrainingSpec for the return value of a trainer_fn.
-
-        Raises:
-            TypeError: It is not a dict, or a value has the wrong type.
-            ValueError: A key is missing, or nothing would be exported for serving.
-        """
+        """Returns the TrainingSpec for the return value of a trainer_fn."""
         if not isinstance(returned, Mapping):
             raise TypeError(
                 "trainer_fn must return a dict with the keys "
@@ -81,12 +71,7 @@ _TYPES: dict[str, tuple[type | None, str]] = {
 def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> TrainingSpec:
     """Calls a trainer_fn, and logs a warning for likely mistakes in the TrainingSpec it returns.
 
-    Args:
-        trainer_fn: The user's function.
-        args: Its first argument; the second one is the schema.
-
-    Raises:
-        ValueError: There is no schema, or nothing would be exported for serving.
+    `args`: its first argument; the second one is the schema.
     """
     if args.schema_path is not None:
         schema = io_utils.parse_pbtxt_file(args.schema_path, schema_pb2.Schema())
@@ -98,20 +83,20 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
         raise ValueError(NO_SCHEMA)
     spec = TrainingSpec.parse(trainer_fn(args, schema))
     if not _is_below(spec.estimator.model_dir, args.model_run_dir):
-        _logger.warning(
+        _LOGGER.warning(
             "The Estimator's model_dir is %s, not trainer_fn_args.serving_model_dir (%s): its "
             "checkpoints do not become part of the model run, and a killed run starts from scratch.",
             spec.estimator.model_dir,
             args.serving_model_dir,
         )
     if args.base_model and spec.estimator.warm_start_settings is None:
-        _logger.warning(
+        _LOGGER.warning(
             "The Trainer was given a base_model, but the Estimator has no warm_start_from: unless model_fn "
             "reads %s itself, training starts from scratch. Pass warm_start_from=fn_args.base_model.",
             args.base_model,
         )
     if spec.train_spec.max_steps is None:
-        _logger.warning(
+        _LOGGER.warning(
             "train_spec has no max_steps: training ends when train_input_fn's data does, which "
             "may never happen."
         )
@@ -119,14 +104,7 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
 
 
 def evaluate_and_run_exporters(spec: TrainingSpec) -> None:
-    """Evaluates the last checkpoint and runs the exporters, like the end of `train_and_evaluate`.
-
-    Args:
-        spec: Estimator and settings of the training.
-
-    Raises:
-        RuntimeError: The training has left no checkpoint.
-    """
+    """Evaluates the last checkpoint and runs the exporters, like the end of `train_and_evaluate`."""
     estimator, eval_spec = spec.estimator, spec.eval_spec
     checkpoint = estimator.latest_checkpoint()
     if checkpoint is None:
@@ -152,18 +130,10 @@ def write_models(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str
     """Writes the serving and the evaluation model of a finished training.
 
     The serving model is the newest export of the eval_spec's first exporter.
-
-    Args:
-        spec: Estimator and settings of the training.
-        serving_model_dir: Directory for the serving SavedModel.
-        eval_model_dir: Directory for the SavedModel with the signature `eval`.
-
-    Raises:
-        RuntimeError: The first exporter exported nothing.
     """
     exporter = spec.eval_spec.exporters[0]
     if len(spec.eval_spec.exporters) > 1:
-        _logger.info("Serving the model of the first exporter, %r", exporter.name)
+        _LOGGER.info("Serving the model of the first exporter, %r", exporter.name)
     export_path = _export_path(spec.estimator, exporter)
     newest = exported_model(export_path)
     if newest is None:

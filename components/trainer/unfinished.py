@@ -15,7 +15,7 @@ from tfx.types.artifact import Artifact
 
 from components.file_systems import remove_tree
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 UNFINISHED_DIR = "unfinished"
 _HANDED_OVER = "handed-over"
@@ -24,13 +24,7 @@ _HANDED_OVER = "handed-over"
 def identity(
     input_dict: Mapping[str, Sequence[Artifact]], exec_properties: Mapping[str, Any], parent: str
 ) -> str:
-    """Returns the hash of everything that an execution depends on.
-
-    Args:
-        input_dict: Its input artifacts.
-        exec_properties: Its execution properties.
-        parent: Folder of its outputs: it and the inputs may be moved together.
-    """
+    """Returns the hash of everything that an execution depends on."""
     inputs = {
         key: [_relative(artifact.uri, parent) for artifact in artifacts]
         for key, artifacts in input_dict.items()
@@ -40,20 +34,13 @@ def identity(
 
 
 def working_directory(model_runs: str, run_id: str, identity: str) -> str:
-    """Returns the folder to train in; it exists, and keeps the files of an earlier attempt.
-
-    Args:
-        model_runs: Folder of the output `model_run`, with a folder for each execution.
-        run_id: Id of the pipeline run.
-        identity: Hexadecimal hash of everything that the training depends on: another hash starts a new
-            training, unless a training was handed over to the run.
-    """
+    """Returns the folder to train in; it exists, and keeps the files of an earlier attempt."""
     folder = os.path.join(model_runs, UNFINISHED_DIR, f"{run_id}-{identity}")
     handed_over = os.path.join(model_runs, UNFINISHED_DIR, f"{run_id}-{_HANDED_OVER}")
     if not fileio.exists(folder) and fileio.exists(handed_over):
         fileio.rename(handed_over, folder)
     if fileio.exists(folder):
-        _logger.info("Continuing the unfinished training in %s", folder)
+        _LOGGER.info("Continuing the unfinished training in %s", folder)
     fileio.makedirs(folder)
     return folder
 
@@ -61,9 +48,7 @@ def working_directory(model_runs: str, run_id: str, identity: str) -> str:
 def finish(folder: str, model_run: str) -> None:
     """Moves a finished training to the output of its execution.
 
-    Args:
-        folder: The folder from `working_directory`, or `model_run` itself.
-        model_run: Folder of the output.
+    `folder`: the folder from `working_directory`, or `model_run` itself.
     """
     if folder == model_run:
         return
@@ -84,9 +69,7 @@ def run_of(folder: Path) -> str | None:
 def unfinished_training(component: Path, run_id: str) -> Path | None:
     """Returns the folder of the newest unfinished training of a run, None without one.
 
-    Args:
-        component: Folder of the Trainer's artifacts; trainings are in `<component>/*/unfinished`.
-        run_id: Id of the pipeline run.
+    `component`: folder of the Trainer's artifacts; trainings are in `<component>/*/unfinished`.
     """
     folders = [
         folder for folder in component.glob(f"*/{UNFINISHED_DIR}/*") if run_of(folder) == run_id
@@ -104,12 +87,7 @@ def trained_step(folder: Path) -> int | None:
 def hand_over(training: Path, model_runs: Path, run_id: str, *, other_code: bool) -> None:
     """Lets a run continue a training, even if the training's code or settings were different.
 
-    Args:
-        training: Folder of an unfinished training, which is moved, or of a finished one, which is copied.
-        model_runs: Folder of the run's own output `model_run`, as for `working_directory`.
-        run_id: Id of the run that continues; it can be the same run.
-        other_code: True if the code has changed: exports of the old code are removed, so that later
-            exports are not compared with them.
+    `training`: folder of an unfinished training, which is moved, or of a finished one, which is copied.
     """
     trainings = model_runs / UNFINISHED_DIR
     trainings.mkdir(parents=True, exist_ok=True)

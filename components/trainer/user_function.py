@@ -23,14 +23,9 @@ CONTRACTS = (RUN_FN_KEY, TRAINER_FN_KEY)  # a module that defines both is called
 
 @dataclass(frozen=True)
 class UserFunction:
-    """The user's training function.
+    """The user's training function."""
 
-    Attributes:
-        contract: `trainer_fn` or `run_fn`; determines the arguments of the call.
-        function: The function.
-    """
-
-    contract: str
+    contract: str  # `trainer_fn` or `run_fn`; determines the arguments of the call
     function: Callable[..., Any]
 
     @classmethod
@@ -64,12 +59,7 @@ class UserFunction:
     def of_properties(
         cls, exec_properties: Mapping[str, Any], contracts: tuple[str, ...] = CONTRACTS
     ) -> "UserFunction":
-        """Loads the function that the Trainer's execution properties name.
-
-        Raises:
-            SettingError: Its source does not match the fingerprint in the properties. The source of a
-                module that was imported before is not checked, since the imported code runs.
-        """
+        """Loads the function that the Trainer's execution properties name."""
         trainer_fn, run_fn = exec_properties.get(TRAINER_FN_KEY), exec_properties.get(RUN_FN_KEY)
         module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
         module_path = exec_properties.get(standard_component_specs.MODULE_PATH_KEY)

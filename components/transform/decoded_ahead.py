@@ -11,7 +11,7 @@ from tfx_bsl.coders import example_coder
 from components.beam.ahead import map_ahead
 from components.beam.example_batches import batches
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 MAX_FILE_BYTES = 32 << 20
 """Size of all files, in bytes, above which decoding ahead is not worth its memory; a taxi trip has 56."""
@@ -26,10 +26,7 @@ class DecodedAhead:
     Analysis and transformation both read the files to analyze. They are decoded while tf.Transform traces and
     saves graphs, which keeps one processor busy. What exceeds the size, the readers decode themselves.
 
-    Args:
-        schema: Serialized schema with the columns of all readers.
-        paths: Files, in the order in which they are read.
-        max_bytes: Size of the record batches that are kept, in bytes.
+    `max_bytes`: size of the record batches that are kept, in bytes.
     """
 
     def __init__(self, schema: bytes, paths: Sequence[str], max_bytes: int = MAX_BYTES) -> None:
@@ -66,7 +63,7 @@ class DecodedAhead:
         try:
             self._decode_until_full()
         except Exception:  # the reader meets it again, and Beam then says in which step
-            _logger.debug("Cannot decode all files ahead.", exc_info=True)
+            _LOGGER.debug("Cannot decode all files ahead.", exc_info=True)
         finally:
             with self._changed:
                 for file in self._files.values():

@@ -98,9 +98,6 @@ def _using(processor: executor.TransformProcessor) -> Iterator[None]:
 class OrderedTransformProcessor(executor.TransformProcessor):
     """Stock Transform's work, with our own source and output files for tf.Examples.
 
-    Args:
-        packs: Columns that `preprocessing_fn` gets together, see `parse_packed`.
-
     Source: the private hooks of TransformProcessor in TFX 1.21.
     """
 

@@ -18,9 +18,6 @@ def fixed_batches() -> Iterator[None]:
     examples or at 8,192 examples. A program that has set the flag on its own command line keeps its value.
 
     Source: `--tfxio_use_byte_size_batching` of tfx-bsl 1.21, which is read where a pipeline is built.
-
-    Raises:
-        absl.flags.UnrecognizedFlagError: This version of tfx-bsl no longer has the flag.
     """
     before = flags.FLAGS[_FLAG].default
     flags.FLAGS.set_default(_FLAG, True)

@@ -80,11 +80,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 class _InOrder(beam.CombineFn):
-    """Collects values with their positions, and passes them on in order at the end.
-
-    Args:
-        fold: Function from the list of values to the output.
-    """
+    """Collects values with their positions, and passes them on in order at the end."""
 
     def __init__(self, fold: Callable[[list[Any]], Any]) -> None:
         super().__init__()

@@ -36,11 +36,6 @@ class WriteInOrder(beam.PTransform):
     """Writes one file of transformed examples for each file of examples, with the rows in the same order.
 
     The bytes are reproducible, too: the features of an example are sorted by name.
-
-    Args:
-        schema: Schema of the transformed examples.
-        prefix: Path prefix of the files.
-        num_files: Number of files of examples.
     """
 
     def __init__(self, schema: Any, prefix: str, num_files: int) -> None:
@@ -52,8 +47,7 @@ class WriteInOrder(beam.PTransform):
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         """Returns the number of each file after it was written.
 
-        Args:
-            batches: Pairs of a record batch and columns of other lengths; one of the two has `BATCH_KEY`.
+        `batches`: pairs of a record batch and columns of other lengths; one of the two has `BATCH_KEY`.
         """
         files = (
             batches.pipeline
@@ -110,12 +104,7 @@ def _key_of(batch: Any, others: dict[str, Any]) -> int:
 
 
 def serialize_sorted(batch: Any, schema: Any) -> list[bytes]:
-    """Returns a serialized tf.Example for each row, with its features sorted by name.
-
-    Args:
-        batch: Record batch of lists.
-        schema: Schema of the examples, by which tfx_bsl encodes columns with several values in a row.
-    """
+    """Returns a serialized tf.Example for each row, with its features sorted by name."""
     columns = [_single_values(column) for column in batch.columns]
     if not columns or any(column is None for column in columns):
         encoder = example_coder.RecordBatchToExamplesEncoder(schema)

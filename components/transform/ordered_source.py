@@ -39,11 +39,6 @@ class OrderedExampleRecord(BatchedExampleRecord):
     """tf.Examples of TFRecord files, in batches with a key.
 
     A batch has rows of one file only, and the same rows on every engine.
-
-    Args:
-        ahead: Function that returns the batches that are already decoded, if there are any.
-        args: Arguments of TFExampleRecord.
-        kwargs: Arguments of TFExampleRecord.
     """
 
     def __init__(
@@ -76,10 +71,8 @@ class OrderedExampleRecord(BatchedExampleRecord):
 class ReadWithKeys(ReadBatches):
     """(number of a file, its path) -> its record batches, with the column `BATCH_KEY`.
 
-    Args:
-        schema: Serialized schema of the examples; None infers the types of each batch.
-        max_examples: Maximum number of examples in a batch.
-        ahead: Batches that are already decoded; a copy of this step in another process has none.
+    `schema`: serialized schema of the examples; None infers the types of each batch.
+    `ahead`: batches that are already decoded; a copy of this step in another process has none.
     """
 
     def __init__(

@@ -21,16 +21,9 @@ _DTYPES = {schema_pb2.INT: tf.int64, schema_pb2.FLOAT: tf.float32, schema_pb2.BY
 
 @dataclass(frozen=True)
 class Matrix:
-    """A sparse matrix `[batch_size, num_columns]` that some columns of one type fill.
+    """A sparse matrix `[batch_size, num_columns]` that some columns of one type fill."""
 
-    Attributes:
-        name: Name of the matrix, and of the column of its values in a packed record batch.
-        columns: Names of the columns.
-        positions: Position of each column in the matrix.
-        num_columns: Number of columns of the matrix.
-    """
-
-    name: str
+    name: str  # Name of the matrix, and of the column of its values in a packed record batch
     columns: tuple[str, ...]
     positions: tuple[int, ...]
     num_columns: int
@@ -42,17 +35,7 @@ class Matrix:
 
 
 class PackedExampleRecord(OrderedExampleRecord):
-    """tf.Examples of TFRecord files whose packed columns are sparse matrices, as `parse_packed` makes them.
-
-    Args:
-        file_pattern: Patterns of the files.
-        schema: Schema of the examples.
-        packs: Columns of each pack.
-        telemetry_descriptors: See `TFExampleRecord`.
-
-    Raises:
-        ValueError: A column of a pack is not in the schema.
-    """
+    """tf.Examples of TFRecord files whose packed columns are the sparse matrices of `parse_packed`."""
 
     def __init__(
         self,
@@ -104,15 +87,7 @@ class PackedExampleRecord(OrderedExampleRecord):
 
 
 def matrices_of(packs: Packs, schema: schema_pb2.Schema) -> tuple[Matrix, ...]:
-    """Returns the matrices of packs: one for each type that columns of the pack have.
-
-    Args:
-        packs: Columns of each pack.
-        schema: Schema of the examples.
-
-    Raises:
-        ValueError: A column is not in the schema.
-    """
+    """Returns the matrices of packs: one for each type that columns of the pack have."""
     dtypes = {part.name: _DTYPES[part.type] for part in schema.feature if part.type in _DTYPES}
     return tuple(
         Matrix(name, tuple(columns[at] for at in positions), tuple(positions), len(columns))
@@ -122,12 +97,7 @@ def matrices_of(packs: Packs, schema: schema_pb2.Schema) -> tuple[Matrix, ...]:
 
 
 def pack_batch(batch: pa.RecordBatch, matrices: Sequence[Matrix]) -> pa.RecordBatch:
-    """Returns a record batch with two columns, positions and values, in the place of the columns of a matrix.
-
-    Args:
-        batch: Record batch of lists.
-        matrices: The matrices.
-    """
+    """Returns a record batch in which positions and values replace the columns of a matrix."""
     schema = _packed_schema(batch.schema, matrices)
     columns = {name: batch.column(at) for at, name in enumerate(batch.schema.names)}
     for matrix in matrices:

@@ -21,9 +21,7 @@ class MedianPruner(optuna.pruners.BasePruner):
 
     Unlike Optuna's own, it takes evaluations by their number, so they need not be at the same steps.
 
-    Args:
-        groups: Names of parameters that trials must share.
-        min_evaluations: Number of evaluations of a trial before it can be ended.
+    `groups`: names of parameters that trials must share.
     """
 
     def __init__(self, groups: tuple[str, ...] = (), min_evaluations: int = MIN_EVALUATIONS):

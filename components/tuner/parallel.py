@@ -24,14 +24,6 @@ def run(search: Search, study: Study) -> None:
     """Runs the trials of a search in processes, and returns when all have ended.
 
     The processes also end when this one dies.
-
-    Args:
-        search: The work of each process.
-        study: The study that they share.
-
-    Raises:
-        BaseException: The error of the first process that failed.
-        RuntimeError: A process died without one, for example because memory ran out.
     """
     context = multiprocessing.get_context("spawn")
     processes: dict[Any, Any] = {}

@@ -29,17 +29,11 @@ STANDARD_ERRORS = 2.0
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation during the training of a trial.
-
-    Attributes:
-        step: Global step.
-        metrics: Metrics by name.
-        fold: Part of the rows that was evaluated on, from 0.
-    """
+    """An evaluation during the training of a trial."""
 
     step: int
     metrics: dict[str, float]
-    fold: int = 0
+    fold: int = 0  # Part of the rows that was evaluated on, from 0
 
     def as_record(self) -> dict[str, Any]:
         """Returns the fields for JSON, where a value that is not finite is None."""
@@ -48,47 +42,30 @@ class Evaluation:
 
     @staticmethod
     def of_record(record: Mapping[str, Any]) -> "Evaluation":
-        """Returns the evaluation of `as_record`."""
         metrics = {name: math.nan if v is None else v for name, v in record["metrics"].items()}
         return Evaluation(int(record["step"]), metrics, int(record["fold"]))
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A trial that has begun.
-
-    Attributes:
-        number: Number of the trial, from 0.
-        state: `finished`, `pruned`, `failed` or `running`.
-        value: Value of the metric that decides; None unless it is finished.
-        values: Values of the parameters, by name; empty for a trial without hyperparameters.
-        is_first: True for a trial of the values that are used without a search.
-        step: Global step of the checkpoint with the value, in the first fold; None unless it is finished.
-        secs: Duration, without that of an attempt after its last evaluation before a kill.
-        reason: Reason why it was pruned or failed; empty without one.
-        attempts: Number of executions in which it ran.
-        evaluations: Its evaluations, in order.
-        folds: Value of each fold that is finished; `value` is their mean.
-    """
+    """A trial that has begun."""
 
     number: int
-    state: str
-    value: float | None
-    values: Values
-    is_first: bool = False
+    state: str  # `finished`, `pruned`, `failed` or `running`
+    value: float | None  # Value of the metric that decides; None unless it is finished
+    values: Values  # Values of the parameters, by name; empty for a trial without hyperparameters
+    is_first: bool = False  # True for a trial of the values that are used without a search
+    # Global step of the checkpoint with the value, in the first fold; None unless it is finished.
     step: int | None = None
+    # Duration, without that of an attempt after its last evaluation before a kill.
     secs: float = 0.0
-    reason: str = ""
-    attempts: int = 1
+    reason: str = ""  # Reason why it was pruned or failed; empty without one
+    attempts: int = 1  # Number of executions in which it ran
     evaluations: tuple[Evaluation, ...] = field(default=())
-    folds: tuple[float, ...] = ()
+    folds: tuple[float, ...] = ()  # Value of each fold that is finished; `value` is their mean
 
     def describe(self, metric: str) -> str:
-        """Returns the trial as text.
-
-        Args:
-            metric: Name of the metric that decides.
-        """
+        """Returns the trial as text."""
         value = f"{metric} {self.value:.5g}" if self.value is not None else self.state
         named = ", ".join(
             f"{name} {one:.4g}" if isinstance(one, float) else f"{name} {one}"
@@ -105,16 +82,11 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search.
-
-    Attributes:
-        settings: Settings of the search.
-        trials: All trials, in order.
-        importance: Share of each parameter in the differences between trials; empty if it is not known.
-    """
+    """The result of a search."""
 
     settings: TunerSettings
     trials: tuple[TrialResult, ...]
+    # Share of each parameter in the differences between trials; empty if it is not known.
     importance: Mapping[str, float]
 
     @property
@@ -177,11 +149,7 @@ class SearchResult:
 
 
 def write_best_hyperparameters(result: SearchResult, folder: Path) -> None:
-    """Writes the values of the chosen trial, as TFX's Tuner does, for our Trainer and TFX's.
-
-    Raises:
-        ValueError: No trial has finished.
-    """
+    """Writes the values of the chosen trial, as TFX's Tuner does, for our Trainer and TFX's."""
     if result.chosen is None:
         raise ValueError("No trial has finished.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -24,35 +24,18 @@ _ROWS, _TRIALS, _MODEL = "rows", "trials", "model"
 
 
 class Search:
-    """The work of each process of a search; it can be pickled.
-
-    Args:
-        inputs: The Tuner's input artifacts, as JSON.
-        exec_properties: Its execution properties.
-        folder: Folder of the study.
-    """
+    """The work of each process of a search; it can be pickled."""
 
     def __init__(self, inputs: str, exec_properties: dict[str, Any], folder: str):
         self.inputs, self.exec_properties, self.folder = inputs, exec_properties, folder
 
     def hold_out_rows(self, group: str | None) -> None:
-        """Divides the training rows, before the processes of the search begin.
-
-        Args:
-            group: See `TunerSettings`.
-        """
+        """Divides the training rows, before the processes of the search begin."""
         args = self._fn_args(self.folder, os.path.join(self.folder, _MODEL))
         divide(args.train_files, Path(self.folder) / _ROWS, group)
 
     def run(self, study: Any) -> None:
-        """Runs trials until there are enough, or the time is up.
-
-        Args:
-            study: The `Study`.
-
-        Raises:
-            RunInterruptedError: A signal came; its trial goes on when the component runs again.
-        """
+        """Runs trials until there are enough, or the time is up."""
         from components.tuner.trial_run import run_trial
 
         user_function = UserFunction.of_properties(self.exec_properties)

@@ -14,14 +14,9 @@ Values = dict[str, Value]
 
 @dataclass(frozen=True)
 class When:
-    """Condition of a parameter: it is only searched if another one has a certain value.
+    """Condition of a parameter: it is only searched if another one has a certain value."""
 
-    Attributes:
-        name: Name of the other parameter, which comes earlier in the space.
-        value: Its value.
-    """
-
-    name: str
+    name: str  # Name of the other parameter, which comes earlier in the space
     value: Value
 
 

@@ -48,11 +48,8 @@ class Study:
     values of a trial depend on the seed and on the trials before it, so a kill does not change them if all
     evaluations are the same, with one trial at a time.
 
-    Args:
-        folder: Local folder of the study.
-        settings: Settings of the search.
-        owner: Name of this execution: other executions' trials that are running are taken over. Processes of
-            one execution share it. None makes one up.
+    `owner`: name of this execution: other executions' trials that are running are taken over. Processes of
+    one execution share it. None makes one up.
     """
 
     def __init__(self, folder: Path, settings: TunerSettings, owner: str | None = None):
@@ -171,12 +168,7 @@ class Study:
 class StudyTrial:
     """A trial that runs.
 
-    Attributes:
-        number: Number of the trial, from 0.
-        values: Values of its parameters, by name; empty for a trial without hyperparameters.
-        is_first: True for a trial of the values that are used without a search.
-        evaluations: Its evaluations with the metric that decides, by fold and step.
-        reported: Names of all metrics that this process has reported.
+    `values`: Values of its parameters, by name; empty for a trial without hyperparameters.
     """
 
     def __init__(
@@ -202,16 +194,7 @@ class StudyTrial:
         return len(self._results)
 
     def report(self, metrics: Mapping[str, Any], step: int, *, is_last: bool = False) -> None:
-        """Stores an evaluation of the training. One of a step that was evaluated before replaces that.
-
-        Args:
-            metrics: Metrics by name. Without the metric that decides, the evaluation is not stored.
-            step: Global step.
-            is_last: True after the training: then it is too late to prune the trial.
-
-        Raises:
-            optuna.TrialPruned: The trial has fallen behind.
-        """
+        """Stores an evaluation of the training. One of a step that was evaluated before replaces that."""
         numbers = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
         self.reported |= set(numbers)
         value = numbers.get(self._settings.metric)
@@ -233,11 +216,7 @@ class StudyTrial:
             )
 
     def finish_fold(self, step: int) -> None:
-        """Ends a fold with the evaluation at a step as its result.
-
-        Raises:
-            ValueError: The value is not finite.
-        """
+        """Ends a fold with the evaluation at a step as its result."""
         value = self.evaluations[self.fold, step].metrics[self._settings.metric]
         if not math.isfinite(value):
             raise ValueError(f"its {self._settings.metric} is {value}")

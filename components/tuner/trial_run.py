@@ -30,15 +30,6 @@ def run_trial(
 
     An error of the training function in a trial of the values that are used without a search is raised: the
     function is at fault. In another trial it may be the values, so the trial fails, and the search goes on.
-
-    Args:
-        user_function: The function.
-        args_of: Function of a fold that returns the function's arguments, without hyperparameters and trial.
-        trial: The trial.
-        settings: Settings of the search.
-
-    Raises:
-        SettingError: The evaluations have no such metric, or the function does not read a parameter.
     """
     config = settings.space.keras_tuner_config(trial.values) if trial.values else None
     try:
@@ -93,12 +84,7 @@ def _train(user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial) 
 class _JudgingExporter(estimator_core.Exporter):
     """Reports each evaluation, and lets an exporter choose a checkpoint without writing its model.
 
-    Args:
-        exporter: The exporter whose model the Trainer would serve.
-        trial: The trial.
-
-    Attributes:
-        exported_step: Step of the checkpoint of the newest export; None without one.
+    `exported_step`: Step of the checkpoint of the newest export; None without one.
     """
 
     def __init__(self, exporter: estimator_core.Exporter, trial: StudyTrial):
@@ -137,12 +123,7 @@ class _JudgingExporter(estimator_core.Exporter):
 class _WithoutExports:
     """An Estimator that notes what it is to export, and exports nothing.
 
-    Args:
-        estimator: The Estimator, which does all the rest.
-
-    Attributes:
-        is_exported: True after an export.
-        exported: Checkpoint of the newest export; None if none was named.
+    `exported`: Checkpoint of the newest export; None if none was named.
     """
 
     def __init__(self, estimator: Any):

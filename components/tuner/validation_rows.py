@@ -17,12 +17,7 @@ _BATCH = 1_024
 
 
 def parts_in(folder: Path, fold: int) -> tuple[list[str], list[str]]:
-    """Returns the file patterns of the rows to learn from, and of those that judge.
-
-    Args:
-        folder: Folder that `divide` has written.
-        fold: Number of the part that judges, from 0.
-    """
+    """Returns the file patterns of the rows to learn from, and of those that judge."""
     patterns = [str(folder / str(part) / "*") for part in range(ONE_IN)]
     judges = patterns.pop(fold)
     return patterns, [judges]
@@ -34,14 +29,9 @@ def divide(patterns: Iterable[str], folder: Path, group: str | None = None) -> N
     The evaluation split stays unseen, so that the Evaluator's verdict is about rows that had no part in the
     choice of the values. The same files give the same division.
 
-    Args:
-        patterns: File patterns of TFRecord files, compressed with GZIP where a name ends in `.gz`.
-        folder: Folder to write to; a division that is there already is kept.
-        group: Name of a feature: rows with the same value of it are in the same folder. Rows without one, or
-            with -1, are divided row by row, as are all if it is None.
-
-    Raises:
-        SettingError: There are too few rows or groups, or no row has the feature.
+    `folder`: folder to write to; a division that is there already is kept.
+    `group`: name of a feature: rows with the same value of it are in the same folder. Rows without one, or
+    with -1, are divided row by row, as are all if it is None.
     """
     if folder.is_dir():
         return
@@ -77,11 +67,7 @@ class _Parts:
         return (self._num_parts_dealt - 1) % ONE_IN
 
     def check(self) -> None:
-        """Checks that each part has rows, and that the groups exist.
-
-        Raises:
-            SettingError: They do not.
-        """
+        """Checks that each part has rows, and that the groups exist."""
         if self._group is not None and not self._part_of_group:
             raise SettingError(
                 f"tuner.group = {self._group!r}: no transformed training row has such a feature; let "

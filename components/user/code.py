@@ -25,18 +25,13 @@ from typing import Any
 from components.nearest import nearest_first
 from components.user.own_names import name_taken
 
-_logger = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 def load_function(import_path: str) -> Callable[..., Any]:
     """Returns the function with a dotted path, e.g. `my_project.taxi.trainer_fn`.
 
     The current working directory counts as importable, as it does for `python -m`.
-
-    Raises:
-        ValueError: The path has no dot.
-        ModuleNotFoundError: There is no such module; the message lists the places that were searched.
-        AttributeError: The module lacks the function; the message lists its functions.
     """
     module_name, _, function_name = import_path.rpartition(".")
     if not module_name or not function_name:
@@ -51,10 +46,6 @@ def load_module(import_path: str) -> types.ModuleType:
     """Returns the module with a dotted path, e.g. `my_project.taxi`.
 
     The current working directory counts as importable, as it does for `python -m`.
-
-    Raises:
-        ModuleNotFoundError: There is no such module; the message lists the places that were searched.
-        ImportError: It imports a package of its own whose name one of ours has.
     """
     make_importable(os.getcwd())
     provide_tf_estimator()
@@ -76,11 +67,6 @@ def load_module_file(module_file: str) -> types.ModuleType:
     """Executes a Python file and returns it as a module; its directory becomes importable.
 
     The file is executed anew at each call, so an edited file is always read again.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is not a .py file.
-        ImportError: It imports a package of its own whose name one of ours has.
     """
     path = _python_file(module_file)
     make_importable(str(path.parent))
@@ -116,13 +102,7 @@ def load_packaged_module(module_path: str) -> types.ModuleType:
 
 
 def importable_name(module_file: str) -> str:
-    """Returns the name by which a Python file can be imported; its directory becomes importable.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is not a .py file.
-        ImportError: The name would import another module.
-    """
+    """Returns the name by which a Python file can be imported; its directory becomes importable."""
     path = _python_file(module_file)
     make_importable(str(path.parent))
     try:
@@ -143,12 +123,6 @@ def function_names(module: types.ModuleType) -> list[str]:
 
 
 def get_function(module: types.ModuleType, function_name: str) -> Callable[..., Any]:
-    """Returns the function of a module with a name.
-
-    Raises:
-        AttributeError: The module has no such name; the message lists its functions.
-        TypeError: The name is not that of a function.
-    """
     function = getattr(module, function_name, None)
     if function is None:
         near = nearest_first(function_name, function_names(module))
@@ -195,7 +169,7 @@ def provide_tf_estimator() -> None:
     import estimator_core
 
     if not hasattr(tf, "estimator"):
-        _logger.info(
+        _LOGGER.info(
             "tf.estimator, tensorflow_estimator and tfma.export are those of estimator_core in the "
             "user's modules."
         )

@@ -9,9 +9,7 @@ _OURS = ("components", "estimator_core", "pipelines")
 def name_taken(error: BaseException, folders: Iterable[str]) -> str | None:
     """Returns a message if an error is due to a folder with the name of one of our packages; else None.
 
-    Args:
-      error: Error of an import in the user's code, or of an attribute of an imported package.
-      folders: Folders that may contain the user's packages.
+    `error`: error of an import in the user's code, or of an attribute of an imported package.
     """
     if isinstance(error, ImportError):
         module = error.name or ""

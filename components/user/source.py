@@ -18,14 +18,9 @@ _IS_PROGRAM = "__name__ == '__main__'"
 
 @dataclass(frozen=True)
 class Definition:
-    """A function or a class of the user's, or the statements of a file outside of them.
+    """A function or a class of the user's, or the statements of a file outside of them."""
 
-    Attributes:
-        digest: Hash of its syntax: comments and line breaks do not count.
-        names: The names that it uses.
-    """
-
-    digest: str
+    digest: str  # Hash of its syntax: comments and line breaks do not count
     names: frozenset[str]
 
 
@@ -36,10 +31,6 @@ def read_definitions(
 
     Statements outside of functions and classes form one definition, `taxi.py:(module level)`. The result
     is empty if the source cannot be found here (then the code runs elsewhere).
-
-    Args:
-        import_path: Dotted path of a function.
-        module_file: Path of a Python file.
     """
     source = _source_file(import_path, module_file)
     if source is None:
@@ -59,10 +50,6 @@ def fingerprint(*, import_path: str | None = None, module_file: str | None = Non
 
     A file counts as used if its name occurs in the module, or in another file that counts: as an import, a
     variable, an attribute, or in a string. So does a folder next to them, with all Python files in it.
-
-    Args:
-        import_path: Dotted path of a function.
-        module_file: Path of a Python file.
     """
     source = _source_file(import_path, module_file)
     if source is None:
@@ -105,10 +92,6 @@ def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> 
 
     It goes by names: a definition counts as used wherever its name occurs, be it a variable, an
     attribute of another object, or a string. Code that runs when a module is imported counts as used.
-
-    Args:
-        definitions: Definitions from `read_definitions`.
-        functions: Import paths, such as `my_project.taxi.trainer_fn`.
     """
     waiting = [key for key in definitions if key == f"__init__.py:{MODULE_LEVEL}"]
     for path in functions:

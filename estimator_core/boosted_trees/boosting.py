@@ -22,21 +22,13 @@ _TREES_AT_A_TIME = 10  # bounds the memory for the leaves of all rows
 
 
 class BoostingState(NamedTuple):
-    """A forest and the progress of its training, between two training steps.
+    """A forest and the progress of its training, between two training steps."""
 
-    Attributes:
-        forest: The trees. The trees of the unfinished iteration have the layers grown so far.
-        bias: Logits before the first tree, float64 `[logits_dimension]`.
-        finished: Number of iterations whose trees are finished.
-        steps_in_tree: Steps made for the unfinished iteration.
-        warm_started: Number of iterations from a warm start; `n_trees` are grown on top of them.
-    """
-
-    forest: Forest
-    bias: Any
-    finished: int
-    steps_in_tree: int
-    warm_started: int
+    forest: Forest  # The trees. The trees of the unfinished iteration have the layers grown so far.
+    bias: Any  # Logits before the first tree, float64 `[logits_dimension]`
+    finished: int  # Number of iterations whose trees are finished
+    steps_in_tree: int  # Steps made for the unfinished iteration
+    warm_started: int  # Number of iterations from a warm start; `n_trees` are grown on top of them
 
 
 class Boosting:
@@ -46,16 +38,11 @@ class Boosting:
     layers that are. The library grows the same trees from the same scores: training that continues
     from a state grows the same trees as training without a break.
 
-    Args:
-        settings: Settings of the trees.
-        objective: Objective to minimize.
-        data: The training data.
-        labels: float32 `[rows]` for one of the library's objectives; None for `BY_GRADIENTS`.
-        gradients: Function from logits `[rows, logits_dimension]` to gradients and Hessians of the same
-            shape; called for `BY_GRADIENTS`.
-        state: State to continue from.
-        num_threads: Number of threads of the library; None lets it choose.
-        validation: Held-out rows that end the training early; None grows all trees.
+    `labels`: float32 `[rows]` for one of the library's objectives; None for `BY_GRADIENTS`.
+    `gradients`: function from logits `[rows, logits_dimension]` to gradients and Hessians of the same
+    shape; called for `BY_GRADIENTS`.
+    `num_threads`: number of threads of the library; None lets it choose.
+    `validation`: held-out rows that end the training early; None grows all trees.
     """
 
     def __init__(
@@ -118,9 +105,6 @@ class Boosting:
 
         A loss of the library's is one while the scores are small. Any other loss comes with the gradients
         that the tree is grown by.
-
-        Args:
-            steps: Number of steps, all of one tree.
         """
         if self._by_own_gradients:
             return steps < self.steps_left_in_tree  # the tree is not grown yet

@@ -25,20 +25,10 @@ class BoostingHook(InitializationHook):
     after that step to the variables, so that a checkpoint has the trees of its global step. Training ends
     when all trees are finished.
 
-    Args:
-        variables: Variables of the forest.
-        loss: The head's loss.
-        batch: Tensors (matrix, weights or None, loss data, mask of held-out rows or None) of a batch.
-        num_batches: Number of batches in the data set.
-        start: Function of (data, state, gradients, validation) that returns the `Boosting`; `gradients`
-            and `validation` are the arguments of `Boosting`.
-        steps_per_tree: Number of training steps for a tree.
-        early_stopping: Settings of the validation; None grows all trees.
-
-    Attributes:
-        loss: Scalar variable: loss of the finished trees over the training data, before a step.
-        makes_steps: True if the Execution makes steps by `advance`. Otherwise, as in an Estimator
-            around the model_fn of another one, the hook is called at each step.
+    `batch`: tensors (matrix, weights or None, loss data, mask of held-out rows or None) of a batch.
+    `start`: function of (data, state, gradients, validation) that returns the `Boosting`; `gradients` and
+    `validation` are the arguments of `Boosting`.
+    `early_stopping`: settings of the validation; None grows all trees.
     """
 
     def __init__(

@@ -24,12 +24,8 @@ def center(
 ) -> Any:
     """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`.
 
-    Args:
-        objective: Objective to minimize.
-        labels: Labels `[rows]`, for an objective that computes its center.
-        data: The training data.
-        gradients: Function from logits `[rows, logits_dimension]` to gradients and Hessians.
-        logits_dimension: Number of logits.
+    `labels`: labels `[rows]`, for an objective that computes its center.
+    `gradients`: function from logits `[rows, logits_dimension]` to gradients and Hessians.
     """
     if objective.center is not None:
         return objective.center(labels, data.weights)

@@ -20,24 +20,16 @@ _FEW_CATEGORIES = 256
 
 
 class ColumnRange(NamedTuple):
-    """The matrix columns of one feature column.
+    """The matrix columns of one feature column."""
 
-    Attributes:
-        name: Name for importances and contributions: the name of the feature column, or of the
-            categorical column in an indicator column.
-        size: Number of matrix columns.
-    """
-
+    # Name for importances and contributions: the name of the feature column, or of the categorical
+    # column in an indicator column.
     name: str
-    size: int
+    size: int  # Number of matrix columns
 
 
 def checked_columns(feature_columns: Any) -> list[Any]:
-    """Returns the feature columns sorted by name.
-
-    Raises:
-        ValueError: There is none, one is not a feature column, or trees can't use its kind.
-    """
+    """Returns the feature columns sorted by name."""
     columns = sorted_columns(feature_columns)
     for column in columns:
         if _has_weights_to_train(column):
@@ -89,12 +81,7 @@ def column_matrix(features: Mapping[str, Any], columns: list[Any]) -> tf.Tensor:
     A numeric column gives its numbers, and NaN for missing ones; a bucketized column the index of
     the bucket, and NaN for NaN; a categorical or an indicator column the count of each category.
 
-    Args:
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        columns: Feature columns, from `checked_columns`.
-
-    Raises:
-        ValueError: A feature is missing, or does not fit its column.
+    `features`: dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
     """
     with tf.name_scope("column_matrix"):
         cache = FeatureTransformationCache(features)

@@ -62,14 +62,7 @@ class Validation:
     Iterations are judged many at a time, when the training may end: alternating between growing and judging
     would cost more than either.
 
-    Args:
-        data: The held-out rows.
-        loss: Function from logits, float32 `[rows, logits_dimension]`, to the loss.
-        patience: See `TreesEarlyStopping`.
-        report: See `TreesEarlyStopping`.
-
-    Attributes:
-        best: Number of iterations with the lowest loss, of those that are judged.
+    `loss`: function from logits, float32 `[rows, logits_dimension]`, to the loss.
     """
 
     def __init__(
@@ -102,10 +95,8 @@ class Validation:
     def start(self, bias: Any, warm_started: int, num_threads: int) -> None:
         """Begins without a tree.
 
-        Args:
-            bias: Logits before the first tree, `[logits_dimension]`.
-            warm_started: Number of iterations that are not judged.
-            num_threads: Threads of the library; a call with another number would change that of growing.
+        `bias`: logits before the first tree, `[logits_dimension]`.
+        `num_threads`: threads of the library; a call with another number would change that of growing.
         """
         self._scores = np.tile(bias, (self._data.num_rows, 1))
         self._iterations, self.best, self._best_loss = 0, warm_started, np.inf
@@ -115,10 +106,8 @@ class Validation:
     def judge(self, booster: Any, indices: Iterable[int | None]) -> None:
         """Judges the next iterations.
 
-        Args:
-            booster: Booster with their trees.
-            indices: Index of each iteration in the booster, one after the other; None at the end for trees
-                that add nothing.
+        `indices`: index of each iteration in the booster, one after the other; None at the end for trees
+        that add nothing.
         """
         grown = list(indices)
         for begin in range(0, len(grown), _ITERATIONS_AT_A_TIME):

@@ -19,13 +19,7 @@ METHODS = ("paths", "tree_shap")
 def feature_importances(
     forest: Forest, columns: Sequence[ColumnRange], normalize: bool = False
 ) -> dict[str, float]:
-    """Returns the total gain of each feature column's splits, the largest first.
-
-    Args:
-        forest: The trees.
-        columns: Ranges of the feature columns in the matrix.
-        normalize: Divides the gains by their sum if true.
-    """
+    """Returns the total gain of each feature column's splits, the largest first."""
     groups = _Groups(columns)
     is_inner = ~forest.is_leaf
     sums = np.bincount(
@@ -49,15 +43,6 @@ class Explainer:
 
     "paths" follows an example through the trees, one after the other, and credits the change of the
     prediction at each step down to the column of the split. "tree_shap" is TreeSHAP, of logits.
-
-    Args:
-        state: The model, with one logit.
-        columns: Ranges of the feature columns in the matrix.
-        method: One of `METHODS`.
-        link: Function from logits to the predictions that "paths" explains.
-
-    Raises:
-        ValueError: An unknown method, or a model of several logits.
 
     Source: "paths": A. Saabas, "Interpreting random forests", and arXiv:1312.1121, as in tf.estimator's
     boosted trees: an example starts from the bias in each tree. "tree_shap": arXiv:1802.03888.
@@ -86,8 +71,7 @@ class Explainer:
     def explain(self, matrix: Any) -> list[tuple[float, dict[str, float]]]:
         """Returns (bias, contribution by column, the largest first) of each row; they sum to the prediction.
 
-        Args:
-            matrix: float32 `[rows, columns]`.
+        `matrix`: float32 `[rows, columns]`.
         """
         by_shap = self._method == "tree_shap"
         bias, contributions = self._shap(matrix) if by_shap else self._paths(matrix)

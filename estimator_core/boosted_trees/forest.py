@@ -28,30 +28,20 @@ class Forest:
 
     An example goes to the left child if its value is at most the threshold, else to the right child, which
     is the node after the left one. A leaf is its own left child, with a threshold of infinity.
-
-    Attributes:
-        feature: `[nodes]`, the column of the input matrix that a node splits; 0 in a leaf.
-        threshold: `[nodes]`, float64.
-        left: `[nodes]`, index of the left child among all nodes.
-        nan_is_left: `[nodes]`, True if a missing value goes to the left.
-        nan_is_zero: `[nodes]`, True if a missing value counts as 0, since training saw none.
-        value: `[nodes]`, float64: value that the node would add to the logit if it were a leaf.
-        gain: `[nodes]`, decrease of the minimized loss by the split, in the library's unit; 0 in a leaf.
-        count: `[nodes]`, number of examples of the training data.
-        depth: `[nodes]`, 0 in a root.
-        root: `[trees]`, index of each root. The trees of one iteration, one for each logit, are
-            consecutive.
     """
 
-    feature: Any
-    threshold: Any
-    left: Any
-    nan_is_left: Any
-    nan_is_zero: Any
-    value: Any
+    feature: Any  # `[nodes]`, the column of the input matrix that a node splits; 0 in a leaf
+    threshold: Any  # `[nodes]`, float64
+    left: Any  # `[nodes]`, index of the left child among all nodes
+    nan_is_left: Any  # `[nodes]`, True if a missing value goes to the left
+    nan_is_zero: Any  # `[nodes]`, True if a missing value counts as 0, since training saw none
+    value: Any  # `[nodes]`, float64: value that the node would add to the logit if it were a leaf
+    # `[nodes]`, decrease of the minimized loss by the split, in the library's unit; 0 in a leaf.
     gain: Any
-    count: Any
-    depth: Any
+    count: Any  # `[nodes]`, number of examples of the training data
+    depth: Any  # `[nodes]`, 0 in a root
+    # `[trees]`, index of each root. The trees of one iteration, one for each logit, are
+    # consecutive.
     root: Any
 
     @property

@@ -22,13 +22,8 @@ class ForestVariables:
     Their length is unknown to the graph: it restores checkpoints with any number of trees. They are
     trainable variables, so that a warm start takes them from another model.
 
-    Args:
-        logits_dimension: Number of logits; an iteration has a tree for each.
-
-    Attributes:
-        nodes: Variable of each field of `Forest`, by name.
-        bias: Variable of the logits before the first tree, float64 `[logits_dimension]`.
-        counts: Scalar int64 variables of the other fields of `BoostingState`, by name.
+    `logits_dimension`: number of logits; an iteration has a tree for each.
+    `bias`: Variable of the logits before the first tree, float64 `[logits_dimension]`.
     """
 
     def __init__(self, logits_dimension: int):
@@ -43,11 +38,7 @@ class ForestVariables:
         self._logits_dimension = logits_dimension
 
     def read(self, session: Any) -> BoostingState:
-        """Returns the values in a session.
-
-        Raises:
-            ValueError: The number of trees is not a multiple of the number of logits.
-        """
+        """Returns the values in a session."""
         nodes, bias, counts = session.run((self.nodes, self.bias, self.counts))
         forest = Forest(**nodes)
         if forest.num_trees % self._logits_dimension:
@@ -70,11 +61,7 @@ def _vector(name: str, dtype: Any) -> Any:
 
 
 def read_checkpoint(checkpoint_path: str) -> BoostingState:
-    """Returns the forest in a checkpoint.
-
-    Raises:
-        ValueError: The checkpoint has none.
-    """
+    """Returns the forest in a checkpoint."""
     reader = open_checkpoint(checkpoint_path)
 
     def value(name: str) -> Any:
@@ -90,11 +77,7 @@ def read_checkpoint(checkpoint_path: str) -> BoostingState:
 
 
 class ForestAssignment:
-    """Assigns a state to the variables of a forest. Make it once, in their graph.
-
-    Args:
-        variables: Variables of the forest.
-    """
+    """Assigns a state to the variables of a forest. Make it once, in their graph."""
 
     def __init__(self, variables: ForestVariables):
         self._nodes = _placeholders(variables.nodes, [None])

@@ -24,17 +24,8 @@ class HeadLoss:
 
     It keeps only the features that the loss reads, such as example weights, which it finds in its graph.
 
-    Args:
-        head: The head.
-        features: Dict of feature name to tensor of a batch.
-        labels: Labels of a batch.
-
-    Attributes:
-        batch: Tensors of a batch to keep, each `[batch_size, ...]`: labels and the features that the
-            loss reads.
-
-    Raises:
-        ValueError: There are no labels, or the labels are sparse and the head does not process them.
+    `batch`: Tensors of a batch to keep, each `[batch_size, ...]`: labels and the features that the loss
+    reads.
     """
 
     def __init__(self, head: Head, features: Mapping[str, Any], labels: Any):
@@ -64,10 +55,7 @@ class HeadLoss:
     def value(self, session: Any, data: Any, logits: Any) -> Any:
         """Returns the loss, a float32 scalar.
 
-        Args:
-            session: The session.
-            data: Values of `batch` for all rows.
-            logits: `[rows, logits_dimension]`.
+        `logits`: `[rows, logits_dimension]`.
         """
         return session.run(self._loss, self._feed(data, logits), options=_IN_THIS_THREAD)
 

@@ -16,16 +16,6 @@ _SESSION_CALL_SECS = 1.0  # a signal ends the training between two calls
 
 
 def select_for_trees(config: RunConfig, mode: str, max_steps_per_call: int) -> Execution:
-    """Returns the execution of `mode`.
-
-    Args:
-        config: The settings.
-        mode: One of `ModeKeys`.
-        max_steps_per_call: Maximum number of training steps in one call.
-
-    Raises:
-        ValueError: The settings ask for several devices or a cluster.
-    """
     execution = select_execution(config, mode)
     check_one_process(execution)
     if mode != ModeKeys.TRAIN:
@@ -34,11 +24,7 @@ def select_for_trees(config: RunConfig, mode: str, max_steps_per_call: int) -> E
 
 
 def check_one_process(execution: Execution) -> None:
-    """Checks that the execution is a single device of this process.
-
-    Raises:
-        ValueError: It is another execution.
-    """
+    """Checks that the execution is a single device of this process."""
     if not isinstance(execution, SingleDevice):
         raise ValueError(
             "Boosted trees are grown and evaluated in one process, by all of its cores: leave "
@@ -48,13 +34,7 @@ def check_one_process(execution: Execution) -> None:
 
 
 class LayerSteps(SingleDevice):
-    """Trains on one device; a `BoostingHook` makes the steps at which no other hook is due.
-
-    Args:
-        session_config: See `SingleDevice`.
-        master: See `SingleDevice`.
-        max_steps_per_call: Maximum number of training steps in one call.
-    """
+    """Trains on one device; a `BoostingHook` makes the steps at which no other hook is due."""
 
     def __init__(self, session_config: Any, master: str, max_steps_per_call: int):
         super().__init__(session_config, master)

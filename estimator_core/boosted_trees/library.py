@@ -17,9 +17,6 @@ def lightgbm() -> Any:
 
     Its first import makes OpenMP's threads sleep while they wait, unless the environment says otherwise. By
     default they spin, which takes ten times as long where other processes use the cores.
-
-    Raises:
-        ImportError: It is not installed, or a system library that it needs is missing.
     """
     try:
         with _sleeping_threads():

@@ -44,12 +44,7 @@ def boosted_trees_model_fn(
 ) -> ModelFn:
     """Returns the `model_fn` of a forest over feature columns, with a head on top.
 
-    Args:
-        head: Head that turns logits into predictions, loss and metrics.
-        columns: Feature columns, from `checked_columns`.
-        settings: Settings of the trees.
-        predicts_matrix: Adds the input matrix to the predictions, as "column_matrix", if true.
-        early_stopping: Held-out rows that end the training early; None grows all trees.
+    `early_stopping`: held-out rows that end the training early; None grows all trees.
     """
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
@@ -93,11 +88,7 @@ def _weights(head: Head, features: Any) -> tf.Tensor | None:
 
 
 def _mask(early_stopping: TreesEarlyStopping | None, features: Any) -> tf.Tensor | None:
-    """Returns the mask of the held-out rows, bool `[batch_size]`; None without early stopping.
-
-    Raises:
-        ValueError: The feature is missing.
-    """
+    """Returns the mask of the held-out rows, bool `[batch_size]`; None without early stopping."""
     if early_stopping is None:
         return None
     name = early_stopping.validation_column

@@ -23,8 +23,7 @@ def forest_from_text(text: str) -> Forest:
 
     All trees are read at once: a forest has hundreds of them, each with few nodes.
 
-    Args:
-        text: Text from `model_to_string`, or a part of it that begins before a tree.
+    `text`: text from `model_to_string`, or a part of it that begins before a tree.
     """
     end = text.find("\nend of trees")
     sections = text[: end if end >= 0 else None].split("\nTree=")[1:]
@@ -116,13 +115,7 @@ def _by_depth(root: Any, left: Any, right: Any, is_inner: Any) -> tuple[Any, Any
 
 
 def text_from_forest(forest: Forest, num_features: int, trees_per_iteration: int) -> str:
-    """Returns the model text, without an objective; its raw scores exclude the bias.
-
-    Args:
-        forest: The trees.
-        num_features: Columns of the input matrix.
-        trees_per_iteration: Number of logits.
-    """
+    """Returns the model text, without an objective; its raw scores exclude the bias."""
     names = " ".join(f"Column_{index}" for index in range(num_features))
     header = [
         "tree",

@@ -17,21 +17,16 @@ _MAX_PROBABILITY = 1.0 - 2.0**-53  # the largest float64 below 1
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """An objective of LightGBM.
-
-    Attributes:
-        parameters: Parameters of LightGBM.
-        loss_scale: Ratio of the head's loss to the loss that the library minimizes.
-        logits: Function from the library's float64 predictions to logits.
-        center: Function from labels `[rows]` and weights `[rows]` to the constant logits,
-            `[logits_dimension]`, that minimize the loss; None finds them by Newton's method.
-        max_hessian: Largest Hessian of an example whose weight is 1; infinity if there is no limit.
-    """
+    """An objective of LightGBM."""
 
     parameters: dict[str, Any]
-    loss_scale: float = 1.0
+    loss_scale: float = 1.0  # Ratio of the head's loss to the loss that the library minimizes
+    # Function from the library's float64 predictions to logits.
     logits: Callable[[Any], Any] = lambda predictions: predictions
+    # Function from labels `[rows]` and weights `[rows]` to the constant logits,
+    # `[logits_dimension]`, that minimize the loss; None finds them by Newton's method.
     center: Callable[[Any, Any], Any] | None = None
+    # Largest Hessian of an example whose weight is 1; infinity if there is no limit.
     max_hessian: float = math.inf
 
 
@@ -52,9 +47,7 @@ def may_have_objective(head: Head) -> bool:
 def objective_of(head: Head, labels: Any) -> Objective:
     """Returns the objective for a head's loss.
 
-    Args:
-        head: The head.
-        labels: Processed labels, `[rows, any]`.
+    `labels`: processed labels, `[rows, any]`.
     """
     if not may_have_objective(head):
         num_class = {"num_class": head.logits_dimension} if head.logits_dimension > 1 else {}

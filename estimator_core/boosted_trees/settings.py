@@ -16,42 +16,25 @@ _CELLS_FOR_THREADS = 5_000_000
 
 @dataclasses.dataclass(frozen=True)
 class BoostingSettings:
-    """Settings of the trees; see `BoostedTreesClassifier` for each.
+    """Settings of the trees; see `BoostedTreesClassifier` for each."""
 
-    Attributes:
-        n_batches_per_layer: Number of batches in the data set, and of steps for a layer.
-        n_trees: Number of iterations; each has a tree for each logit.
-        max_depth: Number of layers of a tree.
-        learning_rate: Factor of each tree's values.
-        l1_regularization: L1 penalty for each example.
-        l2_regularization: L2 penalty for each example.
-        tree_complexity: Minimum gain of a split, for each example, with `pruning_mode` "pre".
-        min_node_weight: Minimum sum of Hessians in a node, divided by the number of all examples.
-        center_bias: Starts from the mean of the labels if true.
-        pruning_mode: One of "none", "pre".
-        quantile_sketch_epsilon: 1 / the number of buckets of a numeric column.
-        min_node_examples: Minimum number of examples in a leaf.
-    """
-
-    n_batches_per_layer: int
-    n_trees: int = 100
-    max_depth: int = 6
-    learning_rate: float = 0.1
-    l1_regularization: float = 0.0
-    l2_regularization: float = 0.0
+    n_batches_per_layer: int  # Number of batches in the data set, and of steps for a layer
+    n_trees: int = 100  # Number of iterations; each has a tree for each logit
+    max_depth: int = 6  # Number of layers of a tree
+    learning_rate: float = 0.1  # Factor of each tree's values
+    l1_regularization: float = 0.0  # L1 penalty for each example
+    l2_regularization: float = 0.0  # L2 penalty for each example
+    # Minimum gain of a split, for each example, with `pruning_mode` "pre".
     tree_complexity: float = 0.0
+    # Minimum sum of Hessians in a node, divided by the number of all examples.
     min_node_weight: float = 0.0
-    center_bias: bool = False
-    pruning_mode: str = "none"
-    quantile_sketch_epsilon: float = 0.01
-    min_node_examples: int = 1
+    center_bias: bool = False  # Starts from the mean of the labels if true
+    pruning_mode: str = "none"  # One of "none", "pre"
+    quantile_sketch_epsilon: float = 0.01  # 1 / the number of buckets of a numeric column
+    min_node_examples: int = 1  # Minimum number of examples in a leaf
 
     def __post_init__(self) -> None:
-        """Checks the values.
-
-        Raises:
-            ValueError: A value is invalid.
-        """
+        """Checks the values."""
         for name in ("n_batches_per_layer", "n_trees", "max_depth", "min_node_examples"):
             value = getattr(self, name)
             is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -108,11 +91,6 @@ class BoostingSettings:
         """Returns the parameters for LightGBM, without the objective.
 
         tf.estimator's regularization is for each example; LightGBM's is for the sums over examples.
-
-        Args:
-            num_rows: Number of examples.
-            num_columns: Columns of the matrix.
-            loss_scale: Ratio of the model's loss to the loss that the library minimizes.
         """
         unit = num_rows / loss_scale
         return {

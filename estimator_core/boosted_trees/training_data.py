@@ -16,17 +16,12 @@ _ROUNDING = 1e-6  # of sums of Hessians, relative
 
 
 class TrainingData(NamedTuple):
-    """All rows for growing trees.
+    """All rows for growing trees."""
 
-    Attributes:
-        matrix: float32 `[rows, columns]`; a `scipy.sparse.csr_matrix` if it is wide and mostly zeros.
-        weights: float32 `[rows]`, or None.
-        loss_data: Values of `HeadLoss.batch` for all rows.
-    """
-
+    # float32 `[rows, columns]`; a `scipy.sparse.csr_matrix` if it is wide and mostly zeros.
     matrix: Any
-    weights: Any
-    loss_data: Any
+    weights: Any  # float32 `[rows]`, or None
+    loss_data: Any  # Values of `HeadLoss.batch` for all rows
 
     @property
     def num_rows(self) -> int:
@@ -39,10 +34,9 @@ def read_training_data(
 ) -> tuple[TrainingData | None, TrainingData | None]:
     """Reads batches, and returns the rows to learn from and the held-out rows; None without any row.
 
-    Args:
-        next_batch: Function that returns the next batch, and raises `OutOfRangeError` at the end. A batch is
-            (matrix, weights or None, loss data, mask of the held-out rows or None).
-        num_batches: Number of batches in the data set; the input may end before.
+    `next_batch`: function that returns the next batch, and raises `OutOfRangeError` at the end. A batch is
+    (matrix, weights or None, loss data, mask of the held-out rows or None).
+    `num_batches`: number of batches in the data set; the input may end before.
     """
     learned: list[TrainingData] = []
     held_out: list[TrainingData] = []
@@ -114,9 +108,7 @@ def without_rare_values(matrix: Any, min_rows: float) -> Any:
     A column with values other than 0 in fewer rows than a leaf needs, such as the indicator of a rare word,
     can't divide the rows. Its values become 0, so that the library leaves it out.
 
-    Args:
-        matrix: `[rows, columns]`.
-        min_rows: Least number of rows of a leaf.
+    `matrix`: `[rows, columns]`.
     """
     if isinstance(matrix, np.ndarray):
         return matrix

@@ -210,11 +210,7 @@ class BoostedTreesEstimator(Estimator):
                 yield {**of_example, "bias": bias, "dfc": contributions}
 
     def _newest_checkpoint(self) -> str:
-        """Returns the path of the newest checkpoint.
-
-        Raises:
-            ValueError: There is none.
-        """
+        """Returns the path of the newest checkpoint."""
         checkpoint_path = self.latest_checkpoint()
         if not checkpoint_path:
             raise ValueError(

@@ -35,32 +35,20 @@ class ModelPart(NamedTuple):
 
 
 class BuiltModel(NamedTuple):
-    """A model in the current graph, without a loss yet.
+    """A model in the current graph, without a loss yet."""
 
-    Attributes:
-        head: Head that turns logits into predictions, loss and metrics.
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        labels: Labels of the batch.
-        logits: `[batch_size, logits_dimension]`.
-        parts: The variables and the optimizer of each part.
-    """
-
-    head: Head
-    features: Any
+    head: Head  # Head that turns logits into predictions, loss and metrics
+    features: Any  # Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`
     labels: Any
-    logits: tf.Tensor
-    parts: Sequence[OptimizedPart]
+    logits: tf.Tensor  # `[batch_size, logits_dimension]`
+    parts: Sequence[OptimizedPart]  # The variables and the optimizer of each part
 
 
 class Training(Protocol):
     """A way to train a composed model."""
 
     def train_op_fn(self, model: Any) -> Callable[[tf.Tensor], Any]:
-        """Returns the function from the loss to the op of one training step.
-
-        Args:
-            model: The `BuiltModel`.
-        """
+        """Returns the function from the loss to the op of one training step."""
 
 
 class MinimizeParts:
@@ -114,16 +102,8 @@ def sum_of_logits(
 ) -> tuple[tf.Tensor, list[OptimizedPart]]:
     """Builds the parts in the current graph; returns the sum of their logits, and their optimizers.
 
-    Args:
-        parts: `ModelPart`s, at least one.
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        mode: One of `ModeKeys`.
-
-    Returns:
-        Logits `[batch_size, logits_dimension]`, and the parts for `minimize_parts`.
-
-    Raises:
-        ValueError: `features` is not a dict.
+    `features`: dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+    Returns logits `[batch_size, logits_dimension]`, and the parts for `minimize_parts`.
     """
     features = checked_features(features)
     logits = []

@@ -27,12 +27,7 @@ class Network:
     batch_norm: bool
 
     def logit_fn(self, head: Head, **scoping: Any) -> Callable[..., tf.Tensor]:
-        """Returns the logit function of the network.
-
-        Args:
-            head: Head that takes the logits.
-            **scoping: `scope` and `input_layer_partitioner` of `dnn_logit_fn_builder`.
-        """
+        """Returns the logit function of the network."""
         return dnn_logit_fn_builder(
             head.logits_dimension,
             self.hidden_units,

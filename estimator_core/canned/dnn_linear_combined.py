@@ -21,11 +21,7 @@ MAX_LINEAR_LEARNING_RATE = 0.005
 
 
 def check_parts(network: Network, linear: LinearModel) -> None:
-    """Checks that there is a network, a linear model, or both.
-
-    Raises:
-        ValueError: There is neither, or the network has no hidden layers.
-    """
+    """Checks that there is a network, a linear model, or both."""
     if not (network.feature_columns or linear.feature_columns):
         raise ValueError(
             "Either linear_feature_columns or dnn_feature_columns must be defined. "

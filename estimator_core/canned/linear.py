@@ -41,25 +41,14 @@ class LinearModel:
     def logit_fn(self, head: Head, scope: str | None = "linear") -> Callable[..., tf.Tensor]:
         """Returns the logit function of the model.
 
-        Args:
-            head: Head that takes the logits.
-            scope: Variable scope of the model; None builds it in the current one.
+        `scope`: variable scope of the model; None builds it in the current one.
         """
         return linear_logit_fn_builder(
             head.logits_dimension, self.columns, self.sparse_combiner, scope=scope
         )
 
     def training(self, head: Head, optimizer: Any, **scopes: str) -> Training:
-        """Returns the `Training` of the model.
-
-        Args:
-            head: Head that takes the logits.
-            optimizer: `LinearSDCA`, or any other optimizer.
-            **scopes: Scopes of `SdcaTraining`.
-
-        Raises:
-            ValueError: SDCA can't train this model.
-        """
+        """Returns the `Training` of the model."""
         if isinstance(optimizer, LinearSDCA):
             return SdcaTraining(optimizer, head, self.columns, self.sparse_combiner, **scopes)
         return MinimizeParts()

@@ -23,9 +23,6 @@ class BackgroundSaver(tf1.train.Saver):
     raises its error. `save` writes in the foreground if the session belongs to a server, or if there are more
     than 1 GiB of values, since they are held in memory twice. The `MetaGraphDef` is computed once per graph,
     and written each time.
-
-    Attributes:
-        writes_beside: True if `save` may return before the checkpoint is written. False at first.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -38,14 +35,7 @@ class BackgroundSaver(tf1.train.Saver):
     def save(self, sess: Any, save_path: str, global_step: Any = None, **options: Any) -> Any:
         """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`.
 
-        Args:
-            sess: The `tf.compat.v1.Session`.
-            save_path: Path of the checkpoint without the step.
-            global_step: The step; an integer if the checkpoint is written in the background.
-            **options: Options of `tf.compat.v1.train.Saver.save`.
-
-        Raises:
-            OSError: The previous checkpoint could not be written. Other errors of that write are raised, too.
+        `global_step`: the step; an integer if the checkpoint is written in the background.
         """
         self.wait()
         values = None
@@ -65,8 +55,7 @@ class BackgroundSaver(tf1.train.Saver):
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Takes over earlier checkpoints, which are deleted in their turn.
 
-        Args:
-            checkpoint_paths: Paths of checkpoints, oldest first; those that are gone are left out.
+        `checkpoint_paths`: paths of checkpoints, oldest first; those that are gone are left out.
         """
         found = []
         for path in checkpoint_paths:
@@ -107,10 +96,7 @@ class BackgroundSaver(tf1.train.Saver):
     def export_meta_graph(self, filename: str | None = None, *args: Any, **options: Any) -> Any:
         """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`.
 
-        Args:
-            filename: File to write; None only returns the `MetaGraphDef`.
-            *args: Arguments of `tf.compat.v1.train.Saver.export_meta_graph`.
-            **options: Keyword arguments of the same method.
+        `filename`: file to write; None only returns the `MetaGraphDef`.
         """
         if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
             return super().export_meta_graph(filename, *args, **options)
@@ -119,11 +105,7 @@ class BackgroundSaver(tf1.train.Saver):
         return None
 
     def meta_graph_def(self, **options: Any) -> Any:
-        """Returns the `MetaGraphDef` of the default graph, computed anew after the graph has changed.
-
-        Args:
-            **options: Options of `tf.compat.v1.train.Saver.export_meta_graph`.
-        """
+        """Returns the `MetaGraphDef` of the default graph, computed anew after the graph has changed."""
         graph = tf1.get_default_graph()
         sizes = tuple(
             (key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys()
@@ -136,11 +118,7 @@ class BackgroundSaver(tf1.train.Saver):
 
 
 class WaitForCheckpoint(tf1.train.SessionRunHook):
-    """Waits for the last checkpoint at the end of training; comes after the hook that saves it.
-
-    Args:
-        saver: Saver of the training.
-    """
+    """Waits for the last checkpoint at the end of training; comes after the hook that saves it."""
 
     def __init__(self, saver: BackgroundSaver):
         self._saver = saver
@@ -152,12 +130,7 @@ class WaitForCheckpoint(tf1.train.SessionRunHook):
 
 
 class _SessionWithValues(tf1.SessionInterface):
-    """A session in which some tensors keep the values they had at an earlier moment.
-
-    Args:
-        session: The session of the training.
-        values: Value of each such tensor.
-    """
+    """A session in which some tensors keep the values they had at an earlier moment."""
 
     def __init__(self, session: Any, values: dict[tf.Tensor, Any]):
         self._session = session

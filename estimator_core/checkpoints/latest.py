@@ -26,11 +26,7 @@ _warned: set[Any] = set()
 
 
 def latest_checkpoint(model_dir: str) -> str | None:
-    """Returns the path of the newest whole checkpoint; None when `model_dir` has never been trained in.
-
-    Raises:
-        ValueError: There are checkpoints, and none is whole.
-    """
+    """Returns the path of the newest whole checkpoint; None when `model_dir` has never been trained in."""
     named = _named(model_dir)
     if named and why_not_whole(named) is None:
         return named
@@ -108,9 +104,7 @@ def _named(model_dir: str) -> str | None:
 def _steps(model_dir: str, only: str | None) -> list[str]:
     """Returns the checkpoints of `model_dir` that have an index, highest step first.
 
-    Args:
-        model_dir: Directory of the checkpoints.
-        only: Name of the checkpoints before "-<step>"; None takes all names, the Estimator's first.
+    `only`: name of the checkpoints before "-<step>"; None takes all names, the Estimator's first.
     """
     found = []
     for name in tf.io.gfile.listdir(model_dir):

@@ -23,11 +23,8 @@ def with_newest(
 ) -> Result:
     """Returns `use(newest())`; if that checkpoint is deleted meanwhile, tries again with the next one.
 
-    Args:
-        newest: Function that returns the path of a checkpoint, or None when there is none.
-        use: Function that reads the checkpoint. Its errors are raised, unless the checkpoint is gone and
-            there is a newer one.
-        sleep: Function that waits for a number of seconds.
+    `newest`: function that returns the path of a checkpoint, or None when there is none.
+    `sleep`: function that waits for a number of seconds.
     """
     while True:
         path = newest()

@@ -22,11 +22,7 @@ def saved_global_step(model_dir: str) -> int:
 
 
 def global_step_of(checkpoint_path: str) -> int:
-    """Returns the global step stored in the checkpoint at `checkpoint_path`.
-
-    Raises:
-        ValueError: The checkpoint has no global step.
-    """
+    """Returns the global step stored in the checkpoint at `checkpoint_path`."""
     reader = open_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP
     if reader.has_tensor(_OBJECT_GRAPH):
@@ -60,11 +56,7 @@ def _keys_by_variable_name(object_graph: bytes) -> dict[str, str]:
 
 
 def variable_names(model_dir: str) -> list[str]:
-    """Returns the names of all variables in the newest checkpoint of `model_dir`.
-
-    Raises:
-        ValueError: There is no checkpoint.
-    """
+    """Returns the names of all variables in the newest checkpoint of `model_dir`."""
     return sorted(open_checkpoint(_newest(model_dir)).get_variable_to_shape_map())
 
 
@@ -72,9 +64,6 @@ def variable_value(model_dir: str, name: str) -> Any:
     """Returns the value of the variable `name` in the newest checkpoint of `model_dir`.
 
     The variable may also be given by its tensor's name, such as "w:0".
-
-    Raises:
-        ValueError: There is no checkpoint, or no such variable.
     """
     reader = open_checkpoint(_newest(model_dir))
     name = name.removesuffix(":0")
@@ -89,10 +78,6 @@ def check_shapes(checkpoint_path: str) -> None:
     """Checks that the variables of the default graph have the shapes stored in the checkpoint.
 
     Restoring alone would not fail: a variable takes the shape of any value it is given.
-
-    Raises:
-        ValueError: Shapes differ, so the model_dir belongs to another architecture; or there is no such
-            checkpoint.
     """
     try:
         saved = open_checkpoint(checkpoint_path).get_variable_to_shape_map()

@@ -13,13 +13,7 @@ from estimator_core.logs import logger
 
 
 def warm_start(settings: WarmStartSettings) -> None:
-    """Makes the variables of the default graph start with the values that `settings` select.
-
-    Raises:
-        ValueError: There is no such checkpoint, a variable is missing from it or has another shape
-            there, the settings name variables that the model does not have, or TensorFlow can't find
-            the checkpoint on this file system.
-    """
+    """Makes the variables of the default graph start with the values that `settings` select."""
     logger.info("Warm-starting with WarmStartSettings: %s", settings)
     report = warm_start_report.report(settings)
     report.check()

@@ -22,15 +22,10 @@ Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
 class VariableStart:
     """The initial value of one variable.
 
-    Args:
-        name: Name of the variable in the model.
-        shape: Its shape in the model.
-        start: "loaded": the value comes from the checkpoint. "remapped": each row comes from the row of
-            the same vocabulary word in the checkpoint. "fresh": the initializer is used, since the
-            settings leave the variable out. "missing", "shape mismatch": training would fail.
-        source: Its name in the checkpoint; None for a fresh variable.
-        source_shape: Its shape in the checkpoint; None if it is not there.
-        note: Remark for the reader of the table.
+    `start`: "loaded": the value comes from the checkpoint. "remapped": each row comes from the row of the
+    same vocabulary word in the checkpoint. "fresh": the initializer is used, since the settings leave the
+    variable out. "missing", "shape mismatch": training would fail.
+    `source_shape`: its shape in the checkpoint; None if it is not there.
     """
 
     name: str
@@ -43,13 +38,7 @@ class VariableStart:
 
 @dataclasses.dataclass(frozen=True)
 class WarmStartReport:
-    """The initial value of each variable of a model; as text, a table.
-
-    Args:
-        checkpoint_path: The checkpoint that is read.
-        variables: One entry for each variable of the model, by name.
-        warnings: Sentences on settings that have no effect.
-    """
+    """The initial value of each variable of a model; as text, a table."""
 
     checkpoint_path: str
     variables: tuple[VariableStart, ...]
@@ -60,11 +49,7 @@ class WarmStartReport:
         return [variable.name for variable in self.variables if variable.start == start]
 
     def check(self) -> None:
-        """Checks that training can start.
-
-        Raises:
-            ValueError: A variable is missing from the checkpoint, or has another shape there.
-        """
+        """Checks that training can start."""
         reasons = []
         for variable in self.variables:
             if variable.start == "missing":
@@ -102,12 +87,7 @@ class WarmStartReport:
 
 
 def report(settings: WarmStartSettings) -> WarmStartReport:
-    """Returns the initial values that the variables of the default graph would get from `settings`.
-
-    Raises:
-        ValueError: There is no such checkpoint, or the settings name variables that are not
-            warm-started.
-    """
+    """Returns the initial values that the variables of the default graph would get from `settings`."""
     path = checkpoint_path(settings.ckpt_to_initialize_from)
     saved = reader.saved_shapes(path)
     shapes = _shapes(tf1.global_variables())
@@ -138,11 +118,7 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
 
 
 def checkpoint_path(path: str) -> str:
-    """Returns `path` itself, or the newest checkpoint if `path` is a directory.
-
-    Raises:
-        ValueError: There is no such checkpoint.
-    """
+    """Returns `path` itself, or the newest checkpoint if `path` is a directory."""
     found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
     if found is None and tf.io.gfile.exists(f"{path}.index"):
         found = path  # a checkpoint on ram://, see `open_checkpoint`

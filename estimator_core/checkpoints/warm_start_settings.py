@@ -68,13 +68,9 @@ def settings_from(
 ) -> WarmStartSettings | None:
     """Returns an Estimator's `warm_start_from` as settings.
 
-    Args:
-        warm_start_from: `WarmStartSettings`, None, or a path: of a checkpoint, of a directory whose
-            newest checkpoint is used, or of a SavedModel whose variables are used. Paths may be bytes, as
-            `export_saved_model` returns them.
-
-    Raises:
-        ValueError: `warm_start_from` is neither a path nor `WarmStartSettings`, or is empty.
+    `warm_start_from`: `WarmStartSettings`, None, or a path: of a checkpoint, of a directory whose newest
+    checkpoint is used, or of a SavedModel whose variables are used. Paths may be bytes, as
+    `export_saved_model` returns them.
     """
     if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
         return warm_start_from

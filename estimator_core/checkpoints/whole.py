@@ -24,11 +24,7 @@ _ERRORS = (tf.errors.OpError, IndexError, RuntimeError, ValueError)  # of Tensor
 
 
 def open_checkpoint(path: str) -> Any:
-    """Returns TensorFlow's reader of the checkpoint at `path`, on any of its file systems.
-
-    Raises:
-        tf.errors.OpError: There is no checkpoint, or its index can't be read.
-    """
+    """Returns TensorFlow's reader of the checkpoint at `path`, on any of its file systems."""
     # tf.train.load_checkpoint first asks whether the path is a directory. On ram:// it is: there, any string
     # that a file's path begins with is one.
     return tf1.train.NewCheckpointReader(os.fspath(path))
@@ -93,11 +89,7 @@ def _why_not_whole(path: str, files: Files) -> str | None:
 
 
 def _read_all(reader: Any) -> None:
-    """Reads all tensors, except those of which only some slices were saved, such as slots of a partition.
-
-    Raises:
-        tf.errors.OpError: A tensor can't be read.
-    """
+    """Reads all tensors, except those of which only some slices were saved, such as slots of a partition."""
     for tensor in reader.get_variable_to_shape_map():
         try:
             reader.get_tensor(tensor)

@@ -12,27 +12,19 @@ METRICS = (SQUARED_EUCLIDEAN, COSINE)
 
 
 class Assignment(NamedTuple):
-    """The nearest center of each point, and its distances to all centers.
+    """The nearest center of each point, and its distances to all centers."""
 
-    Attributes:
-        points: float32 `[batch_size, dimensions]`, normalized to length 1 for cosine distances.
-        all_distances: float32 `[batch_size, num_clusters]`.
-        nearest_distance: float32 `[batch_size]`, the distance to the nearest center.
-        cluster_index: int64 `[batch_size]`, the nearest center.
-    """
-
+    # float32 `[batch_size, dimensions]`, normalized to length 1 for cosine distances.
     points: tf.Tensor
-    all_distances: tf.Tensor
-    nearest_distance: tf.Tensor
-    cluster_index: tf.Tensor
+    all_distances: tf.Tensor  # float32 `[batch_size, num_clusters]`
+    nearest_distance: tf.Tensor  # float32 `[batch_size]`, the distance to the nearest center
+    cluster_index: tf.Tensor  # int64 `[batch_size]`, the nearest center
 
 
 def normalized(points: Any, distance_metric: str) -> tf.Tensor:
     """Returns the points, normalized to length 1 for cosine distances.
 
-    Args:
-        points: float32 `[n, dimensions]`.
-        distance_metric: One of `METRICS`.
+    `points`: float32 `[n, dimensions]`.
     """
     return tf.math.l2_normalize(points, axis=1) if distance_metric == COSINE else points
 
@@ -40,10 +32,8 @@ def normalized(points: Any, distance_metric: str) -> tf.Tensor:
 def assign(points: tf.Tensor, centers: tf.Tensor, distance_metric: str) -> Assignment:
     """Returns the nearest center of each point.
 
-    Args:
-        points: float32 `[batch_size, dimensions]`.
-        centers: float32 `[num_clusters, dimensions]`, normalized for the metric.
-        distance_metric: One of `METRICS`.
+    `points`: float32 `[batch_size, dimensions]`.
+    `centers`: float32 `[num_clusters, dimensions]`, normalized for the metric.
     """
     points = normalized(points, distance_metric)
     products = tf.matmul(points, centers, transpose_b=True)

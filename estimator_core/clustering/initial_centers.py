@@ -28,15 +28,11 @@ def choose(
 ) -> tf.Tensor:
     """Returns up to `num_wanted` centers, float32 `[n, dimensions]`.
 
-    Args:
-        points: The batch to draw from, `[batch_size, dimensions]`.
-        num_wanted: int32 scalar, number of missing centers.
-        initial_clusters: "random" draws with replacement, or takes the whole batch if it has at most
-            `num_wanted` points; "kmeans_plus_plus" draws far points with a higher probability, all
-            from one batch; a function of ([points], num_wanted) returns centers; an array holds the
-            centers.
-        seed: Seed of the draw; None takes the graph's seed, or a random one if the graph has none.
-        num_retries: Additional candidates for each center of "kmeans_plus_plus".
+    `points`: the batch to draw from, `[batch_size, dimensions]`.
+    `initial_clusters`: "random" draws with replacement, or takes the whole batch if it has at most
+    `num_wanted` points; "kmeans_plus_plus" draws far points with a higher probability, all from one batch;
+    a function of ([points], num_wanted) returns centers; an array holds the centers.
+    `seed`: seed of the draw; None takes the graph's seed, or a random one if the graph has none.
 
     Source: the initializations of `tf.compat.v1.estimator.experimental.KMeans`. There, all seeds have
     the same effect.
@@ -86,11 +82,8 @@ def _kmeans_plus_plus(
 class InitialCentersHook(InitializationHook):
     """Initializes the centers before the first step, from as many batches as needed.
 
-    Args:
-        initialize: Op that adds centers from one batch.
-        is_initialized: Scalar boolean variable, true when all centers are initialized.
-        is_chief: True if this process initializes them; the others wait for it.
-        sleep: Function that waits for a number of seconds.
+    `is_chief`: True if this process initializes them; the others wait for it.
+    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(

@@ -28,17 +28,13 @@ CLUSTER_CENTERS = "clusters"
 class Clustering:
     """Settings of k-means, with the model_fn for them.
 
-    Args:
-        num_clusters: Number of centers.
-        initial_clusters: A method of `initial_centers`, an array, or a function.
-        distance_metric: One of `distances.METRICS`.
-        seed: Seed of the initial centers; None means the seed of the config.
-        steps_per_iteration: Steps between two moves of the centers; None treats each batch as the whole
-            data set.
-        num_retries: Additional candidates for each center of "kmeans_plus_plus".
-        relative_tolerance: Training stops when the loss changes by less than this share of (1 + loss);
-            None does not stop it.
-        feature_columns: Dense columns that convert a dict of features to points; or None.
+    `initial_clusters`: A method of `initial_centers`, an array, or a function.
+    `seed`: seed of the initial centers; None means the seed of the config.
+    `steps_per_iteration`: steps between two moves of the centers; None treats each batch as the whole data
+    set.
+    `relative_tolerance`: training stops when the loss changes by less than this share of (1 + loss); None
+    does not stop it.
+    `feature_columns`: dense columns that convert a dict of features to points; or None.
     """
 
     num_clusters: int
@@ -180,12 +176,7 @@ def _checked_centers(centers: Any, num_clusters: int) -> tf.Tensor:
 
 
 class _RelativeToleranceHook(tf1.train.SessionRunHook):
-    """Stops training when the loss changes by less than a tolerance.
-
-    Args:
-        loss: Scalar loss.
-        tolerance: Share of (1 + loss).
-    """
+    """Stops training when the loss changes by less than a tolerance."""
 
     def __init__(self, loss: tf.Tensor, tolerance: float):
         self._loss = loss

@@ -17,11 +17,7 @@ def full_batch_update(
 ) -> tf.Operation:
     """Returns the op that sets each center to the mean of its points in this batch.
 
-    Args:
-        assignment: The batch, which should be the whole data set.
-        centers: Variable `[num_clusters, dimensions]`.
-        num_clusters: Number of centers.
-        distance_metric: One of `distances.METRICS`.
+    `centers`: variable `[num_clusters, dimensions]`.
 
     Source: Lloyd, "Least squares quantization in PCM", 1982.
     """
@@ -38,10 +34,8 @@ def mini_batch_update(assignment: Assignment, centers: Any, counts: Any) -> tf.O
     A center is the mean of its initial value and of all points that it was assigned; `counts` is the
     number of these points.
 
-    Args:
-        assignment: Batch of points.
-        centers: Variable `[num_clusters, dimensions]`.
-        counts: int64 variable `[num_clusters]`.
+    `centers`: variable `[num_clusters, dimensions]`.
+    `counts`: int64 variable `[num_clusters]`.
 
     Source: Sculley, "Web-scale k-means clustering", 2010. tf.estimator reads and writes `counts` in an
     undefined order, so that its centers differ from run to run.
@@ -71,13 +65,9 @@ def mini_batch_update_in_steps(
 ) -> tf.Operation:
     """Returns the op that collects the batches of several steps before the centers move.
 
-    Args:
-        assignment: Batch of points.
-        centers: Variable `[num_clusters, dimensions]`, to which points are assigned.
-        centers_updated: Variable of that shape, copied to `centers` after `steps_per_iteration`.
-        counts: int64 variable `[num_clusters]`: number of points of `centers_updated` in this iteration.
-        update_in_steps: int64 scalar variable, number of steps until the move.
-        steps_per_iteration: Steps between two moves.
+    `centers`: variable `[num_clusters, dimensions]`, to which points are assigned.
+    `centers_updated`: variable of that shape, copied to `centers` after `steps_per_iteration`.
+    `counts`: int64 variable `[num_clusters]`: number of points of `centers_updated` in this iteration.
     """
 
     def move() -> tf.Tensor:

@@ -30,60 +30,50 @@ GradientUpdate: TypeAlias = tuple[Any, Any, Callable[[Any, Any], Any]]
 
 
 class Step(NamedTuple):
-    """A step in the graph, executed by one `session.run`.
+    """A step in the graph, executed by one `session.run`."""
 
-    Attributes:
-        spec: Spec of all replicas together. Running its `train_op` is one training step.
-        advance: Function of (session, number of steps) that makes that many training steps, or fewer if
-            the loss of a step is NaN, which is then the last one. Returns whether the loss of its last step
-            is NaN. None if one `session.run` makes one step. In mode EVAL, it evaluates that many batches
-            and returns nothing. The following rules are for mode TRAIN:
-
-            - The session is the `tf.compat.v1.Session` itself: running it calls no hook.
-            - The number is 1 or more, and less than `steps_per_session_run`.
-            - A step does everything that `spec.train_op` does. A loop in the graph repeats the existing
-              operations: it imports a copy of the subgraph of `train_op` into its body, where the copy
-              uses the variables, iterators and tables of the graph. It does not call the `StepFn` again.
-            - Steps run one after the other: each reads the variables that the previous step wrote, and
-              the next batch.
-            - At the end of the input it raises `tf.errors.OutOfRangeError`, after making the steps for
-              which every replica had a batch. Their results are kept, and the global step counts them. The
-              operations of a step that need no batch are run once more, by `advance` or by `end`.
-        prepare: Adds operations to the default graph that make `advance` faster; `advance` also works
-            without them. Called before the session is created if many calls of `advance` are to come; in
-            mode EVAL, possibly later, between two calls. It may return the largest number of steps that a
-            call makes from then on, regardless of time.
-        last_loss: Function of the session that returns the loss of the last step that `advance` made
-            before it found the end of the input. None if it is not known.
-        end: Function of the session, called after `advance` has found the end of the input and the steps
-            before it are counted. Unless `advance` has done so, it runs the operations of a step that need
-            no batch, as one `session.run` of the `train_op` does at the end of the input; that may raise
-            another `tf.errors.OutOfRangeError`. None if `advance` always does it.
-        batches_made: Function that returns, in mode EVAL, the number of batches evaluated by the last call
-            of `advance`, even if it ended with an error. None without an `advance`.
-        waited_secs: Function that returns the seconds that the steps made by `advance` have waited for
-            their batches so far. None if it is not known.
-    """
-
+    # Spec of all replicas together. Running its `train_op` is one training step.
     spec: EstimatorSpec
+    # Function of (session, number of steps) that makes that many training steps, or fewer if the
+    # loss of a step is NaN, which is then the last one. Returns whether the loss of its last step
+    # is NaN. None if one `session.run` makes one step. In mode EVAL, it evaluates that many batches
+    # and returns nothing. The following rules are for mode TRAIN: - The session is the
+    # `tf.compat.v1.Session` itself: running it calls no hook. - The number is 1 or more, and less
+    # than `steps_per_session_run`. - A step does everything that `spec.train_op` does. A loop in
+    # the graph repeats the existing operations: it imports a copy of the subgraph of `train_op`
+    # into its body, where the copy uses the variables, iterators and tables of the graph. It does
+    # not call the `StepFn` again. - Steps run one after the other: each reads the variables that
+    # the previous step wrote, and the next batch. - At the end of the input it raises
+    # `tf.errors.OutOfRangeError`, after making the steps for which every replica had a batch. Their
+    # results are kept, and the global step counts them. The operations of a step that need no batch
+    # are run once more, by `advance` or by `end`.
     advance: Callable[[Any, int], bool | None] | None = None
+    # Adds operations to the default graph that make `advance` faster; `advance` also works without
+    # them. Called before the session is created if many calls of `advance` are to come; in mode
+    # EVAL, possibly later, between two calls. It may return the largest number of steps that a call
+    # makes from then on, regardless of time.
     prepare: Callable[[], int | None] | None = None
+    # Function of the session that returns the loss of the last step that `advance` made before it
+    # found the end of the input. None if it is not known.
     last_loss: Callable[[Any], Any] | None = None
+    # Function of the session, called after `advance` has found the end of the input and the steps
+    # before it are counted. Unless `advance` has done so, it runs the operations of a step that
+    # need no batch, as one `session.run` of the `train_op` does at the end of the input; that may
+    # raise another `tf.errors.OutOfRangeError`. None if `advance` always does it.
     end: Callable[[Any], None] | None = None
+    # Function that returns, in mode EVAL, the number of batches evaluated by the last call of
+    # `advance`, even if it ended with an error. None without an `advance`.
     batches_made: Callable[[], int] | None = None
+    # Function that returns the seconds that the steps made by `advance` have waited for their
+    # batches so far. None if it is not known.
     waited_secs: Callable[[], float | None] | None = None
 
 
 class LoopSize(NamedTuple):
-    """Length of a loop of training steps, in steps or in seconds.
+    """Length of a loop of training steps, in steps or in seconds."""
 
-    Attributes:
-        steps: Number of steps, if no time is given.
-        secs: Seconds that the loop takes; None makes `steps` steps.
-    """
-
-    steps: int = 1
-    secs: float | None = None
+    steps: int = 1  # Number of steps, if no time is given
+    secs: float | None = None  # Seconds that the loop takes; None makes `steps` steps
 
 
 class GradientTaker(Protocol):
@@ -162,9 +152,8 @@ class Execution(abc.ABC):
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the iterator over the data of `input_fn`, which is called within the graph.
 
-        Args:
-            input_fn: Function without arguments, or of the `tf.distribute.InputContext`.
-            mode: One of `ModeKeys`; for prediction the labels are left out.
+        `input_fn`: function without arguments, or of the `tf.distribute.InputContext`.
+        `mode`: one of `ModeKeys`; for prediction the labels are left out.
         """
 
     @abc.abstractmethod
@@ -175,11 +164,8 @@ class Execution(abc.ABC):
         `inputs.next_batch()`. In mode EVAL, `with_evaluation_metrics` is applied to the spec of each
         replica, within the replica: it calls the function of the metrics, and adds the metric "loss".
 
-        Args:
-            inputs: Inputs that `make_inputs` returned.
-            step_fn: Function that builds the model of a replica. It must be called in the current default
-                graph, not in the body of a loop or of a `tf.function`; anything else raises a RuntimeError.
-            mode: One of `ModeKeys`.
+        `step_fn`: function that builds the model of a replica. It must be called in the current default
+        graph, not in the body of a loop or of a `tf.function`; anything else raises a RuntimeError.
         """
 
     @abc.abstractmethod
@@ -192,10 +178,7 @@ class Execution(abc.ABC):
     ) -> Any:
         """Returns the `SessionCreator` that restores from the newest checkpoint or the given one.
 
-        Args:
-            scaffold: The spec's `Scaffold`.
-            checkpoint_dir: Directory whose newest checkpoint is restored, if it has one.
-            checkpoint_path: Checkpoint to restore; with neither, the variables are initialized.
+        `checkpoint_path`: checkpoint to restore; with neither, the variables are initialized.
         """
 
     def restored_session(self, scaffold: Any, checkpoint_path: str) -> Any:
@@ -203,12 +186,7 @@ class Execution(abc.ABC):
 
         Only for a graph that the user's hooks do not see.
 
-        Args:
-            scaffold: The spec's `Scaffold`.
-            checkpoint_path: Checkpoint to restore.
-
-        Returns:
-            The session; None if the `session_creator` has to create it.
+        Returns the session; None if the `session_creator` has to create it.
         """
         del scaffold, checkpoint_path
 
@@ -294,9 +272,7 @@ class Execution(abc.ABC):
     def update_by_sums(self, updates: Sequence[GradientUpdate], counter: Any) -> tf.Operation:
         """Returns the op that updates each variable by the sum of all replicas' gradients.
 
-        Args:
-            updates: Gradient, variable and function of each update; the same variables in each replica.
-            counter: Integer variable to which 1 is added after all updates.
+        `updates`: gradient, variable and function of each update; the same variables in each replica.
         """
         done = [update(variable, gradient) for gradient, variable, update in updates]
         with tf.control_dependencies(done):

@@ -34,12 +34,7 @@ def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> Estimator
 
     A batch without rows does not count: its mean loss is NaN, and its summed loss is 0.
 
-    Args:
-        spec: Spec that model_fn returned in mode EVAL.
-        batch: Tensors of the spec's batch; None counts each batch.
-
-    Raises:
-        ValueError: A metric of the user has a name reserved for the Estimator.
+    `batch`: tensors of the spec's batch; None counts each batch.
     """
     spec = with_metric_ops(spec)
     for name in {_LOSS, tf1.GraphKeys.GLOBAL_STEP}.intersection(spec.eval_metric_ops):
@@ -61,12 +56,7 @@ def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> Estimator
 
 
 def mean_of_batches(losses: Sequence[tf.Tensor], batches: Sequence[Any]) -> tf.Tensor:
-    """Returns the mean loss of the batches that have rows; 0 if none has.
-
-    Args:
-        losses: Loss of each batch.
-        batches: Tensors of each batch.
-    """
+    """Returns the mean loss of the batches that have rows; 0 if none has."""
     weights = [batch_weight(batch) for batch in batches]
     if None in weights:
         return tf.add_n(losses) / len(losses)

@@ -16,11 +16,7 @@ from estimator_core.spec.types import Hook
 class Inputs:
     """An iterator in the graph: each call returns the tensors of another batch.
 
-    Args:
-        get_next: Function that returns the tensors of the next element.
-        mode: One of `ModeKeys`; for prediction the labels are left out.
-        hooks: `SessionRunHook`s that start the input pipeline in each new session.
-        is_endless: True if nothing in the graph can ever end the input.
+    `mode`: one of `ModeKeys`; for prediction the labels are left out.
     """
 
     def __init__(
@@ -76,13 +72,9 @@ class IteratorInitializerHook(tf1.train.SessionRunHook):
 def inputs_from(result: Any, mode: str) -> Inputs:
     """Returns the inputs for the `result` of an input_fn.
 
-    Args:
-        result: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves,
-            which each session call computes again.
-        mode: One of `ModeKeys`; for prediction the labels are left out.
-
-    Raises:
-        ValueError: `result` is None, or a tuple whose length is not 2.
+    `result`: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves, which each
+    session call computes again.
+    `mode`: one of `ModeKeys`; for prediction the labels are left out.
     """
     if isinstance(result, tf.data.Dataset):
         return inputs_from_dataset(result, mode)
@@ -106,11 +98,7 @@ def inputs_from_dataset(dataset: tf.data.Dataset, mode: str) -> Inputs:
 
 
 def features_and_labels(element: Any, mode: str) -> tuple[Any, Any]:
-    """Returns (features, labels) of one element of the input; labels are None when there are none.
-
-    Raises:
-        ValueError: The element is a tuple whose length is not 2.
-    """
+    """Returns (features, labels) of one element of the input; labels are None when there are none."""
     if not isinstance(element, (list, tuple)):
         return element, None
     if mode == ModeKeys.PREDICT:

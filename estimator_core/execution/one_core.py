@@ -26,13 +26,6 @@ class OneCore(Sharded):
 
     There is no session for it, and no input: the batch consists of placeholders. String outputs of a model
     that was not written for a TPU, such as class names, are left to the host.
-
-    Args:
-        sharding: Division of the mode into shards, one for each core.
-
-    Attributes:
-        feeds: Placeholders, once the inputs are made.
-        fetches: Tensors that a step computes for the host, and the train_op, once the step is built.
     """
 
     def __init__(self, sharding: Sharding):
@@ -41,11 +34,7 @@ class OneCore(Sharded):
         self.fetches: list[Any] = []
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns placeholders for the batch of the first shard.
-
-        Raises:
-            ValueError: A tensor of the batch has no static shape, or holds strings.
-        """
+        """Returns placeholders for the batch of the first shard."""
         batch = super().make_inputs(input_fn, mode).next_batches(self.num_replicas)[0]
 
         def placeholder(path: Sequence[Any], tensor: tf.Tensor) -> Any:
@@ -65,11 +54,7 @@ class OneCore(Sharded):
         return Inputs(lambda: placeholders, mode)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of one core.
-
-        Raises:
-            ValueError: Training has no sum over the cores.
-        """
+        """Returns the step of one core."""
         self._sums = sums = _CollectiveSums(self.num_replicas)
         with sums.taken_from(tf1.get_default_graph()):
             spec = step_fn(*inputs.next_batch())

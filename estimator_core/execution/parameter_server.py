@@ -41,20 +41,13 @@ class ParameterServers(Execution):
     `Estimator.train` itself creates a `tf.compat.v1.train.Server` first. All tasks need a shared
     `model_dir`: each parameter server writes its own variables to the checkpoint.
 
-    Args:
-        cluster: Cluster with parameter servers, including this task's type and index. One Execution is for
-            one graph.
-        master: Address of this task's server, on which sessions are opened.
-        session_config: `ConfigProto` of the sessions; its `device_filters` select the tasks that a session
-            needs.
-        device_fn: `RunConfig.device_fn`, which places the variables; None places them on the parameter
-            servers.
-        timeout_secs: Longest wait for the servers of other tasks, and of a worker for the chief; None
-            waits for ever.
-        input_context: `tf.distribute.InputContext` for an input_fn that takes one; None gives it None.
-
-    Raises:
-        ValueError: This task does not train.
+    `session_config`: `ConfigProto` of the sessions; its `device_filters` select the tasks that a session
+    needs.
+    `device_fn`: `RunConfig.device_fn`, which places the variables; None places them on the parameter
+    servers.
+    `timeout_secs`: longest wait for the servers of other tasks, and of a worker for the chief; None waits
+    for ever.
+    `input_context`: `tf.distribute.InputContext` for an input_fn that takes one; None gives it None.
 
     Source: between-graph replication of `tf.estimator`, by `tf.compat.v1.train.replica_device_setter`.
     Two differences: if a cluster does not form, the error names the missing tasks, also on the chief; and
@@ -101,7 +94,6 @@ class ParameterServers(Execution):
         return self._here.make_inputs(call, mode)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step that `step_fn` builds."""
         return self._here.build_step(inputs, step_fn, mode)
 
     def session_creator(
@@ -143,17 +135,7 @@ class ParameterServers(Execution):
 
 
 class _SessionInCluster(tf1.train.SessionCreator):
-    """Creates a session once the servers that it needs answer.
-
-    Args:
-        creator: Creator of the session.
-        own: This task.
-        needed: Other tasks that take part in the session.
-        timeout_secs: Longest wait for the needed tasks.
-
-    Raises:
-        tf.errors.DeadlineExceededError: Raised by `create_session`; the message names the missing tasks.
-    """
+    """Creates a session once the servers that it needs answer."""
 
     def __init__(self, creator: Any, own: Task, needed: list[Task], timeout_secs: float):
         self._creator = creator
@@ -162,7 +144,6 @@ class _SessionInCluster(tf1.train.SessionCreator):
         self._timeout_secs = timeout_secs
 
     def create_session(self) -> Any:
-        """Returns a session."""
         try:
             wait_for_tasks([self._own], min(_OWN_SERVER_SECS, self._timeout_secs))
         except tf.errors.DeadlineExceededError as error:
@@ -185,7 +166,6 @@ class _ChiefSession(tf1.train.SessionCreator):
         self._chief_model = chief_model
 
     def create_session(self) -> Any:
-        """Returns a session."""
         self._chief_model.publish(Model.of(tf1.get_default_graph()))
         return self._creator.create_session()
 
@@ -196,15 +176,6 @@ class _WorkerSession(tf1.train.SessionCreator):
     Like TensorFlow's `WorkerSessionCreator`, but it checks more often: with that one, a worker that starts a
     moment before the chief, or whose parameter server was restarted, sleeps for 30 seconds. A worker with
     another model is refused: it would wait in vain, or change variables that belong to another model.
-
-    Args:
-        scaffold: The spec's `Scaffold`.
-        master: Address of this task's server.
-        session_config: `ConfigProto` of the session.
-        chief: Task that initializes the variables.
-        chief_model: Model that the chief publishes.
-        timeout_secs: Longest wait.
-        clock: Function that returns seconds.
     """
 
     def __init__(
@@ -226,12 +197,6 @@ class _WorkerSession(tf1.train.SessionCreator):
         self._clock = clock
 
     def create_session(self) -> Any:
-        """Returns a session.
-
-        Raises:
-            ValueError: The chief trains another model, or has another TensorFlow version.
-            tf.errors.DeadlineExceededError: The chief does not initialize the variables.
-        """
         self._scaffold.finalize()
         manager = tf1.train.SessionManager(
             local_init_op=self._scaffold.local_init_op,

@@ -46,11 +46,6 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
 
     The variables have the values of the checkpoint; local variables and tables are initialized. The graph is
     finalized.
-
-    Args:
-        scaffold: Scaffold of the model.
-        checkpoint_path: Path of the checkpoint.
-        config: `ConfigProto` of the session.
     """
     if not _is_default(scaffold) or any(tf1.get_collection(name) for name in _COLLECTIONS):
         return None
@@ -85,8 +80,7 @@ def _is_default(scaffold: Any) -> bool:
 def _values_to_feed(variables: Sequence[Any], checkpoint_path: str) -> dict[Any, Any] | None:
     """Returns feeds of the variables' initializers, with the values from the checkpoint.
 
-    Returns:
-        The feeds; None if a saver has to restore the variables, or to raise the error why it can't.
+    Returns the feeds; None if a saver has to restore the variables, or to raise the error why it can't.
     """
     reader = open_checkpoint(checkpoint_path)
     shapes = reader.get_variable_to_shape_map()

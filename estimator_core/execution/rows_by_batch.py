@@ -38,9 +38,8 @@ _SMALLEST_BATCH = 16  # for smaller batches, it is not worthwhile
 def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
     """Returns an initializer of the iterator for the same batches, taken at once where that is possible.
 
-    Args:
-        initializer: `MakeIterator` operation of the default graph. It is returned unchanged unless the
-            dataset batches the rows of arrays, and only selects or orders them before.
+    `initializer`: `MakeIterator` operation of the default graph. It is returned unchanged unless the
+    dataset batches the rows of arrays, and only selects or orders them before.
     """
     if initializer.type != "MakeIterator":
         return initializer
@@ -133,10 +132,7 @@ def _copy(
 ) -> tf.Tensor:
     """Returns a copy of a dataset over another source.
 
-    Args:
-        dataset: Dataset operation to copy.
-        source: Variant tensor of the new input dataset.
-        shape: Shape of the int64 elements of `source`; None if its elements have the same types as before.
+    `shape`: shape of the int64 elements of `source`; None if its elements have the same types as before.
     """
     graph_def = tf1.GraphDef()
     graph_def.versions.CopyFrom(dataset.graph.graph_def_versions)

@@ -45,11 +45,7 @@ _STRATEGIES = (*_IN_SYNC, *_ACROSS_TASKS, _PARAMETER_SERVERS)
 
 
 def select_execution(config: RunConfig, mode: str) -> Execution:
-    """Returns the Execution that runs `mode` under `config`.
-
-    Raises:
-        ValueError: The configuration asks for a way of running that is not supported.
-    """
+    """Returns the Execution that runs `mode` under `config`."""
     _check(config, mode)
     sharding = config.sharding(mode)
     if sharding is not None:
@@ -67,20 +63,12 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
 
 
 def check_training(config: RunConfig) -> None:
-    """Checks that training is possible as configured, for tasks that would wait for others to train.
-
-    Raises:
-        ValueError: The configuration asks for a way of training that is not supported.
-    """
+    """Checks that training is possible as configured, for tasks that would wait for others to train."""
     _check(config, ModeKeys.TRAIN)
 
 
 def start_task_server(config: RunConfig) -> None:
-    """Starts this task's server as needed for the configured way of training.
-
-    Raises:
-        RuntimeError: The server can't be started because its port is taken.
-    """
+    """Starts this task's server as needed for the configured way of training."""
     strategy = _strategy(config, ModeKeys.TRAIN)
     if isinstance(strategy, _ACROSS_TASKS):
         start_server_in_step(strategy, config.task_cluster, config.protocol, config.session_config)
@@ -96,11 +84,7 @@ def _many_steps(config: RunConfig) -> ManySteps:
 
 
 def _check_can_be_compiled(config: RunConfig) -> None:
-    """Checks that, with jit_compile=True, training is on one device with several steps in a session call.
-
-    Raises:
-        ValueError: jit_compile=True is set for any other kind of training.
-    """
+    """Checks that, with jit_compile=True, training is on one device with several steps in a session call."""
     if config.jit_compile is not True:
         return
     if config.steps_per_session_run == 1:
@@ -125,11 +109,7 @@ def _strategy(config: RunConfig, mode: str) -> Any:
 
 
 def _check(config: RunConfig, mode: str) -> None:
-    """Checks that a mode can run as configured, in this task and in the others of a cluster.
-
-    Raises:
-        ValueError: It can't.
-    """
+    """Checks that a mode can run as configured, in this task and in the others of a cluster."""
     remote_cluster = getattr(config.experimental_distribute, "remote_cluster", None)
     if remote_cluster:
         raise ValueError(
@@ -162,9 +142,6 @@ def _check_training_in_cluster(strategy: Any, cluster: Cluster) -> None:
 
     An evaluator needs no strategy, so it can't tell that the tasks that train lack one. A task sees its own
     devices only, so those of an evaluator or a parameter server do not count.
-
-    Raises:
-        ValueError: They can't.
     """
     tasks = cluster.training_tasks
     if isinstance(strategy, _IN_SYNC):

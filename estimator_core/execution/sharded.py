@@ -43,30 +43,22 @@ _MOST_STEPS = 1000  # of a loop whose size is given in seconds
 
 @dataclasses.dataclass(frozen=True)
 class Sharding:
-    """The division of one mode into shards.
+    """The division of one mode into shards."""
 
-    Attributes:
-        num_shards: Number of copies of the model.
-        kind: Way in which the shards get their batches.
-        batch_axis: Dimensions along which features and labels are split; None is the first.
-        batch_size: Examples in a batch of input_fn, for prediction, where smaller batches are padded.
-        adds_up_gradients: True to average the gradients of any optimizer over the shards. Otherwise the
-            model does so, by a `CrossShardOptimizer`.
-        has_static_shapes: True to refuse batches of unknown size, as on a TPU.
-        loop_size: Length of a loop of training steps.
-        takes_sparse: True if sparse features are allowed, as for embedding tables of a TPU.
-        cores_per_replica: Cores that a copy of the model may name by `tf.compat.v1.tpu.core`.
-    """
-
-    num_shards: int
-    kind: ShardInput = ShardInput.SPLIT
+    num_shards: int  # Number of copies of the model
+    kind: ShardInput = ShardInput.SPLIT  # Way in which the shards get their batches
+    # Dimensions along which features and labels are split; None is the first.
     batch_axis: tuple[int, ...] | None = None
+    # Examples in a batch of input_fn, for prediction, where smaller batches are padded.
     batch_size: int | None = None
+    # True to average the gradients of any optimizer over the shards. Otherwise the model does so,
+    # by a `CrossShardOptimizer`.
     adds_up_gradients: bool = False
-    has_static_shapes: bool = True
-    loop_size: LoopSize = _ONE_STEP
+    has_static_shapes: bool = True  # True to refuse batches of unknown size, as on a TPU
+    loop_size: LoopSize = _ONE_STEP  # Length of a loop of training steps
+    # True if sparse features are allowed, as for embedding tables of a TPU.
     takes_sparse: bool = False
-    cores_per_replica: int = 1
+    cores_per_replica: int = 1  # Cores that a copy of the model may name by `tf.compat.v1.tpu.core`
 
 
 class Sharded(RepeatsSteps):
@@ -76,9 +68,7 @@ class Sharded(RepeatsSteps):
     copied for the others. There is one set of variables, updated by the first shard with sums over the
     shards. A model whose weights would differ from shard to shard is refused.
 
-    Args:
-        sharding: Division of the mode into shards.
-        session_config: `ConfigProto` of the sessions; they get a CPU device for each shard.
+    `session_config`: `ConfigProto` of the sessions; they get a CPU device for each shard.
 
     Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. It sends variables that differ from core to core,
     such as moving averages, from the first core to all others after each loop.
@@ -104,11 +94,7 @@ class Sharded(RepeatsSteps):
             yield
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the batches of the shards.
-
-        Raises:
-            TypeError: input_fn returns something else where a `tf.data.Dataset` is needed.
-        """
+        """Returns the batches of the shards."""
         kind, shards = self._sharding.kind, self.num_replicas
         calls = shards if kind is ShardInput.OWN else 1
         with tf1.device("/cpu:0"):
@@ -129,11 +115,7 @@ class Sharded(RepeatsSteps):
             )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of all shards together.
-
-        Raises:
-            ValueError: Training has no sum over the shards, or updates weights with values of one shard.
-        """
+        """Returns the step of all shards together."""
         graph = tf1.get_default_graph()
         self._sums = ShardSums(self.num_replicas)
         self._takes_mean, self._has_shares = True, False
@@ -164,11 +146,7 @@ class Sharded(RepeatsSteps):
         return self.step_of(combined, mode)
 
     def check_has_sums(self, mode: str) -> None:
-        """Checks, after the model is built, that training sums something over the shards.
-
-        Raises:
-            ValueError: There is no sum over the shards.
-        """
+        """Checks, after the model is built, that training sums something over the shards."""
         if mode == ModeKeys.TRAIN and self.num_replicas > 1 and not self._sums.sums:
             raise ValueError(
                 "CrossShardOptimizer must be used for model training on TPUs: wrap the optimizer in "

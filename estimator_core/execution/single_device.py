@@ -26,11 +26,9 @@ from estimator_core.spec.types import InputFn
 class SingleDevice(RepeatsSteps):
     """Runs one copy of the model; the identity among executions.
 
-    Args:
-        session_config: `ConfigProto` of the sessions.
-        master: Address of the server on which sessions are opened; "" is this process.
-        many_steps: Limits on the training steps, or evaluated batches, of a session call; None makes one.
-        jit_compile: True to compile training steps by XLA; "auto" chooses.
+    `master`: address of the server on which sessions are opened; "" is this process.
+    `many_steps`: limits on the training steps, or evaluated batches, of a session call; None makes one.
+    `jit_compile`: True to compile training steps by XLA; "auto" chooses.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class SingleDevice(RepeatsSteps):
             return inputs_from(input_fn(), mode)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step that `step_fn` builds."""
         batch = inputs.next_batch()
         tensors = tf.nest.flatten(batch)  # now, as model_fn may remove features from their dict
         spec = step_fn(*batch)

@@ -25,10 +25,7 @@ class ReplicasInSync(RepeatsSteps):
     Each replica takes its own batch: the batch size of input_fn is that of one replica. If there are not
     enough batches for all replicas at the end of the input, the remaining ones are dropped.
 
-    Args:
-        strategy: `tf.distribute.MirroredStrategy` or `OneDeviceStrategy`.
-        session_config: `ConfigProto` of the sessions.
-        many_steps: Limits on the training steps of a session call; None makes one.
+    `many_steps`: limits on the training steps of a session call; None makes one.
 
     Source: `train_distribute` and `eval_distribute` of `tf.estimator.RunConfig`.
     """
@@ -52,11 +49,7 @@ class ReplicasInSync(RepeatsSteps):
         return contexts
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the iterator over one input pipeline, whose batches go to the replicas in turn.
-
-        Raises:
-            ValueError: `input_fn` returns no `tf.data.Dataset`.
-        """
+        """Returns the iterator over one input pipeline, whose batches go to the replicas in turn."""
         context = tf.distribute.InputContext(1, 0, self.num_replicas)
         with tf1.device("/cpu:0"):
             return inputs_from_dataset(self._dataset(input_fn, context), mode)

@@ -37,11 +37,8 @@ class WorkersInSync(ReplicasInSync):
     The chief (worker 0 if the cluster has no chief) writes checkpoints and summaries. All tasks restore the
     same checkpoint, so they need a shared `model_dir`.
 
-    Args:
-        strategy: `tf.distribute.MultiWorkerMirroredStrategy`, created in this process.
-        cluster: Cluster, including this task's type and index. One Execution is for one graph.
-        session_config: `ConfigProto` of the sessions; its device filters are replaced.
-        timeout_secs: Longest wait for the other tasks; None waits for ever.
+    `session_config`: `ConfigProto` of the sessions; its device filters are replaced.
+    `timeout_secs`: longest wait for the other tasks; None waits for ever.
 
     Source: `train_distribute` of `tf.estimator.RunConfig` in a cluster. The end of training differs: in
     2.15 the others waited for ever for a worker whose input had ended, or that was gone.
@@ -76,11 +73,7 @@ class WorkersInSync(ReplicasInSync):
         return contexts
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the iterator over this worker's input pipeline, which ends when any worker's does.
-
-        Raises:
-            ValueError: `input_fn` returns no `tf.data.Dataset`.
-        """
+        """Returns the iterator over this worker's input pipeline, which ends when any worker's does."""
         _read_global_step_here()
         peers = self._peers
         context = tf.distribute.InputContext(len(peers.tasks), peers.index, self.num_replicas)
@@ -142,11 +135,7 @@ class WorkersInSync(ReplicasInSync):
 
     @contextlib.contextmanager
     def training(self) -> Iterator[None]:
-        """Watches the other tasks, and at the end waits for the chief's last checkpoint.
-
-        Raises:
-            TaskLostError: Another task was lost; raised in place of the error that it caused.
-        """
+        """Watches the other tasks, and at the end waits for the chief's last checkpoint."""
         with self._watch.naming_the_lost(), self._watch:
             yield
         self._meet()
@@ -159,13 +148,9 @@ class WorkersInSync(ReplicasInSync):
 class SessionInStep(tf1.train.SessionCreator):
     """Creates the session of each task from the same state, or fails in all of them.
 
-    Args:
-        creator: Creator of the session.
-        peers: The tasks.
-        meet: Function that exchanges numbers between all tasks.
-        find_checkpoint: Function that returns the checkpoint to restore, or None to initialize the variables.
-        timeout_secs: Longest wait for the servers of the others; 0 waits for ever.
-        sleep: Function that waits for a number of seconds.
+    `find_checkpoint`: function that returns the checkpoint to restore, or None to initialize the variables.
+    `timeout_secs`: longest wait for the servers of the others; 0 waits for ever.
+    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(
@@ -186,13 +171,6 @@ class SessionInStep(tf1.train.SessionCreator):
         self._was_created = False
 
     def create_session(self) -> Any:
-        """Returns a session.
-
-        Raises:
-            TaskLostError: An earlier session was lost: the other tasks can't go back to a checkpoint
-                together with this one.
-            ValueError: The tasks have different graphs or checkpoints.
-        """
         own, others = self._peers.own, self._peers.others
         try:
             wait_for_tasks([own], min(_OWN_SERVER_SECS, self._timeout_secs))
@@ -215,11 +193,7 @@ class SessionInStep(tf1.train.SessionCreator):
         return session
 
     def agree(self) -> None:
-        """Waits until all tasks find the same checkpoint.
-
-        Raises:
-            ValueError: The tasks find different checkpoints, or their graphs differ.
-        """
+        """Waits until all tasks find the same checkpoint."""
         graph = _fingerprint(tf1.get_default_graph())
         for _ in range(_SAME_CHECKPOINT_ROUNDS):
             path = self._find_checkpoint()
@@ -252,22 +226,14 @@ class SessionInStep(tf1.train.SessionCreator):
 def start_server_in_step(
     strategy: Any, cluster: Cluster, protocol: str | None = None, session_config: Any = None
 ) -> None:
-    """Starts the server of this task unless the strategy has started it, as it does in eager mode.
-
-    Raises:
-        RuntimeError: The server can't be started because its port is taken.
-    """
+    """Starts the server of this task unless the strategy has started it, as it does in eager mode."""
     # There is no public way to ask the strategy.
     if not getattr(strategy.extended, "_std_server_started", False):
         start_server(cluster, protocol, _with_collectives(strategy, session_config))
 
 
 def check_cluster(strategy: Any, cluster: Cluster) -> None:
-    """Checks that the tasks of the cluster can train in step.
-
-    Raises:
-        ValueError: The cluster has tasks that do not train, or differs from the strategy's.
-    """
+    """Checks that the tasks of the cluster can train in step."""
     tasks = {kind: list(addresses) for kind, addresses in cluster.training_tasks.items()}
     if tasks.keys() - {CHIEF, WORKER}:
         raise ValueError(

@@ -185,11 +185,7 @@ def _ps_first(sizes: dict[str, int]) -> list[tuple[str, int]]:
 
 
 def _wait(tasks: list[LocalTask], kinds: Collection[str]) -> None:
-    """Waits until the tasks of these kinds have returned.
-
-    Raises:
-        LocalClusterError: Any task failed.
-    """
+    """Waits until the tasks of these kinds have returned."""
     while True:
         running = [task for task in tasks if not task.has_returned]
         if not any(task.kind in kinds for task in running):

@@ -26,9 +26,7 @@ _printing = threading.Lock()
 class Failure(NamedTuple):
     """The failure of a task.
 
-    Args:
-        message: The traceback, or the exit of the process and the last lines of its log.
-        exception: Exception of `fn`, if it could be pickled.
+    `message`: the traceback, or the exit of the process and the last lines of its log.
     """
 
     message: str
@@ -38,18 +36,7 @@ class Failure(NamedTuple):
 class LocalTask:
     """A process that runs a function as one task of a cluster.
 
-    Args:
-        fn: Picklable function without arguments.
-        kind: Type of the task.
-        index: Index among those of its type.
-        tf_config: TF_CONFIG of the process.
-        log_path: File of all that it prints or logs; None prints it to stderr, after the task's name.
-
-    Attributes:
-        name: Name of the task, such as "worker 0".
-        has_returned: True when `fn` has returned.
-        result: Result of `fn`.
-        outcome: Connection that is ready to read when `receive` may be called.
+    `log_path`: file of all that it prints or logs; None prints it to stderr, after the task's name.
     """
 
     def __init__(
@@ -75,11 +62,7 @@ class LocalTask:
         return self._process.pid
 
     def start(self) -> None:
-        """Starts the process, or starts a new one after it has ended.
-
-        Raises:
-            TypeError: `fn` can't be pickled.
-        """
+        """Starts the process, or starts a new one after it has ended."""
         try:
             fn = pickle.dumps(self._fn)
         except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -14,17 +14,12 @@ _SINGLE_LABEL = "label"
 class SupervisedInputReceiver(NamedTuple):
     """The placeholders that a client feeds, and the features and labels made of them.
 
-    Attributes:
-        features: Features for `model_fn`: dict of name to `Tensor`, or one `Tensor`.
-        labels: Labels for `model_fn`: dict of name to `Tensor`, or one `Tensor`.
-        receiver_tensors: Dict of input name to the `Tensor` that is fed.
-
     Source: the result of `build_raw_supervised_input_receiver_fn`'s functions in tf.estimator.
     """
 
-    features: Any
-    labels: Any
-    receiver_tensors: dict[str, Any]
+    features: Any  # Features for `model_fn`: dict of name to `Tensor`, or one `Tensor`
+    labels: Any  # Labels for `model_fn`: dict of name to `Tensor`, or one `Tensor`
+    receiver_tensors: dict[str, Any]  # Dict of input name to the `Tensor` that is fed
 
 
 def build_raw_supervised_input_receiver_fn(

@@ -23,11 +23,7 @@ Metrics = Mapping[str, Any]
 
 
 def loss_smaller(best_eval_result: Metrics, current_eval_result: Metrics) -> bool:
-    """Returns whether the current loss is below the best one; a NaN is never better.
-
-    Raises:
-        ValueError: One of the results has no "loss".
-    """
+    """Returns whether the current loss is below the best one; a NaN is never better."""
     for name, result in (
         ("best_eval_result", best_eval_result),
         ("current_eval_result", current_eval_result),

@@ -20,16 +20,7 @@ def packed_name(pack: str, dtype: tf.DType) -> str:
 def columns_by_type(
     pack: str, columns: Sequence[str], dtypes: Mapping[str, tf.DType]
 ) -> dict[str, list[int]]:
-    """Returns the positions of a pack's columns by the name of the feature that has them.
-
-    Args:
-        pack: Name of the pack.
-        columns: Its columns.
-        dtypes: Type of each column.
-
-    Raises:
-        ValueError: A column has no type.
-    """
+    """Returns the positions of a pack's columns by the name of the feature that has them."""
     found: dict[str, list[int]] = {}
     for position, column in enumerate(columns):
         if column not in dtypes:

@@ -50,11 +50,6 @@ class SavedModelWriter:
         ...     with tf.Graph().as_default():
         ...         writer.add(mode, spec, export_outputs, receiver_tensors, None, checkpoint_path)
         >>> writer.path  # doctest: +SKIP
-
-    Args:
-        export_dir_base: Directory that holds the exports.
-        assets_extra: Paths below `assets.extra/` to the files to copy there.
-        as_text: Writes the graph as text if true.
     """
 
     def __init__(
@@ -108,16 +103,9 @@ class SavedModelWriter:
     ) -> None:
         """Adds the default graph as the graph of `mode`, with variables from `checkpoint_path`.
 
-        Args:
-            mode: One of `ModeKeys`.
-            spec: EstimatorSpec that model_fn returned for the graph.
-            export_outputs: Signatures of the graph.
-            receiver_tensors: Tensors to feed, by name.
-            alternatives: Further groups of tensors that may be fed instead.
-            checkpoint_path: Checkpoint of the variables.
-            session_config: `ConfigProto` of the session that restores them.
-            tags: Tags of the graph; () means the tag of `mode`. A graph with tags is not run here, and must
-                be added after one with the same variables.
+        `alternatives`: further groups of tensors that may be fed instead.
+        `tags`: tags of the graph; () means the tag of `mode`. A graph with tags is not run here, and must
+        be added after one with the same variables.
         """
         signatures = signature_defs(export_outputs, receiver_tensors, alternatives)
         with tf1.Session(config=session_config) as session:
@@ -163,11 +151,7 @@ def _rename_directory(source: str, target: str) -> None:
 
 
 def _restored(session: Any, saver: Any, mode: str, checkpoint_path: str) -> Any:
-    """Restores the variables of the default graph; returns the `Saver` that writes them.
-
-    Raises:
-        ValueError: The checkpoint does not have them.
-    """
+    """Restores the variables of the default graph; returns the `Saver` that writes them."""
     try:
         if isinstance(saver, _CHECKPOINTS):
             saver.read(checkpoint_path).initialize_or_restore(session)
@@ -195,9 +179,6 @@ def signature_defs(
 
     Outputs that the receiver tensors can't feed (classification without serialized examples, or outputs
     of other placeholders) are left out, and the log gives the reason.
-
-    Raises:
-        ValueError: No signature is left.
     """
     groups: dict[str | None, Mapping[str, Any]] = {None: receiver_tensors}
     groups.update(alternatives or {})
@@ -291,13 +272,7 @@ def timestamped_directory(
 ) -> str:
     """Returns a directory named by seconds since the epoch that no other export has taken.
 
-    Args:
-        export_dir_base: Directory that holds the exports.
-        clock: Function that returns the time, in seconds since the epoch.
-        wait: Function that waits for a number of seconds.
-
-    Raises:
-        RuntimeError: Other exports keep taking the names.
+    `clock`: function that returns the time, in seconds since the epoch.
     """
     for _ in range(_MAX_DIRECTORY_ATTEMPTS):
         path = os.path.join(export_dir_base, str(int(clock())))

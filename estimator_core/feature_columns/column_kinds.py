@@ -33,14 +33,7 @@ def is_sequence(column: Any) -> bool:
 
 
 def sorted_columns(feature_columns: Any) -> list[Any]:
-    """Returns the columns sorted by name, the order in which tf.estimator concatenates and adds them.
-
-    Args:
-        feature_columns: One column or an iterable of columns.
-
-    Raises:
-        ValueError: There are none, one is not a column, or two have the same name.
-    """
+    """Returns the columns sorted by name, the order in which tf.estimator concatenates and adds them."""
     if feature_columns is None:
         raise ValueError("feature_columns must not be empty. Received: None")
     is_one = _is_column(adapted(feature_columns))

@@ -11,15 +11,10 @@ from estimator_core import tf1
 
 
 class SingleIds(NamedTuple):
-    """The ids of a categorical feature with at most one id for each example.
+    """The ids of a categorical feature with at most one id for each example."""
 
-    Attributes:
-        ids: int64 `[batch_size]`; 0 where there is none.
-        is_there: bool `[batch_size]`, True where there is an id.
-    """
-
-    ids: tf.Tensor
-    is_there: tf.Tensor
+    ids: tf.Tensor  # int64 `[batch_size]`; 0 where there is none
+    is_there: tf.Tensor  # bool `[batch_size]`, True where there is an id
 
     def looked_up(self, table: tf.Variable, for_training: bool) -> tf.Tensor:
         """Returns the rows of a table, `[batch_size, ...]`, and zeros for examples without an id.
@@ -27,12 +22,7 @@ class SingleIds(NamedTuple):
         The values are bitwise equal to those of `tf.nn.safe_embedding_lookup_sparse`. So is the gradient in
         training: it has a row for each distinct id, in the order of first occurrence.
 
-        Args:
-            table: Variable `[num_buckets, width]`.
-            for_training: False uses fewer operations, whose gradient has a row for each example.
-
-        Raises:
-            tf.errors.InvalidArgumentError: When the graph runs, an id is not below the number of buckets.
+        `table`: variable `[num_buckets, width]`.
         """
         if not for_training:
             return _masked(self.is_there, tf.gather(table, self.ids))
@@ -79,12 +69,6 @@ def embedded_single_ids(
 
     The column itself would convert a dense feature to a sparse one, look up each distinct id once, and
     average the embeddings of each example: for one id, that is its embedding.
-
-    Args:
-        column: Any dense column.
-        cache: The `FeatureTransformationCache`.
-        state_manager: The `StateManager`.
-        for_training: See `SingleIds.looked_up`.
     """
     if not _is_plain_embedding(column):
         return None
@@ -98,13 +82,7 @@ def embedded_single_ids(
 
 
 def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | None:
-    """Returns the ids of a categorical column, if its feature is dense with one value for each example.
-
-    Args:
-        categorical: Any categorical column.
-        cache: The `FeatureTransformationCache`.
-        state_manager: The `StateManager`.
-    """
+    """Returns the ids of a categorical column, if its feature is dense with one value for each example."""
     if type(categorical) not in _columns_of_ids():
         return None
     feature = cache.get(categorical.key, state_manager)
@@ -138,8 +116,7 @@ def _is_plain_embedding(column: Any) -> bool:
 class _Feature:
     """Feature for `transform_feature` of a categorical column, which transforms each value by itself.
 
-    Args:
-        feature: All values, `[number of values]`, including missing ones; the indices don't matter.
+    `feature`: all values, `[number of values]`, including missing ones; the indices don't matter.
     """
 
     def __init__(self, feature: tf.SparseTensor):

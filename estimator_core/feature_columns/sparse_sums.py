@@ -23,11 +23,10 @@ def sparse_sum(
     TensorFlow rewrites that function's operations to a lookup in a copy of all weights, made in each step.
     With a million buckets, the copy took a third of the time of a training step.
 
-    Args:
-        weight: Variable `[num_buckets, units]`, may be partitioned.
-        ids: int64 `[batch_size, any]`.
-        id_weights: float32 with the same indices; None weighs each id by 1.
-        combiner: "sum", "mean" (by the sum of the id_weights) or "sqrtn" (by the root of their squares' sum).
+    `weight`: variable `[num_buckets, units]`, may be partitioned.
+    `ids`: int64 `[batch_size, any]`.
+    `id_weights`: float32 with the same indices; None weighs each id by 1.
+    `combiner`: "sum", "mean" (by the sum of the id_weights) or "sqrtn" (by the root of their squares' sum).
     """
     if id_weights is not None or not isinstance(weight, tf.Variable):
         return tf.nn.safe_embedding_lookup_sparse(

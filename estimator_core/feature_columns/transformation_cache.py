@@ -72,11 +72,7 @@ class FeatureTransformationCache:
 
 
 def _check_numbers(column: Any, feature: Any) -> None:
-    """Checks early for errors that a numeric column finds only when the graph runs, or reports as a reshape.
-
-    Raises:
-        ValueError: The feature is sparse, not numeric, or has another size than the column.
-    """
+    """Finds errors that a numeric column reports only when the graph runs, or as a failed reshape."""
     if isinstance(feature, tf.SparseTensor):
         raise ValueError(
             f"Feature {column.key} of a numeric column must be dense; parse it with "

@@ -23,9 +23,6 @@ class V1SharedEmbedding:
     The table is `<variable scope>/<shared name>/embedding_weights`, such as
     `dnn/input_from_feature_columns/input_layer/bought_seen_shared_embedding/embedding_weights`.
 
-    Args:
-        column: Column from `shared_embedding_columns`.
-
     Source: `tf.compat.v1.feature_column.shared_embedding_columns`, whose columns support only the
     input layers of TensorFlow 1. Those of `tf.feature_column.shared_embeddings` need no adapter.
     """

@@ -25,15 +25,7 @@ class BatchRunner(tf1.train.SessionRunHook):
     If no hook has to be called around each batch, one session call evaluates many batches by the
     Execution's `advance`.
 
-    Args:
-        program: Program of mode EVAL.
-        hooks: The other hooks of the session.
-        steps: Batches to evaluate; None goes to the end of the input.
-        clock: Function that returns seconds.
-
-    Attributes:
-        hooks: All hooks of the session in calling order, the `BatchRunner` itself included.
-        done: Number of batches evaluated so far.
+    `steps`: batches to evaluate; None goes to the end of the input.
     """
 
     def __init__(
@@ -63,11 +55,7 @@ class BatchRunner(tf1.train.SessionRunHook):
                 self._advance = None
 
     def __call__(self, session: Any) -> None:
-        """Evaluates batches in a `MonitoredSession`.
-
-        Raises:
-            tf.errors.OutOfRangeError: The input has ended. The batches before it are counted.
-        """
+        """Evaluates batches in a `MonitoredSession`."""
         if self._advance:
             session.run_step_fn(self._run)
         else:

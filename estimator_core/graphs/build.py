@@ -51,15 +51,10 @@ class Model:
 
 
 class BuiltInputs(NamedTuple):
-    """A graph that has inputs, but no model yet.
-
-    Attributes:
-        graph: The graph.
-        inputs: Inputs that input_fn created in the graph.
-    """
+    """A graph that has inputs, but no model yet."""
 
     graph: tf.Graph
-    inputs: Inputs
+    inputs: Inputs  # Inputs that input_fn created in the graph
 
 
 def build_inputs(model: Model, execution: Execution, mode: str, input_fn: InputFn) -> BuiltInputs:
@@ -78,16 +73,7 @@ def build(
     input_fn: InputFn,
     starts_from_checkpoint: bool,
 ) -> Program:
-    """Returns the program of `mode`, built by calling `input_fn` and the model_fn.
-
-    Args:
-        model: Model to build.
-        execution: Execution that will run the program.
-        mode: One of `ModeKeys`.
-        input_fn: Function as for `Estimator.train`.
-        starts_from_checkpoint: True if variables are restored. Otherwise they start from the warm start
-            settings, if any, and their initializers.
-    """
+    """Returns the program of `mode`, built by calling `input_fn` and the model_fn."""
     built = build_inputs(model, execution, mode, input_fn)
     return build_over(built, model, execution, mode, starts_from_checkpoint)
 
@@ -115,11 +101,7 @@ def build_for_receiver(
 ) -> tuple[Program, Any]:
     """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver.
 
-    Args:
-        model: Model to build.
-        execution: Execution that will run the program.
-        mode: One of `ModeKeys`.
-        receiver_fn: Function that returns the receiver; model_fn gets its features, and its labels if any.
+    `receiver_fn`: function that returns the receiver; model_fn gets its features, and its labels if any.
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
@@ -136,10 +118,7 @@ def build_for_features(
 ) -> tuple[Program, list[tf.Tensor]]:
     """Returns the program of PREDICT over fed features, and its placeholders.
 
-    Args:
-        model: Model to build.
-        execution: Execution that will run the program.
-        features: Tensors of another graph; the placeholders get their kinds, types and shapes.
+    `features`: tensors of another graph; the placeholders get their kinds, types and shapes.
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):

@@ -16,9 +16,8 @@ def in_order(scaffold: Any) -> Any:
     TensorFlow initializes all variables at once, and so may read a value before it is set. For example, the
     learning rate of a tf_keras optimizer with a schedule is initialized from the optimizer's step count.
 
-    Args:
-        scaffold: Scaffold of the current graph. It is returned unchanged if it has its own `init_op`, or
-            if no variable is initialized from another.
+    `scaffold`: scaffold of the current graph. It is returned unchanged if it has its own `init_op`, or if
+    no variable is initialized from another.
     """
     if scaffold.init_op is not None or tf1.get_collection(tf1.GraphKeys.INIT_OP):
         return scaffold

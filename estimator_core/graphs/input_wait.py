@@ -19,11 +19,6 @@ def report(program: Program, secs: float, global_step: int | None) -> None:
     """Logs the share of the time that steps waited for their batches, and writes it for TensorBoard.
 
     Only the steps in a loop of the graph are measured, not those with hooks.
-
-    Args:
-        program: Program of mode TRAIN, after the training.
-        secs: Seconds that all session calls without hooks took.
-        global_step: Global step at the end.
     """
     waited = program.step.waited_secs() if program.step.waited_secs else None
     if waited is None or secs < _LEAST_SECS:

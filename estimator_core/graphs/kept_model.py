@@ -42,36 +42,23 @@ _TABLES_OF_CONSTANTS = ("InitializeTableV2", "LookupTableImportV2")  # a file's 
 
 @dataclasses.dataclass(frozen=True)
 class KeptModel:
-    """A model over fed features, in a session.
+    """A model over fed features, in a session."""
 
-    Attributes:
-        key: Key of the calls that the model can answer; see `PredictCall`.
-        placeholders: Placeholders of the feature tensors, in the order of `tf.nest.flatten`.
-        predictions: Name to `Tensor`.
-        session: Session with the weights of one checkpoint; a later checkpoint gets another session.
-    """
-
-    key: Any
+    key: Any  # Key of the calls that the model can answer; see `PredictCall`
     placeholders: list[tf.Tensor]
     predictions: dict[str, tf.Tensor]
+    # Session with the weights of one checkpoint; a later checkpoint gets another session.
     session: Any
 
 
 @dataclasses.dataclass
 class _Calls:
-    """The earlier calls of `predict` on one Estimator.
+    """The earlier calls of `predict` on one Estimator."""
 
-    Attributes:
-        key: Key of the last completed call; None if no model can be kept for it.
-        batches: Number of batches of that call.
-        kept: The kept model, if there is one.
-        refused: Key of a model that turned out to be impossible to keep.
-    """
-
-    key: Any = None
+    key: Any = None  # Key of the last completed call; None if no model can be kept for it
     batches: int = 0
-    kept: KeptModel | None = None
-    refused: Any = None
+    kept: KeptModel | None = None  # The kept model, if there is one
+    refused: Any = None  # Key of a model that turned out to be impossible to keep
 
 
 _calls_of: weakref.WeakKeyDictionary[Any, _Calls] = weakref.WeakKeyDictionary()
@@ -80,12 +67,7 @@ _calls_of: weakref.WeakKeyDictionary[Any, _Calls] = weakref.WeakKeyDictionary()
 class PredictCall:
     """One call of `predict`: finds a kept model that can answer it, and yields the predictions.
 
-    Args:
-        owner: The Estimator. The kept model is freed together with it.
-        model: Model of the Estimator.
-        execution: Execution that runs it.
-        built: The inputs of the call.
-        checkpoint_path: The checkpoint to predict with; None when there is none.
+    `checkpoint_path`: the checkpoint to predict with; None when there is none.
     """
 
     def __init__(
@@ -164,10 +146,6 @@ class PredictCall:
         """Yields predictions by name to the end of the input, batch by batch.
 
         After 200 batches, the model is built again in the input's graph, if it would be the same model.
-
-        Args:
-            kept: Model that `find` returned.
-            names: Names of the predictions to yield.
         """
         graph, inputs = self._built
         with graph.as_default():

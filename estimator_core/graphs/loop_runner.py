@@ -27,14 +27,7 @@ class LoopRunner(tf1.train.SessionRunHook):
     each step at which it is due. A loop ends early where a `StopAtStepHook` stops training, and at a step
     whose loss is NaN.
 
-    Args:
-        program: Program of mode TRAIN.
-        hooks: The hooks of the session.
-        clock: Function that returns seconds.
-
-    Attributes:
-        hooks: All hooks of the session in calling order, including the runner's own.
-        loss_in_call: Loss of the last step if the input ended within a loop; None if the loop made no step.
+    `loss_in_call`: Loss of the last step if the input ended within a loop; None if the loop made no step.
     """
 
     def __init__(
@@ -128,12 +121,7 @@ class LoopRunner(tf1.train.SessionRunHook):
 
 
 class _Feeding(tf1.train.SessionRunHook):
-    """Calls a hook and records its feeds.
-
-    Args:
-        hook: The hook.
-        feeds: Dict of tensor to fed value, to which the hook's feeds are added.
-    """
+    """Calls a hook and records its feeds."""
 
     def __init__(self, hook: Hook, feeds: dict[Any, Any]):
         self._hook = hook
@@ -151,11 +139,7 @@ class _Feeding(tf1.train.SessionRunHook):
 
 
 class _AllStepsButOne(tf1.train.SessionRunHook):
-    """Runs the steps of a loop that come before the step of the session call.
-
-    Args:
-        loops: Runner of the loops.
-    """
+    """Runs the steps of a loop that come before the step of the session call."""
 
     def __init__(self, loops: LoopRunner):
         self._loops = loops

@@ -36,10 +36,8 @@ from estimator_core.spec.types import Hook, SavingListener
 class Trained(NamedTuple):
     """The outcome of a training run.
 
-    Args:
-        loss: Loss of the last step, a NumPy scalar; None if there was no step.
-        global_step: Global step at the end; None if there was no step.
-        input_ended: True if the run ended because the input ended.
+    `loss`: loss of the last step, a NumPy scalar; None if there was no step.
+    `global_step`: global step at the end; None if there was no step.
     """
 
     loss: Any
@@ -53,14 +51,6 @@ def train(
     """Runs training steps until a hook or the end of the input stops it.
 
     Continues from the newest checkpoint of the `model_dir` in the program's config.
-
-    Args:
-        program: Program of mode TRAIN.
-        hooks: The caller's `SessionRunHook`s.
-        saving_listeners: `CheckpointSaverListener`s, called around each checkpoint.
-
-    Raises:
-        ValueError: There are listeners, but no checkpoints are saved.
     """
     spec, config = program.spec, program.config
     with program.scope():
@@ -221,14 +211,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """Runs the update of the metrics over the input, then reads their values once.
 
-    Args:
-        program: Program of mode EVAL.
-        restoring: Creator of its session; None initializes the variables.
-        steps: Batches to evaluate; None goes to the end of the input.
-        hooks: The caller's `SessionRunHook`s.
-
-    Returns:
-        Metric name to NumPy value; if the input has no rows, the initial values of the metrics.
+    `restoring`: creator of its session; None initializes the variables.
+    `steps`: batches to evaluate; None goes to the end of the input.
+    Returns metric name to NumPy value; if the input has no rows, the initial values of the metrics.
     """
     logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
     start = time.monotonic()

@@ -15,9 +15,7 @@ class OncePerReplica:
     A model that is built a second time has its own variables, or none: `reuse` does not find Keras layers,
     optimizers' slots or unnamed variables again. Such a step would train a copy.
 
-    Args:
-        step_fn: Function that builds the model.
-        execution: Execution that calls it, in the current default graph.
+    `execution`: execution that calls it, in the current default graph.
     """
 
     def __init__(self, step_fn: StepFn, execution: Execution):
@@ -27,11 +25,7 @@ class OncePerReplica:
         self._calls = 0
 
     def __call__(self, features: Any, labels: Any) -> EstimatorSpec:
-        """Builds the model of a replica.
-
-        Raises:
-            RuntimeError: Each replica already has a model, or the default graph is another one.
-        """
+        """Builds the model of a replica."""
         self._calls += 1
         if self._calls > self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: call number {self._calls}.")
@@ -41,11 +35,7 @@ class OncePerReplica:
         return self._step_fn(features, labels)
 
     def check_done(self) -> None:
-        """Checks that there is a model for each replica.
-
-        Raises:
-            RuntimeError: There are fewer models than replicas.
-        """
+        """Checks that there is a model for each replica."""
         if self._calls < self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: {self._calls} calls.")
 

@@ -14,9 +14,6 @@ class Pace:
 
     When a time is given, the first loop has one step; then the time of a step is measured on the last five
     loops.
-
-    Args:
-        size: Size of a loop.
     """
 
     def __init__(self, size: LoopSize):

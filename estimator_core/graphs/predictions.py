@@ -34,19 +34,7 @@ def batches_of_model(
 ) -> Iterator[Any]:
     """Yields predictions to the end of the input, batch by batch, by a kept graph or by a new one.
 
-    Args:
-        owner: The Estimator.
-        model: Model of the Estimator.
-        execution: Execution that runs it.
-        input_fn: Input function, called once.
-        predict_keys: Names of the predictions to yield; None yields all.
-        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
-
-    Yields:
-        NumPy arrays, or dicts of name to array.
-
-    Raises:
-        ValueError: `predict_keys` names none of the predictions.
+    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
     """
     built = build_inputs(model, execution, ModeKeys.PREDICT, input_fn)
     call = PredictCall(owner, model, execution, built, newest())
@@ -71,17 +59,7 @@ def batches_of_program(
 
     The graph is the default graph only while it runs, not while the caller handles the predictions.
 
-    Args:
-        program: Program of mode PREDICT.
-        predict_keys: Names of the predictions to yield; None yields all.
-        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
-        hooks: The caller's `SessionRunHook`s.
-
-    Yields:
-        NumPy arrays, or dicts of name to array.
-
-    Raises:
-        ValueError: `predict_keys` names none of the predictions.
+    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
     """
     fetches = selected_predictions(program.spec.predictions, predict_keys)
     _warn_of_endless(program.inputs)
@@ -92,11 +70,7 @@ def batches_of_program(
 def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
     """Yields predictions example by example.
 
-    Args:
-        batches: Iterator of NumPy arrays, or of dicts of them; it is closed at the end.
-
-    Raises:
-        ValueError: The arrays of a batch differ in batch size.
+    `batches`: iterator of NumPy arrays, or of dicts of them; it is closed at the end.
     """
     try:
         for batch in batches:
@@ -123,14 +97,7 @@ def _single_examples(batch: Any) -> Iterator[Any]:
 def _run(
     program: Program, restoring: RestoringSessionCreator, fetches: Any, hooks: Sequence[Hook]
 ) -> Iterator[Any]:
-    """Yields the values of the fetches to the end of the input, batch by batch.
-
-    Args:
-        program: Program of mode PREDICT.
-        restoring: Creator of its session.
-        fetches: The `Tensor`, or dict of name to `Tensor`, to yield.
-        hooks: The caller's `SessionRunHook`s.
-    """
+    """Yields the values of the fetches to the end of the input, batch by batch."""
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
         # A `MonitoredSession` run reports the failure of a thread that fills a queue.
@@ -164,8 +131,7 @@ def _run_with_hooks(fetches: Any) -> Callable[[Any], Any]:
 class _RunWithoutHooks:
     """Runs the fetches in a `MonitoredSession` that has no hooks to call around a run.
 
-    Args:
-        fetches: `Tensor`, or dict of them, to run.
+    `fetches`: `Tensor`, or dict of them, to run.
     """
 
     def __init__(self, fetches: Any):

@@ -15,12 +15,6 @@ class Predictor:
     """Predicts repeatedly with one graph and one session.
 
     Created by `Estimator.predictor`. Close it when done, or use it as a context manager.
-
-    Args:
-        program: Program of mode PREDICT, over fed inputs.
-        receiver_tensors: Placeholders to feed, by name; or a single placeholder.
-        checkpoint_path: Function that returns the checkpoint to predict with. When it returns another
-            path, variables are restored again.
     """
 
     def __init__(
@@ -43,13 +37,8 @@ class Predictor:
     def __call__(self, values: Any) -> Any:
         """Returns the predictions, NumPy arrays, for the values of a batch.
 
-        Args:
-            values: Array-like by input name, `[batch_size, ...]` each; or the value itself if there is only
-                one input.
-
-        Raises:
-            ValueError: A value is missing or its name is unknown, or the checkpoint has gone or belongs to
-                another model.
+        `values`: array-like by input name, `[batch_size, ...]` each; or the value itself if there is only
+        one input.
         """
         feeds = self._feeds(values)
         with self._lock:

@@ -18,24 +18,16 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A model's graph in one mode.
+    """A model's graph in one mode."""
 
-    Attributes:
-        graph: The graph; operations are added to it within `scope()`.
-        execution: Execution that runs it.
-        inputs: Inputs in the graph.
-        step: Step that one `session.run` executes.
-        fetches: Values that the mode's loop fetches: (train_op, loss) in TRAIN, the pair of
-            `evaluation_fetches` in EVAL, the predictions in PREDICT.
-        config: Intervals of checkpoints, summaries and log lines.
-    """
-
-    graph: tf.Graph
+    graph: tf.Graph  # The graph; operations are added to it within `scope()`
     execution: Execution
     inputs: Inputs
-    step: Step
+    step: Step  # Step that one `session.run` executes
+    # Values that the mode's loop fetches: (train_op, loss) in TRAIN, the pair of
+    # `evaluation_fetches` in EVAL, the predictions in PREDICT.
     fetches: Any
-    config: RunConfig
+    config: RunConfig  # Intervals of checkpoints, summaries and log lines
 
     @property
     def spec(self) -> EstimatorSpec:

@@ -20,13 +20,7 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
     Building a graph takes seconds, during which a concurrent training may delete the checkpoint that was
     newest before. So the newest checkpoint is looked up as late as possible, and again if necessary.
 
-    Args:
-        program: Program to create sessions for.
-        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
-        has_hooks: True if the user's hooks see the graph, which then gets everything that a `Scaffold` adds.
-
-    Attributes:
-        checkpoint_path: Checkpoint that the last session was restored from.
+    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
     """
 
     def __init__(self, program: Program, newest: Callable[[], str | None], has_hooks: bool = True):
@@ -36,7 +30,6 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
         self.checkpoint_path: str | None = None
 
     def create_session(self) -> Any:
-        """Returns a session."""
         return with_newest(self._newest, self._create)
 
     def _create(self, path: str | None) -> Any:
@@ -55,11 +48,6 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
 
     This happens when a hook is added to a model that was trained without it. A missing variable of the model
     itself remains an error, because the checkpoint then belongs to another model.
-
-    Args:
-        creator: Creator of the sessions.
-        scaffold: The spec's `Scaffold`.
-        checkpoint_path: Checkpoint to restore; None initializes all variables.
     """
 
     def __init__(
@@ -71,7 +59,6 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
         self._model_variables = {variable.ref() for variable in tf1.global_variables()}
 
     def create_session(self) -> Any:
-        """Returns a session."""
         if self._checkpoint_path and not tf1.get_default_graph().finalized:
             missing = self._missing(self._checkpoint_path)
             if missing:

@@ -28,18 +28,10 @@ class StepRunner(tf1.train.SessionRunHook):
     per session call. The first call of a session makes one step, to check that each step adds 1 to the
     global step.
 
-    Args:
-        program: Program of mode TRAIN.
-        hooks: The other hooks of the session.
-        clock: Function that returns seconds.
-
-    Attributes:
-        hooks: All hooks of the session in calling order, the `StepRunner` itself included.
-        failed_at: Place of an error among the steps made without hooks, in words; None if the error came
-            elsewhere.
-        loss_in_call: Loss of the last step if the input ended among the steps made without hooks; None if
-            there was no such step or its loss is not known.
-        secs_without_hooks: Seconds of all successful calls that made steps without hooks.
+    `failed_at`: Place of an error among the steps made without hooks, in words; None if the error came
+    elsewhere.
+    `loss_in_call`: Loss of the last step if the input ended among the steps made without hooks; None if
+    there was no such step or its loss is not known.
     """
 
     def __init__(
@@ -194,11 +186,7 @@ class StepRunner(tf1.train.SessionRunHook):
 
 
 def _steps_until_due(hook: Hook, interval: StepInterval, global_step: int) -> int | None:
-    """Returns the hook's `steps_until_due`, checked.
-
-    Raises:
-        ValueError: The result is neither None nor a whole number of 1 or more.
-    """
+    """Returns the hook's `steps_until_due`, checked."""
     steps = interval.steps_until_due(global_step)
     if steps is None:
         return None

@@ -12,14 +12,7 @@ _SHOWN_VALUES = 20
 def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
     """Returns the control inputs that assert a condition.
 
-    Args:
-        condition: Scalar bool.
-        message: Condition and its remedy; the error shows `values` after it.
-        *values: Tensors or strings.
-
-    Raises:
-        ValueError: The condition is false, in eager mode. A running graph raises an
-            `InvalidArgumentError` instead.
+    `message`: condition and its remedy; the error shows `values` after it.
     """
     if tf.executing_eagerly():
         if not condition:
@@ -43,12 +36,9 @@ def with_checked_shape(
     Different shapes would silently broadcast: `[1, batch_size]` and `[batch_size, 1]` to
     `[batch_size, batch_size]`.
 
-    Args:
-        tensor: Tensor whose static shape is compatible with an accepted one.
-        accepted: Pairs of an accepted shape as int32 vector, and its static part.
-        message: Required shape and its remedy.
-        other_name: Name of the tensor that the shape must fit.
-        other: Tensor of that name.
+    `tensor`: tensor whose static shape is compatible with an accepted one.
+    `accepted`: pairs of an accepted shape as int32 vector, and its static part.
+    `other_name`: name of the tensor that the shape must fit.
     """
     shape = tf.shape(tensor)
     fits = [_equal(shape, wanted) for wanted, known in accepted if _may_be(tensor, known)]

@@ -301,10 +301,8 @@ def write_loss_summaries(
 ) -> None:
     """Adds the scalar summaries of a training loss and of its regularization.
 
-    Args:
-        loss: Training loss, regularization included.
-        regularization_losses: Scalars that the loss includes; their sum has a summary of its own.
-        tag_of: Function from a key of `MetricKeys` to the tag; None takes the key.
+    `regularization_losses`: scalars that the loss includes; their sum has a summary of its own.
+    `tag_of`: function from a key of `MetricKeys` to the tag; None takes the key.
     """
     tag_of = tag_of or str
     write_summary(tag_of(MetricKeys.LOSS), loss)

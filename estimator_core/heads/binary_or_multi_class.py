@@ -19,18 +19,7 @@ def binary_or_multi_class_head(
     loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
     kinds: tuple[type[BinaryClassHead], type[MultiClassHead]] = (BinaryClassHead, MultiClassHead),
 ) -> Head:
-    """Returns a `BinaryClassHead` for two classes, a `MultiClassHead` for more.
-
-    Args:
-        n_classes: Number of classes, at least 2.
-        weight_column: See the heads.
-        label_vocabulary: See the heads.
-        loss_reduction: See the heads.
-        kinds: The classes of the heads, for two classes and for more.
-
-    Raises:
-        ValueError: Fewer than two classes.
-    """
+    """Returns a `BinaryClassHead` for two classes, a `MultiClassHead` for more."""
     binary_class_head, multi_class_head = kinds
     n_classes = static_n_classes(n_classes)
     if n_classes == 2:

@@ -13,11 +13,7 @@ from estimator_core.heads.label_vocabulary import LabelVocabulary
 
 
 def static_n_classes(n_classes: Any) -> Any:
-    """Returns a number of classes; of a tensor its value, which must be known while the graph is built.
-
-    Raises:
-        ValueError: It is a tensor without a known value, such as a placeholder.
-    """
+    """Returns a number of classes; of a tensor its value, which must be known while the graph is built."""
     if not tf.is_tensor(n_classes):
         return n_classes
     value = tf.get_static_value(n_classes)
@@ -33,9 +29,6 @@ def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
     """Returns logits as float32 `[..., logits_dimension]`.
 
     Unknown parts of their shape are checked when the graph runs.
-
-    Raises:
-        ValueError: The last dimension differs, or there is no batch dimension.
     """
     if logits is None:
         raise ValueError("logits must not be None: the model has to produce a Tensor.")
@@ -58,13 +51,8 @@ def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
 def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.Tensor:
     """Returns labels with the shape of the logits, except for the last dimension.
 
-    Args:
-        labels: `[D0, ... DN, labels_dimension]`; a last dimension of 1 may be missing.
-        logits: `[D0, ... DN, logits_dimension]`.
-        labels_dimension: Required size of the last dimension.
-
-    Raises:
-        ValueError: Labels are missing or sparse, or their shape does not fit.
+    `labels`: `[D0, ... DN, labels_dimension]`; a last dimension of 1 may be missing.
+    `logits`: `[D0, ... DN, logits_dimension]`.
     """
     if labels is None:
         raise ValueError(
@@ -134,13 +122,8 @@ def checked_class_ids(
 ) -> tf.Tensor:
     """Returns labels as class ids in [0, n_classes), checked when the graph runs.
 
-    Args:
-        labels: Class ids, or strings of the vocabulary.
-        n_classes: Number of classes.
-        vocabulary: Vocabulary of string labels; None means that labels are ids already.
-
-    Raises:
-        ValueError: Labels have the wrong dtype, or, in eager mode, a label is not a class.
+    `labels`: class ids, or strings of the vocabulary.
+    `vocabulary`: vocabulary of string labels; None means that labels are ids already.
     """
     if vocabulary is not None:
         if labels.dtype != tf.string:
@@ -166,13 +149,7 @@ def checked_class_ids(
 def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
     """Returns the weights of a batch, `[batch_size, 1]` or the loss's shape; 1.0 without a column.
 
-    Args:
-        features: Dict of feature name to tensor.
-        weight_column: Feature name, a `tf.feature_column.numeric_column`, or None.
-        loss: float32 `[batch_size, any]`, losses to weigh.
-
-    Raises:
-        ValueError: The feature is missing, not numeric, or its shape does not broadcast.
+    `loss`: float32 `[batch_size, any]`, losses to weigh.
     """
     if weight_column is None:
         return 1.0
@@ -216,11 +193,7 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
 
 
 def check_weight_column(weight_column: Any) -> Any:
-    """Returns `weight_column` if it is a name, a numeric column or None.
-
-    Raises:
-        TypeError: It is something else.
-    """
+    """Returns `weight_column` if it is a name, a numeric column or None."""
     is_numeric_column = hasattr(weight_column, "key") and hasattr(weight_column, "normalizer_fn")
     if weight_column is None or isinstance(weight_column, str) or is_numeric_column:
         return weight_column
@@ -238,11 +211,7 @@ def call_loss_fn(
     expected_last_dimension: int,
     loss_reduction: str,
 ) -> tf.Tensor:
-    """Returns the user's unreduced loss, float32 `[D0, ... DN, expected_last_dimension]`.
-
-    Raises:
-        ValueError: The result has another shape.
-    """
+    """Returns the user's unreduced loss, float32 `[D0, ... DN, expected_last_dimension]`."""
     arguments = inspect.signature(loss_fn).parameters
     optional = {"features": features, "loss_reduction": loss_reduction}
     extra = {key: value for key, value in optional.items() if key in arguments}
@@ -267,12 +236,7 @@ def call_loss_fn(
 
 
 def check_loss_fn(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """Returns `loss_fn` if it takes `labels`, `logits`, and no unknown arguments.
-
-    Raises:
-        ValueError: An argument is missing or unknown.
-        TypeError: It is not callable.
-    """
+    """Returns `loss_fn` if it takes `labels`, `logits`, and no unknown arguments."""
     if loss_fn is None:
         return None
     if not callable(loss_fn):

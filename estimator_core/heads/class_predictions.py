@@ -56,11 +56,7 @@ def computed(compute: Mapping[str, Callable[[], Any]], keys: Any) -> dict[str, A
 
 
 def wanted(keys: Any, valid_keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the prediction keys to compute: `keys`, or all when None.
-
-    Raises:
-        ValueError: The head does not predict a key.
-    """
+    """Returns the prediction keys to compute: `keys`, or all when None."""
     if keys is None:
         return valid_keys
     unknown = [key for key in keys if key not in valid_keys]

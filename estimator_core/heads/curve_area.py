@@ -26,16 +26,9 @@ def curve_area(
     slowest metric of a classifier. This function looks up each prediction among the thresholds. The counts
     are the same, up to the rounding of float32 sums for weights that are not whole numbers.
 
-    Args:
-        labels: Any numeric or boolean type, of the shape of the predictions; all but 0 are positive.
-        predictions: Floating point, in [0, 1].
-        weights: Weights that broadcast to the predictions; None weighs all the same.
-        curve: `ROC` or `PR`.
-        summation_method: `TRAPEZOIDAL`, or for `PR` also `CAREFUL_INTERPOLATION`.
-        name: Scope of the operations.
-
-    Raises:
-        tf.errors.InvalidArgumentError: When the graph runs, a prediction is not in [0, 1].
+    `labels`: any numeric or boolean type, of the shape of the predictions; all but 0 are positive.
+    `weights`: weights that broadcast to the predictions; None weighs all the same.
+    `summation_method`: `TRAPEZOIDAL`, or for `PR` also `CAREFUL_INTERPOLATION`.
 
     Source: Davis and Goadrich 2006, The relationship between precision-recall and ROC curves.
     """

@@ -16,9 +16,7 @@ def mean(name: str) -> Any:
 def accuracy(name: str, threshold: float | None = None) -> Any:
     """Returns the weighted share of labels that equal the predictions.
 
-    Args:
-        name: Name of the metric.
-        threshold: Predictions are 1 above it, else 0; None compares them as they are.
+    `threshold`: predictions are 1 above it, else 0; None compares them as they are.
     """
     if threshold is None:
         return tf.keras.metrics.Accuracy(name=name)
@@ -42,22 +40,12 @@ def _accuracy_baseline_class(mean_class: Any) -> Any:
 
 
 def precision(name: str, threshold: float | None = None) -> Any:
-    """Returns true positives / predicted positives; predictions are positive above the threshold.
-
-    Args:
-        name: Name of the metric.
-        threshold: Threshold of the predictions; None means 0.5.
-    """
+    """Returns true positives / predicted positives; predictions are positive above the threshold."""
     return tf.keras.metrics.Precision(name=name, thresholds=threshold)
 
 
 def recall(name: str, threshold: float | None = None) -> Any:
-    """Returns true positives / positive labels; predictions are positive above the threshold.
-
-    Args:
-        name: Name of the metric.
-        threshold: Threshold of the predictions; None means 0.5.
-    """
+    """Returns true positives / positive labels; predictions are positive above the threshold."""
     return tf.keras.metrics.Recall(name=name, thresholds=threshold)
 
 
@@ -69,10 +57,7 @@ def auc(name: str, curve: str) -> Any:
 def update(metric: Any, *values: Any, sample_weight: Any = None) -> None:
     """Adds a batch to a Keras metric.
 
-    Args:
-        metric: The metric.
-        *values: Values to compare, labels first, or to average; all of one shape.
-        sample_weight: Weights that broadcast to the values; None weighs all the same.
+    `values`: values to compare, labels first, or to average; all of one shape.
     """
     flat = [tf.reshape(tf.cast(value, tf.float32), [-1]) for value in values]
     if sample_weight is not None:

@@ -9,18 +9,7 @@ import tensorflow as tf
 
 
 class LabelVocabulary:
-    """An ordered list of label strings; the id of a label is its index in the list.
-
-    Attributes:
-        labels: The label strings.
-
-    Args:
-        labels: List or tuple of distinct strings.
-        n_classes: Required number of labels.
-
-    Raises:
-        ValueError: It is not a list, has another length, or repeats a label.
-    """
+    """An ordered list of label strings; the id of a label is its index in the list."""
 
     def __init__(self, labels: Sequence[str], n_classes: int):
         if not isinstance(labels, (list, tuple)):

@@ -33,11 +33,7 @@ class LossReduction:
 
 
 def check_loss_reduction(loss_reduction: Any) -> str:
-    """Returns the reduction if it is known.
-
-    Raises:
-        ValueError: It is unknown, or does not give a scalar.
-    """
+    """Returns the reduction if it is known."""
     if loss_reduction not in LossReduction.ALL:
         raise ValueError(
             f"Invalid loss_reduction: it must be one of {LossReduction.ALL}. "
@@ -54,14 +50,12 @@ def reduce_loss(
 ) -> tf.Tensor:
     """Returns the scalar loss.
 
-    Args:
-        unweighted_loss: `[batch_size, any]`; the result has its dtype, but is computed in float32.
-        weights: float32 `[batch_size, 1]`, or `[batch_size, any]`, or 1.0.
-        loss_reduction: "sum" and "weighted_sum" add the weighted losses; "sum_over_batch_size" and
-            "weighted_sum_over_batch_size" divide the sum by the number of losses, whatever their
-            weights, "weighted_mean" by the sum of weights, "weighted_sum_by_nonzero_weights" by the
-            number of losses whose weight is not 0.
-        regularization_losses: Scalars to add, or None.
+    `unweighted_loss`: `[batch_size, any]`; the result has its dtype, but is computed in float32.
+    `weights`: float32 `[batch_size, 1]`, or `[batch_size, any]`, or 1.0.
+    `loss_reduction`: "sum" and "weighted_sum" add the weighted losses; "sum_over_batch_size" and
+    "weighted_sum_over_batch_size" divide the sum by the number of losses, whatever their weights,
+    "weighted_mean" by the sum of weights, "weighted_sum_by_nonzero_weights" by the number of losses whose
+    weight is not 0.
     """
     dtype = unweighted_loss.dtype
     weighted = tf.cast(unweighted_loss, tf.float32) * weights

@@ -30,12 +30,8 @@ class Metric(Protocol):
 class GraphMetric:
     """A metric with the methods of a Keras metric, made of the ops of a `tf.compat.v1.metrics` function.
 
-    Args:
-        metric_fn: Function of the arguments of `update_state`, with `weights`, that returns
-            `(value, update_op)`.
-
-    Raises:
-        ValueError: `result` or `as_pair` is called before `update_state`.
+    `metric_fn`: function of the arguments of `update_state`, with `weights`, that returns `(value,
+    update_op)`.
     """
 
     def __init__(self, metric_fn: Callable[..., tuple[Any, Any]]):
@@ -45,9 +41,7 @@ class GraphMetric:
     def update_state(self, *values: Any, sample_weight: Any = None) -> Any:
         """Returns the op that adds a batch to the metric.
 
-        Args:
-            *values: Values to compare, labels first, or to average.
-            sample_weight: Weights that broadcast to the values; None weighs all the same.
+        `values`: values to compare, labels first, or to average.
         """
         self._pair = self._metric_fn(*values, weights=sample_weight)
         return self._pair[1]
@@ -66,10 +60,7 @@ class GraphMetric:
 def update(metric: Metric, *values: Any, sample_weight: Any = None) -> None:
     """Adds a batch to a metric of this module, or to any Keras metric.
 
-    Args:
-        metric: The metric.
-        *values: Values to compare, labels first, or to average; all of one shape.
-        sample_weight: Weights that broadcast to the values; None weighs all the same.
+    `values`: values to compare, labels first, or to average; all of one shape.
     """
     if isinstance(metric, GraphMetric):
         metric.update_state(*values, sample_weight=sample_weight)
@@ -87,12 +78,7 @@ def mean(name: str) -> Metric:
 
 
 def accuracy(name: str, threshold: float | None = None) -> Metric:
-    """Returns the weighted share of labels that equal the predictions.
-
-    Args:
-        name: Name of the metric.
-        threshold: Threshold of the predictions, for the config of a Keras metric.
-    """
+    """Returns the weighted share of labels that equal the predictions."""
     if tf.executing_eagerly():
         return keras_metrics.accuracy(name, threshold)
 
@@ -120,12 +106,7 @@ def accuracy_baseline(name: str) -> Metric:
 
 
 def precision(name: str, threshold: float | None = None) -> Metric:
-    """Returns true positives / predicted positives, of labels and predictions in {0, 1}.
-
-    Args:
-        name: Name of the metric.
-        threshold: Threshold of the predictions, for the config of a Keras metric.
-    """
+    """Returns true positives / predicted positives, of labels and predictions in {0, 1}."""
     if tf.executing_eagerly():
         return keras_metrics.precision(name, threshold)
     return GraphMetric(
@@ -136,12 +117,7 @@ def precision(name: str, threshold: float | None = None) -> Metric:
 
 
 def recall(name: str, threshold: float | None = None) -> Metric:
-    """Returns true positives / positive labels, of labels and predictions in {0, 1}.
-
-    Args:
-        name: Name of the metric.
-        threshold: Threshold of the predictions, for the config of a Keras metric.
-    """
+    """Returns true positives / positive labels, of labels and predictions in {0, 1}."""
     if tf.executing_eagerly():
         return keras_metrics.recall(name, threshold)
     return GraphMetric(
@@ -154,14 +130,8 @@ def recall(name: str, threshold: float | None = None) -> Metric:
 def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> Metric:
     """Returns the area under the ROC or precision-recall curve, over 200 thresholds.
 
-    Args:
-        name: Name of the metric.
-        curve: "ROC" or "PR".
-        summation_method: "trapezoidal" or "careful_interpolation"; None means the former for "ROC",
-            the latter for "PR". Eager mode has only these.
-
-    Raises:
-        ValueError: `summation_method` is not available in eager mode.
+    `summation_method`: "trapezoidal" or "careful_interpolation"; None means the former for "ROC", the
+    latter for "PR". Eager mode has only these.
     """
     default = "trapezoidal" if curve == "ROC" else "careful_interpolation"
     if summation_method is None:

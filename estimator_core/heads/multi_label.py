@@ -180,11 +180,7 @@ class MultiLabelHead(WeightedHead):
 def _metric_classes(
     classes: Sequence[int | str] | None, n_classes: int, label_vocabulary: Sequence[str] | None
 ) -> dict[int, str]:
-    """Returns the suffixes of the metrics of single classes, by class id.
-
-    Raises:
-        ValueError: An id or a word is not a class.
-    """
+    """Returns the suffixes of the metrics of single classes, by class id."""
     found: dict[int, str] = {}
     for wanted_class in classes or ():
         if isinstance(wanted_class, str):

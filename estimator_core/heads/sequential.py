@@ -225,13 +225,8 @@ class SequentialHeadWrapper(Head):
 def _flat(what: str, value: Any, mask: tf.Tensor) -> tf.Tensor:
     """Returns the values without padding, `[number of steps, ...]`, of rank 2 at least.
 
-    Args:
-        what: Name of the value, for errors.
-        value: `Tensor`, `SparseTensor` or `RaggedTensor`, `[batch_size, max_length, ...]`.
-        mask: Mask of the time steps, bool `[batch_size, max_length]`.
-
-    Raises:
-        ValueError: The value has no time steps.
+    `value`: `Tensor`, `SparseTensor` or `RaggedTensor`, `[batch_size, max_length, ...]`.
+    `mask`: mask of the time steps, bool `[batch_size, max_length]`.
     """
     if isinstance(value, tf.RaggedTensor):
         value = value.to_sparse()

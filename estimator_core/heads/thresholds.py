@@ -18,11 +18,7 @@ _METRICS = {
 
 
 def check_thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:
-    """Returns the thresholds as a tuple, empty for None.
-
-    Raises:
-        ValueError: One is not in (0, 1).
-    """
+    """Returns the thresholds as a tuple, empty for None."""
     checked = tuple(thresholds or ())
     if not all(0.0 < threshold < 1.0 for threshold in checked):
         raise ValueError(f"thresholds must be in (0, 1). Received: thresholds={thresholds}")

@@ -24,19 +24,10 @@ def head_train_op(
 ) -> Any:
     """Returns the operation of a training step; see the arguments of `Head.create_estimator_spec`.
 
-    Args:
-        loss: Loss of the batch, regularization included.
-        loss_reduction: One of `LossReduction`; a mean is shared among the replicas.
-        optimizer: Optimizer that minimizes the loss.
-        trainable_variables: Variables for `optimizer`; None means all trainable variables.
-        train_op_fn: Function from the loss to a train op, instead of `optimizer`.
-        update_ops: Ops that every training step runs before the update; None means the graph's
-            `UPDATE_OPS` collection.
-        scope: Name scope of the training, outside of the current scopes.
-
-    Raises:
-        ValueError: Both or neither of `optimizer` and `train_op_fn` are given, an optimizer is given in
-            eager mode, or `train_op_fn` returns None.
+    `loss_reduction`: one of `LossReduction`; a mean is shared among the replicas.
+    `train_op_fn`: function from the loss to a train op, instead of `optimizer`.
+    `update_ops`: ops that every training step runs before the update; None means the graph's `UPDATE_OPS`
+    collection.
     """
     if (optimizer is None) == (train_op_fn is None):
         raise ValueError(

@@ -17,10 +17,8 @@ class HostCallHook(tf1.train.SessionRunHook):
 
     The graph's `tf.summary` writers are opened before training and flushed at the end.
 
-    Args:
-        function: Function that returns tensors and operations in any structure; None in it is left out.
-        tensors: Arguments of the function: a list of positional arguments, or a dict by name.
-        every_n_steps: Steps from one run to the next.
+    `function`: function that returns tensors and operations in any structure; None in it is left out.
+    `tensors`: arguments of the function: a list of positional arguments, or a dict by name.
     """
 
     def __init__(
@@ -36,14 +34,7 @@ class HostCallHook(tf1.train.SessionRunHook):
         self._steps = 0
 
     def call(self, tensors: Sequence[Any] | Mapping[str, Any]) -> HostCallHook:
-        """Calls the function, in the graph; returns the hook.
-
-        Args:
-            tensors: Arguments of the function, in the structure of the attribute `tensors`.
-
-        Raises:
-            TypeError: The function returns something that a session can't run.
-        """
+        """Calls the function, in the graph; returns the hook."""
         result = (
             self._function(**tensors) if isinstance(tensors, Mapping) else self._function(*tensors)
         )

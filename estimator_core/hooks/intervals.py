@@ -37,19 +37,11 @@ class StepInterval(Protocol):
     def steps_until_due(self, global_step: int) -> int | None:
         """Returns how many steps after `global_step` the hook has to be called; None is never.
 
-        Args:
-            global_step: Number of steps done so far.
-
-        Returns:
-            1 or more; 1 is the next step. The hook may be called earlier.
+        Returns 1 or more; 1 is the next step. The hook may be called earlier.
         """
 
     def skip_steps(self, steps: int) -> None:
-        """Counts steps that were made without calling the hook.
-
-        Args:
-            steps: Number of steps, 1 or more.
-        """
+        """Counts steps that were made without calling the hook."""
 
 
 def interval_of(hook: Hook) -> StepInterval | None:
@@ -126,11 +118,7 @@ class _Never:
 
 
 class _OfTensorFlow(abc.ABC):
-    """Interval of a `tf.compat.v1.train` hook, read from its private attributes.
-
-    Args:
-        hook: The hook.
-    """
+    """Interval of a `tf.compat.v1.train` hook, read from its private attributes."""
 
     def __init__(self, hook: Any):
         self._hook = hook
@@ -203,11 +191,7 @@ _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
 
 
 def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
-    """Returns whether enough steps are to come to make building a loop in the graph worthwhile.
-
-    Args:
-        hooks: Hooks of the training, before the session is created. Training may begin at any step.
-    """
+    """Returns whether enough steps are to come to make building a loop in the graph worthwhile."""
     known = []
     for hook in hooks:
         if isinstance(hook, tf1.train.StopAtStepHook):
@@ -218,9 +202,8 @@ def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
 def steps_until_multiple(count: int, every: int | None) -> int | None:
     """Returns the number of calls, after `count` of them, to the next one whose index `every` divides.
 
-    Args:
-        count: Calls so far; the first call has index 0.
-        every: Interval in calls; None or 0 means never.
+    `count`: calls so far; the first call has index 0.
+    `every`: interval in calls; None or 0 means never.
     """
     return None if not every else -count % every + 1
 

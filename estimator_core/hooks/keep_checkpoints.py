@@ -12,11 +12,6 @@ class KeepCheckpoints(tf1.train.SessionRunHook):
     """Applies `RunConfig`'s number of checkpoints to a saver that was made with TensorFlow's defaults.
 
     Comes before the hook that saves.
-
-    Args:
-        scaffold: Scaffold with the saver.
-        config: The `RunConfig`.
-        deletes_surplus: True to delete the checkpoints of earlier trainings beyond that number.
     """
 
     def __init__(self, scaffold: Any, config: Any, deletes_surplus: bool):

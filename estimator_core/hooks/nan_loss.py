@@ -19,11 +19,7 @@ class NanLossHook(tf1.train.SessionRunHook):
     `Step.advance` checks the losses of all other steps. The error is raised after all hooks have seen the
     step.
 
-    Args:
-        loss: The scalar `Tensor` to watch.
-
-    Attributes:
-        found_at: Global step after the update that the NaN loss belongs to; None if there was no NaN.
+    `found_at`: Global step after the update that the NaN loss belongs to; None if there was no NaN.
     """
 
     def __init__(self, loss: Any):
@@ -55,11 +51,7 @@ class NanLossHook(tf1.train.SessionRunHook):
             report_infinite_loss(session, self._loss)
 
     def raise_if_found(self) -> None:
-        """Ends training if the loss was NaN.
-
-        Raises:
-            NanLossAtStepError: The loss was NaN.
-        """
+        """Ends training if the loss was NaN."""
         if self.found_at is not None:
             raise_nan_loss(self._loss.name, self.found_at)
 
@@ -69,9 +61,7 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
 
     So the newest checkpoint comes from a good step, and no listener sees a ruined model.
 
-    Args:
-        saver: The hook.
-        nan_loss: Hook that checks the loss; it is called before this one.
+    `nan_loss`: hook that checks the loss; it is called before this one.
     """
 
     def __init__(self, saver: Hook, nan_loss: NanLossHook):
@@ -96,15 +86,7 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
 
 
 def raise_nan_loss(tensor_name: str, global_step: Any) -> None:
-    """Logs and raises the error that ends training.
-
-    Args:
-        tensor_name: Name of the loss in the graph.
-        global_step: The global step after the update that the loss belongs to.
-
-    Raises:
-        NanLossAtStepError: Always.
-    """
+    """Logs and raises the error that ends training."""
     logger.error("Model diverged with loss = NaN.")
     raise NanLossAtStepError(tensor_name, int(global_step))
 
@@ -119,13 +101,7 @@ def infinite_loss_is_reported(graph: tf.Graph) -> bool:
 
 
 def report_infinite_loss(session: Any, loss: tf.Tensor, steps_ago: int = 0) -> None:
-    """Logs the first infinite loss of a training, which continues.
-
-    Args:
-        session: The session of the training.
-        loss: The loss in the graph.
-        steps_ago: Number of steps made since the one that the loss belongs to.
-    """
+    """Logs the first infinite loss of a training, which continues."""
     if loss.graph not in _reported:
         _reported.add(loss.graph)
         logger.warning(
@@ -138,12 +114,7 @@ def report_infinite_loss(session: Any, loss: tf.Tensor, steps_ago: int = 0) -> N
 
 
 class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):
-    """The loss became NaN; names the tensor and the global step.
-
-    Args:
-        tensor_name: Name of the loss in the graph.
-        global_step: The global step after the update that the loss belongs to.
-    """
+    """The loss became NaN; names the tensor and the global step."""
 
     def __init__(self, tensor_name: str, global_step: int):
         super().__init__(tensor_name, global_step)

@@ -33,17 +33,7 @@ def make_stop_at_checkpoint_step_hook(
 
 
 class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
-    """Ends training when a checkpoint of `model_dir` has reached `last_step`.
-
-    Args:
-        model_dir: Directory of the checkpoints.
-        last_step: Global step at which training ends.
-        wait_secs: Seconds between two checks of the checkpoints.
-        wait: Function that waits for a number of seconds.
-
-    Raises:
-        ValueError: `model_dir` or `last_step` is None.
-    """
+    """Ends training when a checkpoint of `model_dir` has reached `last_step`."""
 
     def __init__(
         self,

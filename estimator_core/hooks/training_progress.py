@@ -16,12 +16,8 @@ class ProgressHook(tf1.train.SessionRunHook):
     The step is the global step before the update that the loss belongs to, so the first one is 0. With
     variables of TensorFlow 1 (`disable_resource_variables`) it is the one after it, as in tf.estimator.
 
-    Args:
-        loss: The scalar `Tensor` to log.
-        every_n_iter: Steps between two lines; None or 0 logs nothing.
-
-    Attributes:
-        last_step: The global step at the end of training; None before.
+    `every_n_iter`: steps between two lines; None or 0 logs nothing.
+    `last_step`: The global step at the end of training; None before.
     """
 
     def __init__(self, loss: Any, every_n_iter: int | None):

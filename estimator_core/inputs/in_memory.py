@@ -160,12 +160,8 @@ def _batches(
 ) -> tf.data.Dataset:
     """Returns the examples in batches. One call of Python takes several small batches.
 
-    Args:
-        elements: Array or nest of arrays, each `[count, ...]`.
-        count: Number of examples.
-        batch_size: Examples in a batch.
-        num_epochs: Passes over the data; None repeats them forever.
-        shuffle: Shuffles each pass if true.
+    `elements`: array or nest of arrays, each `[count, ...]`.
+    `num_epochs`: passes over the data; None repeats them forever.
     """
     if not count:
         num_epochs = 0  # repeating nothing would never fill a batch
@@ -204,11 +200,7 @@ def _next_batch(dataset: tf.data.Dataset) -> Any:
 
 
 class _IteratorStarter:
-    """Starts the input in the user's session, by `start_queue_runners`, as 2.15's queues are started.
-
-    Args:
-        initializer: Op that initializes the iterator.
-    """
+    """Starts the input in the user's session, by `start_queue_runners`, as 2.15's queues are started."""
 
     def __init__(self, initializer: tf.Operation):
         self.name = initializer.name
@@ -224,15 +216,7 @@ class _IteratorStarter:
 
 
 def _arrays(values: Any, what: str) -> Any:
-    """Returns arrays of dtypes that TensorFlow has; text is encoded.
-
-    Args:
-        values: Array, or dict of name to array.
-        what: Name of the values in errors.
-
-    Raises:
-        ValueError: An array of Python objects holds anything but strings.
-    """
+    """Returns arrays of dtypes that TensorFlow has; text is encoded."""
     if isinstance(values, Mapping):
         return {name: _arrays(value, f"{what}[{name!r}]") for name, value in values.items()}
     array = np.asarray(values)

@@ -84,7 +84,6 @@ def install() -> None:
 
 
 def _keras_estimator(package: Any) -> types.ModuleType:
-    """Returns the module `estimator` for a Keras."""
     module: Any = types.ModuleType(_KERAS_ESTIMATOR, "Keras models as Estimators.")
     module.model_to_estimator = package.model_to_estimator
     return module

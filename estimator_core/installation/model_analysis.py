@@ -31,16 +31,7 @@ def export_eval_savedmodel(
 ) -> bytes:
     """Exports the evaluation model, and optionally the serving model, below `export_dir_base`.
 
-    Args:
-        estimator: The trained Estimator.
-        export_dir_base: Directory; the model goes to a new one below it, named by the time.
-        eval_input_receiver_fn: Function that returns an `EvalInputReceiver`.
-        serving_input_receiver_fn: Function that returns a `ServingInputReceiver`.
-        assets_extra: See `Estimator.export_saved_model`.
-        checkpoint_path: Checkpoint to export; None takes the newest one.
-
-    Returns:
-        The directory of the model.
+    `export_dir_base`: directory; the model goes to a new one below it, named by the time.
 
     Source: `tfma.export.export_eval_savedmodel`.
     """
@@ -57,9 +48,7 @@ def build_parsing_eval_input_receiver_fn(
 ) -> Callable[[], EvalInputReceiver]:
     """Returns an `eval_input_receiver_fn` that parses serialized tf.Examples.
 
-    Args:
-        feature_spec: Dict of feature name to `tf.io.FixedLenFeature`, `VarLenFeature` and so on.
-        label_key: Feature of the label, which stays among the features; None makes all features labels.
+    `label_key`: feature of the label, which stays among the features; None makes all features labels.
 
     Source: `tfma.export.build_parsing_eval_input_receiver_fn`.
     """

@@ -46,17 +46,7 @@ def check_dense_labels_match_logits_and_reshape(
 def get_weights_and_check_match_logits(
     features: Any, weight_column: Any, logits: tf.Tensor, allow_per_logit_weights: bool = False
 ) -> Any:
-    """Returns the weights of a batch, `[..., 1]`, or the logits' shape if that is allowed; else 1.0.
-
-    Args:
-        features: Dict of feature name to tensor.
-        weight_column: Feature name, a `tf.feature_column.numeric_column`, or None.
-        logits: `[..., logits_dimension]`.
-        allow_per_logit_weights: Allows one weight for each logit.
-
-    Raises:
-        ValueError: The feature is missing, not numeric, or its shape does not fit.
-    """
+    """Returns the weights of a batch, `[..., 1]`, or the logits' shape if that is allowed; else 1.0."""
     checks.check_weight_column(weight_column)
     values = logits if allow_per_logit_weights else logits[..., :1]
     return checks.checked_weights(features, weight_column, values)
@@ -65,13 +55,7 @@ def get_weights_and_check_match_logits(
 def check_label_range(labels: tf.Tensor, n_classes: int, message: str | None = None) -> tf.Tensor:
     """Returns the labels, checked to be from 0 to n_classes - 1; a graph checks them when it runs.
 
-    Args:
-        labels: Class ids.
-        n_classes: Number of classes.
-        message: Text of the error; None is a default one.
-
-    Raises:
-        ValueError: A label is not a class, in eager mode.
+    `message`: text of the error; None is a default one.
     """
     message = message or f"Labels must be >= 0 and <= n_classes - 1 ({n_classes - 1})."
     labels = tf.convert_to_tensor(labels)
@@ -81,58 +65,33 @@ def check_label_range(labels: tf.Tensor, n_classes: int, message: str | None = N
 
 
 def check_prediction_keys(pred_keys: Sequence[str], valid_keys: Sequence[str]) -> None:
-    """Checks that all keys are valid.
-
-    Raises:
-        ValueError: One is not.
-    """
     class_predictions.wanted(pred_keys, tuple(valid_keys))
 
 
 def validate_loss_fn_args(loss_fn: Callable[..., Any]) -> None:
-    """Checks that a loss function takes `labels` and `logits`, and no unknown arguments.
-
-    Raises:
-        ValueError: An argument is missing or unknown.
-    """
+    """Checks that a loss function takes `labels` and `logits`, and no unknown arguments."""
     checks.check_loss_fn(loss_fn)
 
 
 def validate_loss_reduction(loss_reduction: str) -> None:
-    """Checks that a reduction is known and gives a scalar.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Checks that a reduction is known and gives a scalar."""
     check_loss_reduction(loss_reduction)
 
 
 def validate_update_ops(update_ops: Any = None) -> None:
-    """Checks that update ops are a list or tuple, or None.
-
-    Raises:
-        ValueError: They are not.
-    """
+    """Checks that update ops are a list or tuple, or None."""
     if update_ops is not None and not isinstance(update_ops, (list, tuple)):
         raise ValueError(f"update_ops must be a list or a tuple. Received: {update_ops!r}")
 
 
 def validate_v2_optimizer(optimizer: Any) -> None:
-    """Checks that an optimizer is one of Keras.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Checks that an optimizer is one of Keras."""
     if not keras_optimizers.is_keras_optimizer(optimizer):
         raise ValueError(f"The given optimizer is not a Keras optimizer. Received: {optimizer!r}")
 
 
 def validate_trainable_variables(trainable_variables: Any = None) -> None:
-    """Checks that trainable variables are a list or tuple.
-
-    Raises:
-        ValueError: They are not.
-    """
+    """Checks that trainable variables are a list or tuple."""
     if not isinstance(trainable_variables, (list, tuple)):
         raise ValueError(
             f"trainable_variables must be a list or a tuple. Received: {trainable_variables!r}"
@@ -140,11 +99,7 @@ def validate_trainable_variables(trainable_variables: Any = None) -> None:
 
 
 def validate_n_classes(n_classes: Any) -> Any:
-    """Returns a number of classes above 2, or a tensor of one.
-
-    Raises:
-        ValueError: It is not above 2, or a tensor without a known value.
-    """
+    """Returns a number of classes above 2, or a tensor of one."""
     number = checks.static_n_classes(n_classes)
     if number is None or number <= 2:
         raise ValueError(f"n_classes must be > 2. Received: n_classes={n_classes}")
@@ -190,13 +145,7 @@ def _vocabulary(labels: Sequence[str] | None, n_classes: int) -> LabelVocabulary
 
 
 def update_metric_with_broadcast_weights(eval_metric: Any, values: Any, weights: Any) -> None:
-    """Adds values to a metric, with weights that broadcast to their shape.
-
-    Args:
-        eval_metric: Metric of a head, or a Keras metric.
-        values: Values to average.
-        weights: Weights, or None.
-    """
+    """Adds values to a metric, with weights that broadcast to their shape."""
     metrics_lib.update(eval_metric, values, sample_weight=weights)
 
 
@@ -205,9 +154,7 @@ def create_eval_metrics_tuple(
 ) -> tuple[Callable[..., dict[str, Any]], dict[str, Any]]:
     """Returns the `eval_metrics` of a `TPUEstimatorSpec`.
 
-    Args:
-        fn: Function that returns metrics by name.
-        kwargs: Arguments of the function; those that are not tensors are bound to it.
+    `kwargs`: arguments of the function; those that are not tensors are bound to it.
     """
     tensors = {name: value for name, value in kwargs.items() if tf.is_tensor(value)}
     bound = {name: value for name, value in kwargs.items() if name not in tensors}

@@ -48,20 +48,10 @@ def _load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
 
 
 def _check_hooks_type(hooks: Iterable[Any] | None) -> list[Any]:
-    """Returns the hooks as a list.
-
-    Raises:
-        TypeError: One is not a `SessionRunHook`.
-    """
     return list(checked_instances(hooks, "hooks"))
 
 
 def _check_listeners_type(saving_listeners: Iterable[Any] | None) -> list[Any]:
-    """Returns the listeners as a list.
-
-    Raises:
-        TypeError: One is not a `CheckpointSaverListener`.
-    """
     kind = tf1.train.CheckpointSaverListener
     return list(checked_instances(saving_listeners, "saving_listeners", kind))
 
@@ -72,11 +62,7 @@ def _get_replica_device_setter(config: RunConfig) -> Callable[[Any], str] | None
 
 
 def _verify_model_fn_args(model_fn: Callable[..., Any], params: Any) -> None:
-    """Checks that an Estimator can call a model_fn.
-
-    Raises:
-        ValueError: It has other arguments.
-    """
+    """Checks that an Estimator can call a model_fn."""
     check_model_fn(model_fn, params)
 
 
@@ -85,9 +71,7 @@ def _extract_metric_update_ops(
 ) -> tuple[Any, dict[str, Any]]:
     """Returns the operation that adds a batch to all metrics, and the values of the metrics by name.
 
-    Args:
-        eval_dict: Metrics, `(value, update_op)`, by name.
-        distribution: `tf.distribute` strategy of the metrics, or None.
+    `distribution`: `tf.distribute` strategy of the metrics, or None.
     """
     updates = [update for _, (_, update) in sorted(eval_dict.items())]
     if distribution is not None:
@@ -104,20 +88,12 @@ def _write_dict_to_summary(
 
 
 def parse_iterator_result(result: Any) -> tuple[Any, Any]:
-    """Returns (features, labels) of one element of an input; labels are None when there are none.
-
-    Raises:
-        ValueError: The element is a tuple whose length is not 2.
-    """
+    """Returns (features, labels) of one element of an input; labels are None when there are none."""
     return features_and_labels(result, ModeKeys.TRAIN)
 
 
 def get_timestamped_export_dir(export_dir_base: str | bytes) -> bytes:
-    """Returns a directory named by seconds since the epoch that no other export has taken.
-
-    Raises:
-        RuntimeError: Other exports keep taking the names.
-    """
+    """Returns a directory named by seconds since the epoch that no other export has taken."""
     return saved_model.timestamped_directory(os.fsdecode(export_dir_base)).encode()
 
 
@@ -135,14 +111,8 @@ def build_all_signature_defs(
 ) -> dict[str, Any]:
     """Returns the `SignatureDef`s of all outputs for all groups of receiver tensors.
 
-    Args:
-        receiver_tensors: Tensor to feed, or tensors by name.
-        export_outputs: Outputs by signature name.
-        receiver_tensors_alternatives: Further groups of tensors that may be fed instead.
-        serving_only: Not used; outputs that can't be served are left out.
-
-    Raises:
-        ValueError: The outputs are not a dict, or no signature is left.
+    `receiver_tensors_alternatives`: further groups of tensors that may be fed instead.
+    `serving_only`: not used; outputs that can't be served are left out.
     """
     del serving_only
     if not isinstance(export_outputs, Mapping):

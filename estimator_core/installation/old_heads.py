@@ -37,18 +37,11 @@ _NONE = "none"  # of tf.compat.v1.losses.Reduction; for subclasses that reduce t
 
 
 class LossSpec(NamedTuple):
-    """The losses of a batch.
-
-    Attributes:
-        training_loss: Scalar loss.
-        unreduced_loss: Losses of the examples, without weights.
-        weights: Weights that broadcast to the losses.
-        processed_labels: Labels as numbers.
-    """
+    """The losses of a batch."""
 
     training_loss: Any
-    unreduced_loss: Any
-    weights: Any
+    unreduced_loss: Any  # Losses of the examples, without weights
+    weights: Any  # Weights that broadcast to the losses
     processed_labels: Any
 
 
@@ -74,14 +67,9 @@ class _Head:
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head.
 
-        Args:
-            features: Dict of feature name to tensor.
-            mode: One of `ModeKeys`.
-            logits: `[batch_size, logits_dimension]`.
-            labels: Labels of the batch; needed in TRAIN and EVAL.
-            optimizer: Optimizer that minimizes the loss in TRAIN.
-            train_op_fn: Function from the loss to a train op, instead of `optimizer`.
-            regularization_losses: Scalars to add to the loss.
+        `logits`: `[batch_size, logits_dimension]`.
+        `labels`: labels of the batch; needed in TRAIN and EVAL.
+        `train_op_fn`: function from the loss to a train op, instead of `optimizer`.
         """
         return self._create_tpu_estimator_spec(
             features, mode, logits, labels, optimizer, train_op_fn, regularization_losses

@@ -38,20 +38,12 @@ def estimator_export(*names: str, **others: Any) -> Callable[[_Symbol], _Symbol]
 def maybe_overwrite_model_dir_and_session_config(
     config: RunConfig | None, model_dir: str | None
 ) -> RunConfig:
-    """Returns `config` with `model_dir`; if both have none, a new temporary directory.
-
-    Raises:
-        ValueError: They name two directories, or `config` is not a `RunConfig`.
-    """
+    """Returns `config` with `model_dir`; if both have none, a new temporary directory."""
     return config_with_model_dir(config, model_dir)
 
 
 def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
-    """Returns an optimizer of `tf.compat.v1.train`, given by name, as an object or as a function.
-
-    Raises:
-        ValueError: An unknown name, a name without a learning rate, or not an optimizer.
-    """
+    """Returns an optimizer of `tf.compat.v1.train`, given by name, as an object or as a function."""
     if isinstance(opt, str) and learning_rate is None:
         raise ValueError(
             f"learning_rate must be specified when opt is string. Received: opt={opt!r}"
@@ -64,11 +56,7 @@ def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
 
 
 def get_optimizer_instance_v2(opt: Any, learning_rate: float | None = None) -> Any:
-    """Returns an optimizer like the `optimizer` of TensorFlow 2's Estimators.
-
-    Raises:
-        ValueError: An unknown name, or `opt` is not an optimizer.
-    """
+    """Returns an optimizer like the `optimizer` of TensorFlow 2's Estimators."""
     return get_optimizer(opt, learning_rate)
 
 
@@ -78,11 +66,7 @@ def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[Hook]]:
-    """Returns (features, labels, hooks) from the result of an input_fn.
-
-    Raises:
-        ValueError: It is neither a dataset nor tensors, or a tuple whose length is not 2.
-    """
+    """Returns (features, labels, hooks) from the result of an input_fn."""
     inputs = inputs_from(result, ModeKeys.TRAIN)
     return *inputs.next_batch(), list(inputs.hooks)
 

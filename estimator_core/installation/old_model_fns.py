@@ -143,10 +143,6 @@ def _linear_model_fn_v2(
 def _validate_linear_sdca_optimizer_for_linear_classifier(
     feature_columns: Any, n_classes: int, optimizer: Any, sparse_combiner: str
 ) -> None:
-    """Checks that `LinearSDCA` can train a classifier, if that is its optimizer.
-
-    Raises:
-        ValueError: It can't.
-    """
+    """Checks that `LinearSDCA` can train a classifier, if that is its optimizer."""
     head = classifier_head(n_classes, None, None, LossReduction.WEIGHTED_SUM)
     LinearModel(feature_columns, sparse_combiner).training(head, optimizer)

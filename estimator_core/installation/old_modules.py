@@ -80,11 +80,7 @@ class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of a module of the table; None for modules outside of its paths.
-
-        Raises:
-            ModuleNotFoundError: The module is below its paths, but not in the table.
-        """
+        """Returns the spec of a module of the table; None for modules outside of its paths."""
         del path, target
         is_managed = f"{fullname}.".startswith(tuple(f"{root}." for root in _MANAGED))
         if not is_managed and fullname not in PLACES:

@@ -40,14 +40,7 @@ class _ResultFields(NamedTuple):
 class _EvalResult(_ResultFields):
     """The result of a pass of the evaluator.
 
-    Args:
-        status: One of `_EvalStatus`.
-        metrics: Metrics of the evaluation, "global_step" among them; None without one.
-        checkpoint_path: Checkpoint that was evaluated; None without one.
-
-    Raises:
-        ValueError: There are metrics without an evaluation, or an evaluation without metrics or checkpoint.
-        TypeError: The metrics are not a dict.
+    `metrics`: metrics of the evaluation, "global_step" among them; None without one.
     """
 
     __slots__ = ()
@@ -58,7 +51,6 @@ class _EvalResult(_ResultFields):
         metrics: Mapping[str, Any] | None = None,
         checkpoint_path: str | None = None,
     ) -> _EvalResult:
-        """Returns the checked result."""
         if status != _EvalStatus.EVALUATED:
             if metrics or checkpoint_path:
                 raise ValueError(
@@ -88,11 +80,7 @@ class _ContinuousEvalListener:
         return True
 
     def after_eval(self, eval_result: _EvalResult) -> bool:
-        """Returns whether to go on; called after each pass.
-
-        Args:
-            eval_result: Result of the pass.
-        """
+        """Returns whether to go on; called after each pass."""
         del eval_result
         return True
 
@@ -136,15 +124,7 @@ def _result_of(evaluation: Evaluation | None, before: str | None) -> _EvalResult
 class _TrainingExecutor:
     """Runs `train_and_evaluate` or its parts.
 
-    Args:
-        estimator: See `train_and_evaluate`.
-        train_spec: See `train_and_evaluate`.
-        eval_spec: See `train_and_evaluate`.
-        train_hooks: Further hooks for the training.
-        continuous_eval_listener: Listener that may end the training and evaluation; None never does.
-
-    Raises:
-        TypeError: An argument has the wrong type.
+    `continuous_eval_listener`: listener that may end the training and evaluation; None never does.
     """
 
     # Private methods of 2.15 that nothing calls here.
@@ -212,11 +192,7 @@ class _TrainingExecutor:
         return self._run_part(cluster.PS, None)
 
     def _run_part(self, task_type: str, run_alone: Callable[[], Any] | None) -> Any:
-        """Runs the part of a task, or without a cluster calls `run_alone`.
-
-        Raises:
-            ValueError: This is another task of the cluster, or the part needs a cluster.
-        """
+        """Runs the part of a task, or without a cluster calls `run_alone`."""
         config = self._estimator.config
         if config.is_in_cluster and config.task_type == task_type:
             return self.run()
@@ -269,11 +245,7 @@ class _TrainingExecutor:
 
 
 def _assert_eval_spec(eval_spec: Any) -> None:
-    """Checks the type of an `EvalSpec`.
-
-    Raises:
-        TypeError: It has another type.
-    """
+    """Checks the type of an `EvalSpec`."""
     if not isinstance(eval_spec, EvalSpec):
         raise TypeError(f"`eval_spec` must have type `EvalSpec`. Received: {eval_spec!r}")
 

@@ -13,23 +13,16 @@ import tensorflow as tf
 
 
 class Path(NamedTuple):
-    """A directory and the version in its name.
-
-    Attributes:
-        path: Path of the directory.
-        export_version: Version of the directory; None before a parser has found it.
-    """
+    """A directory and the version in its name."""
 
     path: str
-    export_version: int | None
+    export_version: int | None  # Version of the directory; None before a parser has found it
 
 
 Filter = Callable[[Sequence[Path]], list[Path]]
 
 
 def _largest_export_versions(n: int) -> Filter:
-    """Returns a filter for the `n` largest versions."""
-
     def keep(paths: Sequence[Path]) -> list[Path]:
         return sorted(sorted(paths, key=_version, reverse=True)[:n])
 

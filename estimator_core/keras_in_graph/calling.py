@@ -27,12 +27,7 @@ _NOT_IN_KERAS_3 = "not available with Keras 3"  # in TensorFlow's message
 def call_model_fn(
     model_fn: ModelFn, features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
-    """Returns the spec of `model_fn`, with the side effects of its Keras objects added to the spec's ops.
-
-    Raises:
-        AttributeError: It uses a name that Keras 3 lacks; the message explains the use of Keras 2.
-        ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
-    """
+    """Returns the spec of `model_fn`, with the side effects of its Keras objects added to the spec's ops."""
     with side_effects.collected_side_effects((features, labels)) as effects:
         try:
             spec = calling.call_model_fn(model_fn, features, labels, mode, params, config)

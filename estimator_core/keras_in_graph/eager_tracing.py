@@ -38,9 +38,7 @@ def call_as_function(function: Callable[..., Any], *inputs: Any) -> Any:
     copies of operations, so its operations are imported into the graph: each shard has its own random
     numbers.
 
-    Args:
-        function: Function of `inputs`; it may use variables of the graph, but must not make any.
-        inputs: Nested structures of tensors and None.
+    `function`: function of `inputs`; it may use variables of the graph, but must not make any.
     """
     if replicas_synchronize_in_graph():
         return function(*inputs)
@@ -48,12 +46,7 @@ def call_as_function(function: Callable[..., Any], *inputs: Any) -> Any:
 
 
 def call_as_one_op(function: Callable[..., Any], *inputs: Any) -> Any:
-    """Returns the result like `call_as_function`, but as one call even for shards, which share it.
-
-    Args:
-        function: See `call_as_function`.
-        inputs: See `call_as_function`.
-    """
+    """Returns the result like `call_as_function`, but as one call even for shards, which share it."""
     return _called(function, inputs, copies_operations=False)
 
 

@@ -33,9 +33,6 @@ def faster_updates(optimizer: Any) -> Iterator[None]:
     """Opens a context in which the optimizer updates variables with fewer operations, if `is_known`.
 
     Keras does all the rest: schedules, clipping, weight decay, averages, accumulated gradients.
-
-    Args:
-        optimizer: A built Keras optimizer.
     """
     make = _update_of(optimizer)
     if make is None:

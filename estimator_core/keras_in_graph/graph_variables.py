@@ -45,8 +45,7 @@ def keep_replicas_together(variable: Any) -> None:
 def make_local(variables: Iterable[Any]) -> None:
     """Makes variables local: checkpoints leave them out, and each session initializes them.
 
-    Args:
-        variables: Keras or TensorFlow variables of the default graph.
+    `variables`: keras or TensorFlow variables of the default graph.
     """
     _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
 
@@ -72,10 +71,6 @@ def merged_value(variable: Any, value: Any) -> Any:
     Layers of Keras 3 leave open how replicas share a moving average; a checkpoint would hold the first
     replica's alone.
 
-    Args:
-        variable: Keras variable.
-        value: New value of this replica.
-
     Source: the Keras of tf.estimator 2.15, which averages them over the replicas.
     """
     variable = tf_variable(variable)
@@ -88,15 +83,7 @@ def merged_value(variable: Any, value: Any) -> Any:
 def check_adds_up_replicas(
     variables: Iterable[Any], is_updated: Callable[[Any], Any] = lambda variable: True
 ) -> None:
-    """Checks that the values of a metric's variables on several replicas can be combined.
-
-    Args:
-        variables: Variables of the metric.
-        is_updated: Function that returns a false value for a variable that does not change.
-
-    Raises:
-        ValueError: It is left open how, or each update would add the replicas' earlier values again.
-    """
+    """Checks that the values of a metric's variables on several replicas can be combined."""
     for variable in map(tf_variable, variables):
         is_on_read = variable.synchronization == tf.VariableSynchronization.ON_READ
         is_wrong = variable.aggregation == tf.VariableAggregation.NONE or (
@@ -112,13 +99,7 @@ def check_adds_up_replicas(
 
 
 def load_value(variable: Any, value: Any, session: Any) -> None:
-    """Sets a variable in a session; the graph may be finalized.
-
-    Args:
-        variable: `tf.Variable`, or one with a component for each replica.
-        value: NumPy array.
-        session: `tf.compat.v1.Session` of its graph.
-    """
+    """Sets a variable in a session; the graph may be finalized."""
     for part in components(variable):
         initializer = part.initializer
         session.run(initializer, {initializer.inputs[1]: value})

@@ -57,9 +57,7 @@ def tracking_tf_variables(keras_object: Any, found: dict[int, Any] | None = None
     Where that has a Keras variable, this one has its `tf.Variable`: a Keras variable can't restore the
     components of several replicas.
 
-    Args:
-        keras_object: Model, layer, optimizer or other object that it tracks.
-        found: Results by `id` of the object, for objects that are tracked twice; None if there are none yet.
+    `found`: results by `id` of the object, for objects that are tracked twice; None if there are none yet.
     """
     import keras
 
@@ -115,12 +113,7 @@ def has_own_update_step(optimizer: Any) -> bool:
 
 @contextlib.contextmanager
 def with_update_step(optimizer: Any, update_step: Callable[..., None]) -> Iterator[None]:
-    """Replaces the function by which an optimizer updates each variable, within a context.
-
-    Args:
-        optimizer: The optimizer.
-        update_step: Function of a gradient, a `tf.Variable` and the learning rate.
-    """
+    """Replaces the function by which an optimizer updates each variable, within a context."""
     vars(optimizer)["update_step"] = update_step  # setattr of Keras would track it
     try:
         yield
@@ -219,9 +212,7 @@ def lambda_output_shape(layer: Any) -> Any:
 def make_metrics(model: Any, batch: tuple[Any, Any, Any]) -> None:
     """Creates the variables of the model's metrics and loss trackers.
 
-    Args:
-        model: Compiled Keras 3 model.
-        batch: (inputs, targets, sample weights), used for their shapes and dtypes.
+    `batch`: (inputs, targets, sample weights), used for their shapes and dtypes.
     """
     model._symbolic_build(data_batch=batch)  # noqa: SLF001 - else they wait for `fit`
 
@@ -260,10 +251,7 @@ def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:
 def clone_of(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
     """Returns an uncompiled copy of a functional tf_keras model in the current graph.
 
-    Args:
-        model: The tf_keras model.
-        inputs: Tensors to call it with; None makes placeholders.
-        custom_objects: Classes and functions by their names in the model's configuration.
+    `inputs`: tensors to call it with; None makes placeholders.
     """
     return importlib.import_module("tf_keras").__internal__.models.clone_and_build_model(
         model, input_tensors=inputs, custom_objects=dict(custom_objects), compile_clone=False

@@ -32,13 +32,10 @@ def in_this_graph(optimizer: Any, iterations: Any = None, itself: bool = False) 
 
     Keras optimizers own variables (the learning rate, the step count), which belong to one graph.
 
-    Args:
-        optimizer: A Keras optimizer.
-        iterations: Variable that a `tf_keras.optimizers.legacy` optimizer counts its steps by,
-            and increments, as in tf.estimator 2.15; None means its own. Other Keras
-            optimizers always have their own.
-        itself: Lets the first graph have an unused `tf_keras.optimizers.legacy` optimizer itself, as
-            tf.estimator 2.15 did. Other graphs have copies; in 2.15 they were an error.
+    `iterations`: variable that a `tf_keras.optimizers.legacy` optimizer counts its steps by, and
+    increments, as in tf.estimator 2.15; None means its own. Other Keras optimizers always have their own.
+    `itself`: lets the first graph have an unused `tf_keras.optimizers.legacy` optimizer itself, as
+    tf.estimator 2.15 did. Other graphs have copies; in 2.15 they were an error.
     """
     if _is_legacy(optimizer):
         if not hasattr(type(optimizer), "from_config"):  # a mock
@@ -215,11 +212,6 @@ def scaled_loss(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf
     """Returns the loss whose gradients to give to `apply_gradients`.
 
     Keras 3's optimizers that scale the loss divide the gradients by the scale themselves.
-
-    Args:
-        optimizer: A Keras optimizer that belongs to the current graph.
-        loss: Scalar loss.
-        variables: Variables that the optimizer updates.
     """
     if not hasattr(optimizer, "scale_loss"):
         return loss
@@ -235,11 +227,8 @@ def apply_gradients(
 ) -> tf.Operation:
     """Returns the op of one update.
 
-    Args:
-        optimizer: A Keras optimizer that belongs to the current graph.
-        grads_and_vars: Gradients, `Tensor` or `IndexedSlices`, with their variables.
-        update_variables: Function of such pairs that makes the update, called in a `tf.function`; None
-            means the optimizer's `apply_gradients`.
+    `update_variables`: function of such pairs that makes the update, called in a `tf.function`; None means
+    the optimizer's `apply_gradients`.
     """
     update_variables = update_variables or optimizer.apply_gradients
     grads_and_vars = current_execution().average_gradients(grads_and_vars)
@@ -269,9 +258,6 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
 
     Keras synchronizes the replicas within its update, which a function in a graph can't do. Here they
     are synchronized first; a separate function then updates each variable.
-
-    Raises:
-        ValueError: The optimizer has a feature that needs all variables at once.
 
     Source: the order of Keras 3: clip the gradients of each replica, sum them, decay the
     weights, update, apply constraints.

@@ -36,11 +36,7 @@ _UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSpars
 class SideEffects:
     """The side effects of Keras objects in a context.
 
-    Attributes:
-        inputs: Tensors that must be computed before any variable is updated.
-        graph: Graph of the side effects.
-        variables: Keras variables made in the context.
-        applied_gradients: Operation of each `apply_gradients`.
+    `inputs`: Tensors that must be computed before any variable is updated.
     """
 
     def __init__(self, inputs: Sequence[Any] = ()) -> None:
@@ -55,8 +51,7 @@ class SideEffects:
 
         Initializers don't count, nor do the restores of a saver or the updates within a function.
 
-        Args:
-            variables: Keras or TensorFlow variables; None takes all that were made in the context.
+        `variables`: keras or TensorFlow variables; None takes all that were made in the context.
         """
         handles = {}
         for variable in self.variables if variables is None else variables:
@@ -108,12 +103,8 @@ _graphs: list[tf.Graph] = []
 def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
     """Collects the side effects of Keras objects within the context, in graph mode and in this thread.
 
-    Args:
-        inputs: Nested structure of model_fn's tensors. Updates of variables wait for them: a counter
-            would otherwise count the attempt to read past the end.
-
-    Raises:
-        RuntimeError: Keras 3 is first imported within the context, and a variable made.
+    `inputs`: nested structure of model_fn's tensors. Updates of variables wait for them: a counter would
+    otherwise count the attempt to read past the end.
     """
     effects = SideEffects(tf.nest.flatten(inputs, expand_composites=True))
     with (
@@ -282,13 +273,6 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
     """Returns the (value, update_op) pair of a Keras metric whose `update_state` was called.
 
     Its variables become local: checkpoints leave them out, and each evaluation initializes them.
-
-    Args:
-        metric: A metric of Keras 3 or tf_keras.
-        effects: Side effects of model_fn's Keras objects.
-
-    Raises:
-        ValueError: `update_state` was not called in model_fn, or replicas can't share the metric.
     """
     variables = [graph_variables.tf_variable(variable) for variable in metric.variables]
     updates = keras_internals.tf_keras_updates(metric) or effects.updates(variables)

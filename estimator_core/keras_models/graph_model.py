@@ -20,12 +20,9 @@ GLOBAL_STEP_ATTRIBUTE = "estimator_global_step"
 class Conversion:
     """Settings of the conversion of a Keras model to an Estimator.
 
-    Args:
-        custom_objects: Classes and functions by their names in the model's configuration.
-        checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
-        metric_names_map: Dict of the metrics' names in Keras to names in evaluations; None keeps them.
-        export_outputs: Dict of output name to subclass of `ExportOutput`, for a signature of that output.
-            "serving_default" takes all outputs; without it, they are served as they are.
+    `metric_names_map`: dict of the metrics' names in Keras to names in evaluations; None keeps them.
+    `export_outputs`: dict of output name to subclass of `ExportOutput`, for a signature of that output.
+    "serving_default" takes all outputs; without it, they are served as they are.
     """
 
     custom_objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -34,11 +31,7 @@ class Conversion:
     export_outputs: Mapping[str, Callable[[Any], ExportOutput]] | None = None
 
     def renamed_metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the metrics by their names in evaluations.
-
-        Raises:
-            ValueError: The map lacks a metric, or has one that the model does not.
-        """
+        """Returns the metrics by their names in evaluations."""
         if self.metric_names_map is None:
             return dict(metrics)
         missing = sorted(set(metrics) - set(self.metric_names_map))
@@ -56,11 +49,7 @@ class Conversion:
         return {self.metric_names_map[name]: metric for name, metric in metrics.items()}
 
     def signatures(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput] | None:
-        """Returns the `ExportOutput`s of the predictions; None leaves them to the Estimator.
-
-        Raises:
-            ValueError: A key of `export_outputs` is not an output of the model.
-        """
+        """Returns the `ExportOutput`s of the predictions; None leaves them to the Estimator."""
         if self.export_outputs is None:
             return None
         given = {DEFAULT_SERVING_SIGNATURE: PredictOutput, **self.export_outputs}
@@ -74,12 +63,7 @@ class Conversion:
 
 
 class GraphModel(abc.ABC):
-    """A Keras model that can be rebuilt in any graph; the model itself is not changed.
-
-    Args:
-        model: The Keras model.
-        conversion: Settings of the conversion to an Estimator.
-    """
+    """A Keras model that can be rebuilt in any graph; the model itself is not changed."""
 
     def __init__(self, model: Any, conversion: Conversion):
         self.model = model
@@ -87,11 +71,7 @@ class GraphModel(abc.ABC):
 
     @abc.abstractmethod
     def check_is_trainable(self) -> None:
-        """Checks that an Estimator can train the model.
-
-        Raises:
-            ValueError: It is not compiled, or has its own training step.
-        """
+        """Checks that an Estimator can train the model."""
 
     @abc.abstractmethod
     def model_fn(

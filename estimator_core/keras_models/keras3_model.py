@@ -37,12 +37,7 @@ class Keras3Model(GraphModel):
     `keras.StatelessScope`, and assigned by the train op: as in any graph, evaluating
     only the loss changes nothing.
 
-    Args:
-        model: The Keras model; its current weights are the initial ones.
-        conversion: Settings of the conversion to an Estimator.
-
-    Raises:
-        ValueError: The model can't be copied, or an Estimator can't train it.
+    `model`: the Keras model; its current weights are the initial ones.
     """
 
     def __init__(self, model: Any, conversion: Conversion):
@@ -183,8 +178,7 @@ class Keras3Model(GraphModel):
     def _copy(self, inputs: Any) -> Any:
         """Returns a copy of the model in the current graph, with all its variables.
 
-        Args:
-            inputs: Inputs to call it with; None if the model is built.
+        `inputs`: inputs to call it with; None if the model is built.
         """
         try:
             with keras.utils.custom_object_scope(self._custom_objects):
@@ -293,11 +287,7 @@ def _own_classes(model: Any) -> dict[str, type]:
 
 
 def _check_has_no_tables(model: Any) -> None:
-    """Checks that no layer has a lookup table, which a configuration does not hold.
-
-    Raises:
-        ValueError: A layer has one.
-    """
+    """Checks that no layer has a lookup table, which a configuration does not hold."""
     names = [
         layer.name
         for layer in keras_internals.flattened_layers(model)

@@ -23,11 +23,7 @@ _Pairs = list[tuple[Any, Any]]
 
 
 class CallState(keras.StatelessScope):
-    """A scope that collects the changes of calling a model as tensors, instead of making them.
-
-    Args:
-        model: The Keras model to call within this scope.
-    """
+    """A scope that collects the changes of calling a model as tensors, instead of making them."""
 
     def __init__(self, model: Any):
         # Keras reads regularized variables only from the scope.
@@ -70,15 +66,7 @@ def train(
 ) -> tuple[Any, Any, Any]:
     """Returns (outputs, loss, train_op); the train_op also increments the global step.
 
-    Args:
-        model: The compiled Keras model.
-        optimizer: The optimizer of the model, in the same graph.
-        inputs: Inputs of the model.
-        targets: Labels in the structure of the outputs.
-        sample_weights: Weights in the same structure, or one for all outputs; None weighs all alike.
-
-    Raises:
-        ValueError: The model has no trainable variables.
+    `sample_weights`: weights in the same structure, or one for all outputs; None weighs all alike.
     """
     trainable = model.trainable_variables
     if not trainable:
@@ -122,11 +110,7 @@ def evaluate(
 
     The means of losses, which Keras lists among the metrics, are left out: an Estimator has its own.
 
-    Args:
-        model: The compiled Keras model.
-        inputs: Inputs of the model.
-        targets: Labels in the structure of the outputs.
-        sample_weights: Weights in the same structure, or one for all outputs; None weighs all alike.
+    `sample_weights`: weights in the same structure, or one for all outputs; None weighs all alike.
     """
     _make_metrics(model, inputs, targets, sample_weights)
     variables = model.metrics_variables

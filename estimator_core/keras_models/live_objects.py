@@ -16,11 +16,7 @@ _PLAIN = (bool, int, float, str, type(None))
 def fresh_metric(metric: Any) -> Any:
     """Returns a copy of a metric in the current graph; names and functions as they are.
 
-    Args:
-        metric: A metric of Keras 3 or tf_keras, or any other value that `compile` takes as one.
-
-    Raises:
-        ValueError: The metric's configuration is incomplete.
+    `metric`: A metric of Keras 3 or tf_keras, or any other value that `compile` takes as one.
     """
     if isinstance(metric, type) or not hasattr(metric, "update_state"):
         return metric
@@ -64,10 +60,6 @@ def with_live_functions(
 
     A configuration has these functions as bytes without their module, or by name only; since the model
     is live, the functions themselves can be used.
-
-    Args:
-        config: Configuration from the model's `get_config`.
-        layers: All layers of the model.
     """
     lambdas = {layer.name: layer for layer in layers if isinstance(layer, keras.layers.Lambda)}
     functions: dict[str, Callable[..., Any]] = {}

@@ -35,11 +35,7 @@ def split_sample_weights(features: Any) -> tuple[Any, Any]:
 
 
 def check_needs_no_labels(model: Any) -> None:
-    """Checks that a model works without labels, such as one whose layers add all losses.
-
-    Raises:
-        ValueError: It is compiled with a loss.
-    """
+    """Checks that a model works without labels, such as one whose layers add all losses."""
     if getattr(model, "loss", None) is not None:
         raise ValueError(
             "The Keras model is compiled with a loss, which needs labels: input_fn must return "
@@ -52,15 +48,7 @@ def in_order_of(
 ) -> list[Any]:
     """Returns tensors in the order of the names.
 
-    Args:
-        names: Names of the model's inputs or outputs.
-        given: Dict by name, tuple or list in order, or a single tensor.
-        what: "features" or "labels", for errors.
-        aliases: Dict of further names of tensors to the model's names.
-
-    Raises:
-        KeyError: A dict lacks a name.
-        ValueError: There are more or fewer tensors than names.
+    `given`: dict by name, tuple or list in order, or a single tensor.
     """
     if isinstance(given, Mapping):
         by_name = {aliases.get(name, name): tensor for name, tensor in given.items()}

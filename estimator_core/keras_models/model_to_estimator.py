@@ -18,16 +18,7 @@ _FORMATS = (OBJECT_BASED, NAME_BASED)
 
 
 class KerasEstimator(Estimator):
-    """The Estimator of a Keras model, made by `model_to_estimator`.
-
-    Args:
-        graph_model: `GraphModel` of the Keras model.
-        model_dir: See `Estimator`.
-        config: See `Estimator`.
-
-    Raises:
-        ValueError: tf.estimator wrote the newest checkpoint, object by object.
-    """
+    """The Estimator of a Keras model, made by `model_to_estimator`."""
 
     def __init__(self, graph_model: GraphModel, model_dir: Any, config: Any):
         super().__init__(graph_model.model_fn, model_dir, config)
@@ -123,12 +114,7 @@ def model_to_estimator(
 
 
 def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
-    """Returns the `GraphModel` of a model, by its Keras.
-
-    Raises:
-        ValueError: It can't be built in a graph.
-        TypeError: It is not a Keras model.
-    """
+    """Returns the `GraphModel` of a model, by its Keras."""
     import keras
 
     from estimator_core.keras_models.keras3_model import Keras3Model

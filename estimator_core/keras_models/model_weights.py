@@ -18,9 +18,7 @@ from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, OBJEC
 class ModelWeights:
     """Initial values of a model's variables, and their names in checkpoints.
 
-    Args:
-        values: NumPy arrays in the order of the model's variables; empty if it has none yet.
-        checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
+    `values`: numPy arrays in the order of the model's variables; empty if it has none yet.
     """
 
     def __init__(self, values: Sequence[Any], checkpoint_format: str):
@@ -32,11 +30,7 @@ class ModelWeights:
     ) -> Any:
         """Returns a scaffold that starts from the values and saves in the format.
 
-        Args:
-            copy: The model in the current graph.
-            variables: Variables of the copy, as `tf.Variable`s.
-            optimizer: Optimizer of the copy, if checkpoints hold it.
-            for_writing: True if checkpoints are written, not only read.
+        `for_writing`: True if checkpoints are written, not only read.
         """
 
         def init_fn(_: Any, session: Any) -> None:
@@ -89,11 +83,7 @@ class ModelWeights:
             return scaffold.saver.save(session, path)
 
     def read(self, variables: Sequence[Any], checkpoint_path: str) -> list[Any]:
-        """Returns the values in a checkpoint, NumPy arrays in the order of the variables.
-
-        Raises:
-            ValueError: It lacks some, or they have other shapes.
-        """
+        """Returns the values in a checkpoint, NumPy arrays in the order of the variables."""
         saved = open_checkpoint(checkpoint_path)
         shapes = saved.get_variable_to_shape_map()
         keys = self.keys(variables)
@@ -111,11 +101,7 @@ class ModelWeights:
 
 
 def check_is_not_of_layers(checkpoint_path: str) -> None:
-    """Checks that tf.estimator 2.15 did not write an object-based checkpoint, layer by layer.
-
-    Raises:
-        ValueError: It did.
-    """
+    """Checks that tf.estimator 2.15 did not write an object-based checkpoint, layer by layer."""
     keys = open_checkpoint(checkpoint_path).get_variable_to_shape_map()
     has_ours = any(key.startswith("variables/") for key in keys)
     if not has_ours and any(key.startswith("layer_with_weights-") for key in keys):

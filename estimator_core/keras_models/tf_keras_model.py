@@ -28,12 +28,7 @@ class TfKerasModel(GraphModel):
     In a graph, tf_keras has special layers, optimizers and metrics for graphs, which
     tf.estimator 2.15 trained with; each graph gets a copy made of them.
 
-    Args:
-        model: The tf_keras model; its current weights are the initial ones.
-        conversion: Settings of the conversion to an Estimator.
-
-    Raises:
-        ValueError: The model is a subclass without a complete configuration.
+    `model`: the tf_keras model; its current weights are the initial ones.
     """
 
     def __init__(self, model: Any, conversion: Conversion):
@@ -174,11 +169,7 @@ class TfKerasModel(GraphModel):
         return features
 
     def _placeholders(self) -> Any:
-        """Returns inputs to call a copy with; None for a functional model, which makes its own.
-
-        Raises:
-            ValueError: A subclass has no variables yet.
-        """
+        """Returns inputs to call a copy with; None for a functional model, which makes its own."""
         if keras_internals.is_functional(self.model):
             return None
         if not self._weights.values:
@@ -191,11 +182,7 @@ class TfKerasModel(GraphModel):
 
 
 def _check_has_configuration(model: Any) -> None:
-    """Checks that a subclass can be rebuilt from its configuration.
-
-    Raises:
-        ValueError: It can't.
-    """
+    """Checks that a subclass can be rebuilt from its configuration."""
     try:
         type(model).from_config(model.get_config())
     except (NotImplementedError, TypeError) as error:

@@ -37,11 +37,7 @@ def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
 
 
 def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
-    """Returns the number of examples, checked to be the same in all features when the graph runs.
-
-    Raises:
-        ValueError: There is no feature to count.
-    """
+    """Returns the number of examples, checked to be the same in all features when the graph runs."""
     if not features:
         raise ValueError(
             "A Baseline model needs at least one feature, to know the number of examples. "

@@ -115,9 +115,7 @@ def _activation(activation_fn: Any) -> Callable[[Any], Any]:
 def dense(value: tf.Tensor, units: int) -> tf.Tensor:
     """Returns value times `kernel` plus `bias`, two variables of the current variable scope.
 
-    Args:
-        value: float32 `[batch_size, size]`.
-        units: Size of the output.
+    `value`: float32 `[batch_size, size]`.
     """
     kernel = tf1.get_variable(
         "kernel",
@@ -135,10 +133,9 @@ def dense(value: tf.Tensor, units: int) -> tf.Tensor:
 def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
     """Returns the normalized value; the variables are made in the current variable scope.
 
-    Args:
-        value: float32 `[batch_size, size]`.
-        training: True normalizes by the batch and moves the averages, by ops in the `UPDATE_OPS`
-            collection; False normalizes by the moving averages.
+    `value`: float32 `[batch_size, size]`.
+    `training`: True normalizes by the batch and moves the averages, by ops in the `UPDATE_OPS` collection;
+    False normalizes by the moving averages.
 
     Source: Ioffe and Szegedy 2015, Batch Normalization; momentum 0.999 as in tf.estimator.
     """

@@ -23,15 +23,11 @@ USE_DEFAULT: Any = object()
 
 
 class SequenceLogits(NamedTuple):
-    """The outputs of a recurrent network for a batch.
+    """The outputs of a recurrent network for a batch."""
 
-    Attributes:
-        logits: `[batch_size, units]`, or with `return_sequences` `[batch_size, max_length, units]`.
-        sequence_mask: bool `[batch_size, max_length]`, False after the end of an example.
-    """
-
+    # `[batch_size, units]`, or with `return_sequences` `[batch_size, max_length, units]`.
     logits: tf.Tensor
-    sequence_mask: tf.Tensor
+    sequence_mask: tf.Tensor  # bool `[batch_size, max_length]`, False after the end of an example
 
 
 Layer = Callable[[tf.Tensor, tf.Tensor, str], tf.Tensor]
@@ -54,20 +50,11 @@ def rnn_logit_fn_builder(
     for embeddings `sequence_features/<column>/embedding_weights` and
     `dense_features/<column>/embedding_weights`.
 
-    Args:
-        units: Size of the last layer, the head's `logits_dimension`.
-        sequence_feature_columns: Columns for `sequence_input_layer`.
-        context_feature_columns: Dense columns, whose values are appended to each time step. None has none.
-        rnn_units: Size of each recurrent layer, from the input on. A number is one layer, which with a
-            named `cell_type` is called `rnn_model/<cell_type>/...`.
-        cell_type: "simple_rnn" (the default), "lstm", "gru", or a class of Keras cells, called with
-            `units`.
-        rnn_cell_fn: Function that returns a cell, or a list of cells, of Keras 3 or tf_keras, instead of
-            `rnn_units` and `cell_type`; it is called for each graph.
-        return_sequences: Returns logits of each time step if true, else of the last one.
-
-    Raises:
-        ValueError: Arguments are invalid or contradict each other.
+    `context_feature_columns`: dense columns, whose values are appended to each time step. None has none.
+    `cell_type`: "simple_rnn" (the default), "lstm", "gru", or a class of Keras cells, called with `units`.
+    `rnn_cell_fn`: function that returns a cell, or a list of cells, of Keras 3 or tf_keras, instead of
+    `rnn_units` and `cell_type`; it is called for each graph.
+    `return_sequences`: returns logits of each time step if true, else of the last one.
 
     Source: the models of `tf.estimator.experimental.RNNEstimator`.
     """
@@ -177,11 +164,7 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
 
 
 def _rnn_class(cell: Any) -> Any:
-    """Returns `keras.layers.RNN` or `tf_keras.layers.RNN`.
-
-    Raises:
-        ValueError: The cell, or one in the list, is not an RNN cell.
-    """
+    """Returns `keras.layers.RNN` or `tf_keras.layers.RNN`."""
     cells = cell if isinstance(cell, (list, tuple)) else [cell]
     for each in cells:
         if not hasattr(each, "call") or not hasattr(each, "state_size"):

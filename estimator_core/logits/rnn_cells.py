@@ -18,22 +18,14 @@ class Cell(abc.ABC):
     variables in the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
     `recurrent_kernel` (orthogonal) and `bias` (zeros).
 
-    Attributes:
-        name: Name of the cell in variable names, `<name>_cell`.
-        num_gates: Number of blocks of `units` columns in the kernels.
-        num_states: Number of state tensors `[batch_size, units]` of a step; the first is also the output.
-        units: Size of the output.
-        kernel: `[input_size, num_gates * units]`.
-        recurrent_kernel: `[units, num_gates * units]`.
-        bias: `[num_gates * units]`.
-
-    Args:
-        input_size: Size of the last dimension of the input.
-        units: Size of the output.
+    `num_states`: Number of state tensors `[batch_size, units]` of a step; the first is also the output.
+    `kernel`: `[input_size, num_gates * units]`.
+    `recurrent_kernel`: `[units, num_gates * units]`.
+    `bias`: `[num_gates * units]`.
     """
 
     name: str
-    num_gates: int
+    num_gates: int  # Number of blocks of `units` columns in the kernels
     num_states = 1
 
     def __init__(self, input_size: int, units: int):
@@ -49,20 +41,15 @@ class Cell(abc.ABC):
         return _variable("bias", [columns], tf1.initializers.zeros())
 
     def project(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Returns the input's contribution to all gates, `[..., num_gates * units]`.
-
-        Args:
-            inputs: `[..., input_size]`.
-        """
+        """Returns the input's contribution to all gates, `[..., num_gates * units]`."""
         return tf.nn.bias_add(tf.tensordot(inputs, self.kernel, axes=1), self.bias)
 
     @abc.abstractmethod
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
         """Returns the states after a time step.
 
-        Args:
-            projected: Contribution of this step's input from `project`, `[batch_size, num_gates * units]`.
-            states: States before the step, `[batch_size, units]` each.
+        `projected`: contribution of this step's input from `project`, `[batch_size, num_gates * units]`.
+        `states`: states before the step, `[batch_size, units]` each.
         """
 
 
@@ -130,8 +117,7 @@ class LSTMCell(Cell):
 
         They equal those of `step` up to rounding.
 
-        Args:
-            inputs: float32 `[batch_size, max_length, input_size]`.
+        `inputs`: float32 `[batch_size, max_length, input_size]`.
         """
         batch_size = tf.shape(inputs)[0]
         # For an empty batch, TensorFlow leaves the gradient of the kernel uninitialized.
@@ -253,15 +239,13 @@ def unroll(
     A padding step changes nothing: its output is that of the previous step, or zeros
     before the first.
 
-    Args:
-        cell: The cell.
-        inputs: float32 `[batch_size, max_length, input_size]`, of at least one step.
-        mask: bool `[batch_size, max_length]`, False for padding.
-        return_sequences: Returns all outputs, `[batch_size, max_length, units]`, if true, else the output
-            of the last step, `[batch_size, units]`.
-        is_served: True in the graph of PREDICT, which is exported. In other graphs, a small LSTM is
-            one operation for all steps, which assumes a mask of `tf.sequence_mask`. For a small
-            batch, it is three times as fast; but neither XLA nor TensorFlow Lite supports it.
+    `inputs`: float32 `[batch_size, max_length, input_size]`, of at least one step.
+    `mask`: bool `[batch_size, max_length]`, False for padding.
+    `return_sequences`: returns all outputs, `[batch_size, max_length, units]`, if true, else the output of
+    the last step, `[batch_size, units]`.
+    `is_served`: True in the graph of PREDICT, which is exported. In other graphs, a small LSTM is one
+    operation for all steps, which assumes a mask of `tf.sequence_mask`. For a small batch, it is three
+    times as fast; but neither XLA nor TensorFlow Lite supports it.
     """
     if isinstance(cell, LSTMCell) and cell.is_small and not is_served:
         return _last_valid(cell.all_outputs(inputs), mask, return_sequences)
@@ -299,10 +283,8 @@ def unroll(
 def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> tf.Tensor:
     """Returns the outputs of `unroll`, from the outputs of a cell that ignores the mask.
 
-    Args:
-        outputs: `[max_length, batch_size, units]`.
-        mask: bool `[batch_size, max_length]`, True for the first steps of each example, False for the others.
-        return_sequences: See `unroll`.
+    `outputs`: `[max_length, batch_size, units]`.
+    `mask`: bool `[batch_size, max_length]`, True for the first steps of each example, False for the others.
     """
     last = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1) - 1
     batch_size, num_steps = tf.unstack(tf.shape(mask))

@@ -15,9 +15,8 @@ class ClippedOptimizer(tf1.train.Optimizer):
 
     The gradient of a replicated model is clipped after it has been summed over the replicas.
 
-    Args:
-        optimizer: Optimizer that updates the variables; it must not be used otherwise.
-        clipnorm: Maximum L2 norm of the gradient of a variable, above 0.
+    `optimizer`: optimizer that updates the variables; it must not be used otherwise.
+    `clipnorm`: maximum L2 norm of the gradient of a variable, above 0.
 
     Source: `clipnorm` of Keras optimizers.
     """

@@ -22,16 +22,11 @@ from estimator_core.optimizers.own_updates import (
 
 
 class OptimizedPart(NamedTuple):
-    """A part of a model with its own optimizer.
+    """A part of a model with its own optimizer."""
 
-    Attributes:
-        optimizer: Any optimizer that `get_optimizer` takes.
-        variables: Trainable variables of this part.
-        learning_rate: Learning rate of an optimizer given by name; None means the optimizer's default.
-    """
-
-    optimizer: Any
-    variables: Sequence[Any]
+    optimizer: Any  # Any optimizer that `get_optimizer` takes
+    variables: Sequence[Any]  # Trainable variables of this part
+    # Learning rate of an optimizer given by name; None means the optimizer's default.
     learning_rate: float | None = None
 
 
@@ -40,16 +35,12 @@ def get_optimizer(
 ) -> Any:
     """Returns an optimizer that belongs to the current graph.
 
-    Args:
-        optimizer: A name ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"), a Keras optimizer (Keras 3 or
-            tf_keras), a `tf.compat.v1.train.Optimizer`, or a function without arguments, or a class, that
-            returns one of these; it is called in the current graph, so it may use the global step.
-        learning_rate: Learning rate of an optimizer given by name: None means 0.001, and 0.01 for "SGD".
-        iterations: Variable that counts training steps, for optimizers that can use it;
-            None lets the optimizer count by itself.
-
-    Raises:
-        ValueError: The name is unknown, or `optimizer` is not an optimizer.
+    `optimizer`: A name ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"), a Keras optimizer (Keras 3 or
+    tf_keras), a `tf.compat.v1.train.Optimizer`, or a function without arguments, or a class, that returns
+    one of these; it is called in the current graph, so it may use the global step.
+    `learning_rate`: learning rate of an optimizer given by name: None means 0.001, and 0.01 for "SGD".
+    `iterations`: variable that counts training steps, for optimizers that can use it; None lets the
+    optimizer count by itself.
     """
     if isinstance(optimizer, str):
         return optimizer_named(optimizer, NAMED_OPTIMIZERS)(learning_rate, iterations)
@@ -69,16 +60,7 @@ def get_optimizer(
 def minimize(
     optimizer: Any, loss: tf.Tensor, trainable_variables: Sequence[Any] | None = None
 ) -> tf.Operation:
-    """Returns the op of one training step; it also increments the global step.
-
-    Args:
-        optimizer: Any optimizer that `get_optimizer` takes.
-        loss: Scalar loss.
-        trainable_variables: Variables to train; None means all trainable variables of the graph.
-
-    Raises:
-        ValueError: There are no variables to train, or the loss depends on none of them.
-    """
+    """Returns the op of one training step; it also increments the global step."""
     if trainable_variables is None:
         trainable_variables = tf1.trainable_variables()
     return minimize_parts(loss, [OptimizedPart(optimizer, trainable_variables)])
@@ -91,13 +73,6 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     global step, the others by their own variables; the global step is incremented last. An optimizer
     that overrides its update method is called by that method; if it returns a tensor, so does this function.
     If one Keras 2 optimizer is given for several parts, the later ones have copies of it.
-
-    Args:
-        loss: Scalar loss.
-        parts: Optimizers and their variables.
-
-    Raises:
-        ValueError: There are no variables to train, or the loss depends on none of them.
 
     Source: tf.estimator 2.15 trains its linear-and-DNN models in this way.
     """
@@ -135,13 +110,7 @@ def _is_own(optimizer: Any) -> bool:
 
 
 def _is_counted(optimizer: Any, global_step: Any, before: set[tf.Operation]) -> bool:
-    """Returns whether the optimizer's update increments the global step.
-
-    Args:
-        optimizer: Optimizer whose update is in the graph.
-        global_step: Variable of the global step.
-        before: Operations that updated the global step before the optimizer's update was made.
-    """
+    """Returns whether the optimizer's update increments the global step."""
     if _is_own(optimizer):
         return updates_of(global_step) != before
     return keras_optimizers.increments(optimizer, global_step)

@@ -27,19 +27,14 @@ class NamedOptimizer(tf1.train.Optimizer):
     The hyperparameters are variables, so a checkpoint restores them, as in tf.estimator. An object
     serves one graph.
 
-    Args:
-        learning_rate: Learning rate; None is the default.
-        iterations: int64 variable that counts steps, incremented elsewhere; None creates
-            `training/<keras_name>/iter` and counts there. It may be set until the first update is built.
-
-    Attributes:
-        keras_name: First part of the variable names, after "training/".
-        hyperparameters: Initial values by name, besides a learning rate of 0.001 and a decay of 0.
-        slots: Initial values of the slots, variables of the shape of the trained one, by name.
+    `iterations`: int64 variable that counts steps, incremented elsewhere; None creates
+    `training/<keras_name>/iter` and counts there. It may be set until the first update is built.
     """
 
-    keras_name: str
+    keras_name: str  # First part of the variable names, after "training/"
+    # Initial values by name, besides a learning rate of 0.001 and a decay of 0.
     hyperparameters: Mapping[str, float] = {}
+    # Initial values of the slots, variables of the shape of the trained one, by name.
     slots: Mapping[str, float] = {}
 
     def __init__(self, learning_rate: float | None = None, iterations: Any = None):

@@ -8,11 +8,7 @@ from typing import Any
 
 
 def optimizer_named(name: str, choices: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Returns the factory of the optimizer of that name.
-
-    Raises:
-        ValueError: There is none; the message lists the choices, the nearest first.
-    """
+    """Returns the factory of the optimizer of that name."""
     if name in choices:
         return choices[name]
     nearest = difflib.get_close_matches(name, choices, n=len(choices), cutoff=0.0)

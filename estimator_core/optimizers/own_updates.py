@@ -36,11 +36,7 @@ def own_updates(
 ) -> Any:
     """Returns the op of all updates by the optimizer's own method, or the value that it returns.
 
-    Args:
-        optimizer: Optimizer with its own updates.
-        loss: Scalar loss.
-        variables: Variables to update.
-        global_step: Variable that a `tf.compat.v1` optimizer should increment; None for none.
+    `global_step`: variable that a `tf.compat.v1` optimizer should increment; None for none.
 
     Source: tf.estimator 2.15 calls `get_updates(loss, params)`, but runs only the first of several updates,
     and `minimize(loss, global_step=global_step)`, with a `var_list` only if there are other variables.

@@ -17,9 +17,6 @@ class ExampleStates:
 
     Create it at the root of the name scopes: checkpoints name the shards
     `ShardedMutableHashTable-<i>-of-<n>`.
-
-    Args:
-        num_shards: Number of tables.
     """
 
     def __init__(self, num_shards: int):
@@ -39,8 +36,7 @@ class ExampleStates:
     def lookup(self, keys: tf.Tensor) -> tf.Tensor:
         """Returns the states, float32 `[batch_size, 4]`, 0 for new examples.
 
-        Args:
-            keys: int64 `[batch_size, 2]`, fingerprints of the ids.
+        `keys`: int64 `[batch_size, 2]`, fingerprints of the ids.
         """
         positions = self._partition(tf.range(tf.shape(keys)[0]), keys)
         parts = zip(self._tables, self._partition(keys, keys), strict=True)

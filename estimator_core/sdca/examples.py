@@ -14,49 +14,29 @@ from estimator_core.feature_columns.transformation_cache import FeatureTransform
 
 
 class SparseFeature(NamedTuple):
-    """A categorical column: the categories of each example.
+    """A categorical column: the categories of each example."""
 
-    Attributes:
-        example_index: int64 `[n]`, index of the example of each value.
-        category: int64 `[n]`; no example has a category twice.
-        value: float32 `[n]`, 1 for a category that occurs once without a weight.
-        weights: Variable `[num_buckets, 1]`.
-    """
-
-    example_index: tf.Tensor
-    category: tf.Tensor
-    value: tf.Tensor
-    weights: Any
+    example_index: tf.Tensor  # int64 `[n]`, index of the example of each value
+    category: tf.Tensor  # int64 `[n]`; no example has a category twice
+    value: tf.Tensor  # float32 `[n]`, 1 for a category that occurs once without a weight
+    weights: Any  # Variable `[num_buckets, 1]`
 
 
 class DenseFeature(NamedTuple):
-    """A numeric column.
+    """A numeric column."""
 
-    Attributes:
-        values: float32 `[batch_size, size]`.
-        weights: Variable `[size, 1]`; `[1]` for the bias.
-    """
-
-    values: tf.Tensor
-    weights: Any
+    values: tf.Tensor  # float32 `[batch_size, size]`
+    weights: Any  # Variable `[size, 1]`; `[1]` for the bias
 
 
 class Examples(NamedTuple):
-    """A batch of examples.
+    """A batch of examples."""
 
-    Attributes:
-        ids: string `[batch_size]`.
-        labels: float32 `[batch_size]`.
-        example_weights: float32 `[batch_size]`.
-        sparse: Categorical columns in order of name.
-        dense: Numeric columns in order of name, and the bias.
-    """
-
-    ids: tf.Tensor
-    labels: tf.Tensor
-    example_weights: tf.Tensor
-    sparse: list[SparseFeature]
-    dense: list[DenseFeature]
+    ids: tf.Tensor  # string `[batch_size]`
+    labels: tf.Tensor  # float32 `[batch_size]`
+    example_weights: tf.Tensor  # float32 `[batch_size]`
+    sparse: list[SparseFeature]  # Categorical columns in order of name
+    dense: list[DenseFeature]  # Numeric columns in order of name, and the bias
 
 
 def features_with_weights(
@@ -64,14 +44,7 @@ def features_with_weights(
 ) -> tuple[list[SparseFeature], list[DenseFeature]]:
     """Returns the features with their variables of the linear model in the current variable scope.
 
-    Args:
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        feature_columns: Categorical and dense columns in order of name.
-        batch_size: int32 scalar.
-
-    Raises:
-        ValueError: A column gives more than one row of numbers for an example, or a variable is
-            partitioned.
+    `features`: dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
     """
     sparse: list[SparseFeature] = []
     dense: list[DenseFeature] = []
@@ -105,11 +78,7 @@ def features_with_weights(
 
 
 def _variable(name: str, shape: list[int]) -> Any:
-    """Returns a variable of the model, or its only part.
-
-    Raises:
-        ValueError: It has several parts.
-    """
+    """Returns a variable of the model, or its only part."""
     variable = tf1.get_variable(name, shape)
     if isinstance(variable, tf.Variable):
         return variable
@@ -127,9 +96,6 @@ def with_probabilities_as_weights(examples: Examples) -> Examples:
 
     Their logistic losses sum to the cross entropy of a label that is a probability; the kernel
     takes only the labels 0 and 1.
-
-    Args:
-        examples: Examples with labels in [0, 1].
     """
     batch_size = tf.shape(examples.labels, out_type=tf.int64)[0]
     labels, weights = examples.labels, examples.example_weights

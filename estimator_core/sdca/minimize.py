@@ -25,13 +25,7 @@ def minimize(
     The ascent works on its own variables, `<variable>_unshrunk` below the current variable scope;
     L1 regularization computes the variables of the model from them.
 
-    Args:
-        sdca: Settings.
-        loss_type: "logistic_loss", "squared_loss" or "poisson_loss".
-        examples: Batch of examples.
-        states: States of the examples.
-        loss: Loss of the batch, with the variables before the step.
-        summary_scope: Prefix of the tags of summaries; None means none.
+    `summary_scope`: prefix of the tags of summaries; None means none.
     """
     variables = [feature.weights for feature in examples.sparse]
     variables += [feature.weights for feature in examples.dense]

@@ -39,17 +39,9 @@ _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
 class SdcaTraining:
     """Training of a linear model by SDCA, for `compose`: the optimizers of its parts are not used.
 
-    Args:
-        sdca: Settings.
-        head: Head of the model, with one logit: binary, logistic, Poisson or least squares.
-        feature_columns: Categorical and dense columns in order of name.
-        sparse_combiner: Reduction of several values in one column; must be "sum".
-        model_scope: Variable scope of the linear model, below the current one; None means the
-            current one.
-        summary_scope: Prefix of the tags of summaries; None means none.
-
-    Raises:
-        ValueError: SDCA can't train this model.
+    `sparse_combiner`: reduction of several values in one column; must be "sum".
+    `model_scope`: variable scope of the linear model, below the current one; None means the current one.
+    `summary_scope`: prefix of the tags of summaries; None means none.
     """
 
     def __init__(
@@ -73,16 +65,7 @@ class SdcaTraining:
         self._summary_scope = summary_scope
 
     def train_op_fn(self, model: Any) -> Callable[[tf.Tensor], tf.Operation]:
-        """Returns the function from the loss to the op of one training step.
-
-        Args:
-            model: The `BuiltModel`.
-
-        Raises:
-            ValueError: The model is split over replicas, or a column can't be trained.
-            KeyError: There is no feature of example ids.
-            TypeError: The example ids are not strings.
-        """
+        """Returns the function from the loss to the op of one training step."""
         _check_one_replica()
         with (
             tf1.variable_scope(self._model_scope) if self._model_scope else contextlib.nullcontext()

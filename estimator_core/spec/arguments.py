@@ -17,11 +17,7 @@ from estimator_core.run_config import RunConfig
 
 
 def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
-    """Returns the complete configuration from both arguments of an Estimator.
-
-    Raises:
-        ValueError: They name two directories, or `config` is not a `RunConfig`.
-    """
+    """Returns the complete configuration from both arguments of an Estimator."""
     if config is None:
         config = RunConfig()
         logger.info("Using default config.")
@@ -46,13 +42,7 @@ def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig
 def checked_steps(name: str, value: Any) -> int | None:
     """Returns a number of steps as a whole number: 1e4 is 10000, and 12.5 ends in the 13th step.
 
-    Args:
-        name: Name of the argument.
-        value: Value of the argument; None and infinity mean no end.
-
-    Raises:
-        TypeError: It is not a number.
-        ValueError: It is not above 0.
+    `value`: value of the argument; None and infinity mean no end.
     """
     if value is None or value == math.inf:
         return None
@@ -66,11 +56,7 @@ def checked_steps(name: str, value: Any) -> int | None:
 def checked_instances(
     values: Iterable[Any] | None, name: str, kind: type = tf1.train.SessionRunHook
 ) -> tuple[Any, ...]:
-    """Returns the hooks, listeners or exporters in an argument as a tuple.
-
-    Raises:
-        TypeError: One is not a `kind`.
-    """
+    """Returns the hooks, listeners or exporters in an argument as a tuple."""
     values = tuple(values or ())
     for value in values:
         if not isinstance(value, kind):
@@ -79,11 +65,7 @@ def checked_instances(
 
 
 def checked_features(features: Any) -> Mapping[Any, Any]:
-    """Returns the features from an input_fn, after a check that they are a dict.
-
-    Raises:
-        ValueError: They are not a dict.
-    """
+    """Returns the features from an input_fn, after a check that they are a dict."""
     if not isinstance(features, Mapping):
         raise ValueError(
             "features should be a dictionary of `Tensor`s, by feature name; name a single tensor, as "
@@ -93,11 +75,7 @@ def checked_features(features: Any) -> Mapping[Any, Any]:
 
 
 def selected_predictions(predictions: Any, keys: Any) -> Any:
-    """Returns the predictions named by `keys`.
-
-    Raises:
-        ValueError: `keys` names none of them, or predictions have no names.
-    """
+    """Returns the predictions named by `keys`."""
     if keys is None:
         return predictions
     if not isinstance(predictions, Mapping):

@@ -36,13 +36,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
-    """Checks that an Estimator can call `model_fn`.
-
-    Raises:
-        ValueError: It is None, lacks `features`, has unknown arguments, or lacks `params` although
-            params are given.
-        TypeError: It is not callable.
-    """
+    """Checks that an Estimator can call `model_fn`."""
     if model_fn is None:
         raise ValueError("model_fn must be provided to Estimator. Received: model_fn=None")
     if not callable(model_fn):
@@ -70,11 +64,7 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
 def call_model_fn(
     model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
-    """Calls `model_fn` with the arguments that it takes, and returns its result.
-
-    Raises:
-        ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
-    """
+    """Calls `model_fn` with the arguments that it takes, and returns its result."""
     names = arg_names(model_fn)
     arguments: dict[str, Any] = {}
     if "labels" in names:
@@ -98,11 +88,7 @@ def call_model_fn(
 def call_input_fn(
     input_fn: Callable[..., Any], mode: str, params: Any, config: Any, input_context: Any = None
 ) -> Any:
-    """Calls `input_fn` with the arguments that it takes, and returns its result.
-
-    Raises:
-        TypeError: It is not callable.
-    """
+    """Calls `input_fn` with the arguments that it takes, and returns its result."""
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
     names = arg_names(input_fn)

@@ -14,10 +14,9 @@ class MetricFn:
     The execution decides where to call it: on each replica, or once with the tensors of all shards of a
     batch.
 
-    Args:
-        function: Function that returns metrics by name: `(value, update_op)` pairs or Keras metrics.
-        tensors: Arguments of the function, `[batch_size, ...]` each: a list of positional ones, or a dict
-            by name.
+    `function`: function that returns metrics by name: `(value, update_op)` pairs or Keras metrics.
+    `tensors`: arguments of the function, `[batch_size, ...]` each: a list of positional ones, or a dict by
+    name.
     """
 
     function: Callable[..., Mapping[str, Any]]

@@ -13,8 +13,7 @@ def batch_weight(batch: Any) -> tf.Tensor | None:
     A batch has no rows when none of its tensors has; scalars say nothing. None stands for 1, when that is
     known before.
 
-    Args:
-        batch: Tensors, dense, sparse or ragged, in dicts, tuples and lists; None may be among them.
+    `batch`: tensors, dense, sparse or ragged, in dicts, tuples and lists; None may be among them.
     """
     counts = []
     for each in tf.nest.flatten(batch):

@@ -26,9 +26,7 @@ class UnknownValueError(Exception):
 def with_parts(model_fn: Callable[..., Any], parts: Iterable[Any]) -> Callable[..., Any]:
     """Returns `model_fn`, with a record of all that its predictions depend on, besides features and weights.
 
-    Args:
-        model_fn: A model_fn of this package.
-        parts: Objects and functions; their attributes, and the closures of functions, count as well.
+    `parts`: objects and functions; their attributes, and the closures of functions, count as well.
     """
     # With the function itself: `functools.wraps` copies the attribute to a function that does something else.
     setattr(model_fn, _MODEL_PARTS, (model_fn, tuple(parts)))

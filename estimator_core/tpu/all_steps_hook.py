@@ -10,9 +10,6 @@ from estimator_core import tf1
 class AllStepsHook(tf1.train.SessionRunHook):
     """Raises if the input ends before the steps of an evaluation are done.
 
-    Args:
-        steps: Number of steps.
-
     Source: on a TPU, the input_fn of an evaluation must not come to an end. Hooks there are called around
     all steps at once, so none can end an evaluation.
     """
@@ -39,11 +36,7 @@ class AllStepsHook(tf1.train.SessionRunHook):
         self._is_in_step = False
 
     def end(self, session: Any) -> None:
-        """Checks that each step found a batch; a hook may end an evaluation before all steps.
-
-        Raises:
-            ValueError: The input has ended.
-        """
+        """Checks that each step found a batch; a hook may end an evaluation before all steps."""
         del session
         if self._is_in_step and self._done < self._steps:
             raise ValueError(

@@ -9,11 +9,7 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class ConvertedModelFn:
-    """Calls the model_fn of another Estimator. `TPUEstimator` averages its gradients over the shards.
-
-    Args:
-        estimator: The other Estimator.
-    """
+    """Calls the model_fn of another Estimator. `TPUEstimator` averages its gradients over the shards."""
 
     def __init__(self, estimator: Estimator):
         self._estimator = estimator

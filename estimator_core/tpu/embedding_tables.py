@@ -24,9 +24,6 @@ class EmbeddingTables:
     They are the variables that the columns make when model_fn looks them up. model_fn's optimizer computes
     their gradients and does not update them; the step does, by the sum over the shards.
 
-    Args:
-        spec: Columns, and settings of the updates of their tables.
-
     Source: `tf.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec`. A TPU records the gradients of
     lookups when an optimizer's `compute_gradients` returns them. So `CrossShardOptimizer`, which divides
     the loss by the number of shards unless its `reduction` is SUM, divides these gradients as well.
@@ -45,11 +42,7 @@ class EmbeddingTables:
     # Called by the Execution
 
     def computed(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Returns pairs of gradient and variable, with gradients of 0 for the tables; records the real ones.
-
-        Raises:
-            RuntimeError: The gradient of a table was recorded before.
-        """
+        """Returns pairs of gradient and variable, with 0 for the tables, and records the real gradients."""
         found = []
         for gradient, variable in pairs:
             if gradient is not None and self._column_of(variable) is not None:
@@ -69,12 +62,7 @@ class EmbeddingTables:
         return others
 
     def applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Returns the pairs of other variables.
-
-        Raises:
-            RuntimeError: There are gradients of a table that no optimizer computed, and that are not to be
-                summed: it is unknown whether they are a sum already.
-        """
+        """Returns the pairs of other variables."""
         others = []
         for gradient, variable in pairs:
             if self._column_of(variable) is None:
@@ -90,12 +78,7 @@ class EmbeddingTables:
     # For the step
 
     def with_updates(self, spec: EstimatorSpec) -> EstimatorSpec:
-        """Returns the spec of a shard with a `train_op` that updates the tables as well.
-
-        Raises:
-            RuntimeError: model_fn does not look up a column's table, or the optimizer is not for shards.
-            ValueError: Two variables belong to one column, or model_fn updates a table itself.
-        """
+        """Returns the spec of a shard with a `train_op` that updates the tables as well."""
         tables = {end: self._table_of(end) for end in self._columns}
         self._check_updates(spec.train_op, list(tables.values()))
         step = tf.identity(tf1.train.get_global_step())

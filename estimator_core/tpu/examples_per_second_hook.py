@@ -15,10 +15,8 @@ from estimator_core.tpu.sharding import loop_size
 class ExamplesPerSecondHook(tf1.train.SessionRunHook):
     """Logs steps and examples per second, and writes both as summaries.
 
-    Args:
-        batch_size: Examples of one step, on all cores together; None logs only steps.
-        every_n_steps: Steps between two log lines.
-        output_dir: Directory of the event file; None writes none.
+    `batch_size`: examples of one step, on all cores together; None logs only steps.
+    `output_dir`: directory of the event file; None writes none.
     """
 
     def __init__(self, batch_size: int | None, every_n_steps: int, output_dir: str | None):

@@ -24,9 +24,7 @@ def read_before_write(train_op: Any, *others: Any) -> None:
     does not run anyway.
     not run anyway.
 
-    Args:
-        train_op: Operation or `Tensor` of one training step, in the default graph.
-        *others: Tensors that are evaluated with it, such as those of a host call.
+    `train_op`: operation or `Tensor` of one training step, in the default graph.
 
     Source: tf.estimator 2.15 leaves the order open, and almost always reads first.
     """

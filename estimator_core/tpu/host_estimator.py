@@ -22,14 +22,7 @@ from estimator_core.tpu import serving_graph
 
 
 class HostEstimator(Estimator):
-    """An Estimator whose exports may have a graph for TPUs beside the one for CPUs and GPUs.
-
-    Args:
-        model_fn: The model on a CPU or GPU.
-        model_fn_on_tpu: The model in the graph for TPUs; None exports no such graph.
-        config: Settings of the run.
-        params: Hyperparameters of both.
-    """
+    """An Estimator whose exports may have a graph for TPUs beside the one for CPUs and GPUs."""
 
     def __init__(
         self,

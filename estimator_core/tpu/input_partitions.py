@@ -23,14 +23,8 @@ def input_fn_with_partitions(
 ) -> Callable[..., Any]:
     """Returns an input_fn that checks that a TPU could split the batches of `input_fn`.
 
-    Args:
-        input_fn: Function that returns a `tf.data.Dataset`, or features and labels.
-        dims: See `TPUConfig`.
-        num_cores: Cores of a copy of the model.
-        mode: One of `ModeKeys`; for prediction the labels are left out.
-
-    Raises:
-        ValueError: In the call, the dims don't match features and labels, or don't give each core a part.
+    `input_fn`: function that returns a `tf.data.Dataset`, or features and labels.
+    `mode`: one of `ModeKeys`; for prediction the labels are left out.
     """
 
     def call(**arguments: Any) -> Any:

@@ -15,9 +15,6 @@ class LossHook(tf1.train.SessionRunHook):
     """Logs "loss = ..., step = ..." after the first loop and then at intervals.
 
     The step is the global step at the end of the loop.
-
-    Args:
-        every_n_loops: Loops between two lines.
     """
 
     def __init__(self, every_n_loops: int):

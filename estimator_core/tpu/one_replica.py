@@ -13,9 +13,6 @@ def without_cross_replica_sums(graph: tf.Graph) -> contextlib.AbstractContextMan
     """Returns a context in which a cross-replica sum added to `graph` is the replica's own value.
 
     With one replica the sum is the value itself, so an identity replaces it.
-
-    Args:
-        graph: The default graph.
     """
 
     def identity(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:

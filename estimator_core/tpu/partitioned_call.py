@@ -18,9 +18,6 @@ def partitioned_call(computation: Callable[[], Sequence[tf.Tensor]]) -> list[tf.
 
     The variables that it makes, and the tensors of the default graph that it reads, stay outside of the
     function and are passed to it. The core that runs it is chosen at each call.
-
-    Args:
-        computation: Function that makes the operations, and returns the tensors of the results.
     """
     function_graph = tf.__internal__.FuncGraph(_NAME)
     with function_graph.as_default(), tf.variable_creator_scope(_outside):

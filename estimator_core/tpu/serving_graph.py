@@ -45,12 +45,6 @@ def model_fn_for_serving(
 ) -> ModelFn:
     """Returns the model_fn, in mode PREDICT, of the graph for TPUs.
 
-    Args:
-        model_fn: The user's model_fn.
-        api_version: 1 puts the whole model on the TPU, except operations within
-            `tpu.outside_compilation`, and `params["use_tpu"]` is False. With 2 it is True, and model_fn
-            itself puts parts of the model on the TPU.
-
     Source: `export_saved_model_api_version` of 2.15's TPUEstimator.
     """
     names = arg_names(model_fn)

@@ -17,14 +17,7 @@ def check_settings(
 ) -> None:
     """Checks the arguments of a TPUEstimator for `use_tpu=True`.
 
-    Args:
-        config: Settings of the run.
-        batch_sizes: Dict of mode to the examples of a batch on all shards together; None if not given.
-        embedding_config_spec: See `TPUEstimator`.
-
-    Raises:
-        ValueError: A setting is missing, out of range, or not supported with `use_tpu=True`.
-        TypeError: A batch size is not a whole number.
+    `batch_sizes`: dict of mode to the examples of a batch on all shards together; None if not given.
     """
     for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
         if getattr(config, name) is not None:

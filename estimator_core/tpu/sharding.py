@@ -20,28 +20,18 @@ _NAMES = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "pre
 
 @dataclasses.dataclass(frozen=True)
 class ShardedModes:
-    """The modes of a TPUEstimator that run on shards, and their batches.
+    """The modes of a TPUEstimator that run on shards, and their batches."""
 
-    Attributes:
-        modes: Modes that run on shards.
-        batch_sizes: Dict of mode to the examples of a batch on all shards together; None if not given.
-        batch_axis: See `TPUEstimator`.
-        adds_up_gradients: True if the gradients of any optimizer are averaged over the shards.
-        takes_sparse: True if there may be sparse features.
-    """
-
-    modes: frozenset[str]
+    modes: frozenset[str]  # Modes that run on shards
+    # Dict of mode to the examples of a batch on all shards together; None if not given.
     batch_sizes: Mapping[str, int | None]
-    batch_axis: tuple[int, ...] | None = None
+    batch_axis: tuple[int, ...] | None = None  # See `TPUEstimator`
+    # True if the gradients of any optimizer are averaged over the shards.
     adds_up_gradients: bool = False
-    takes_sparse: bool = False
+    takes_sparse: bool = False  # True if there may be sparse features
 
     def num_shards(self, config: TPUConfig) -> int:
-        """Returns the number of copies of the model.
-
-        Raises:
-            ValueError: A copy needs more cores than there are.
-        """
+        """Returns the number of copies of the model."""
         cores = config.num_cores_per_replica or 1
         if cores > CORES_OF_A_BOARD and not config.num_shards:
             raise ValueError(
@@ -62,32 +52,19 @@ class ShardedModes:
         return config.num_shards or CORES_OF_A_BOARD // cores
 
     def input_batch_size(self, mode: str, config: TPUConfig) -> int:
-        """Returns the "batch_size" in input_fn's params.
-
-        Raises:
-            ValueError: It is not given, or not divisible by the shards.
-        """
+        """Returns the "batch_size" in input_fn's params."""
         size = self._checked_size(mode, config)
         kind = _kind(mode, config)
         is_of_a_shard = kind in (ShardInput.NEXT, ShardInput.OWN)
         return size // self.num_shards(config) if is_of_a_shard else size
 
     def model_batch_size(self, mode: str, config: TPUConfig) -> int:
-        """Returns the "batch_size" in model_fn's params: that of a shard.
-
-        Raises:
-            ValueError: It is not given, or not divisible by the shards.
-        """
+        """Returns the "batch_size" in model_fn's params: that of a shard."""
         size = self._checked_size(mode, config)
         return size if _kind(mode, config) is ShardInput.SAME else size // self.num_shards(config)
 
     def sharding(self, mode: str, config: TPUConfig) -> Sharding | None:
-        """Returns the sharding of a mode; None without shards.
-
-        Raises:
-            ValueError: Its batch size is not given, or not divisible by the shards.
-            TypeError: `batch_axis` is set for prediction.
-        """
+        """Returns the sharding of a mode; None without shards."""
         if mode not in self.modes:
             return None
         kind = _kind(mode, config)

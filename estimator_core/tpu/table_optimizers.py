@@ -15,27 +15,20 @@ _Rows = Sequence[tf.Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class RowOptimizer:
-    """Updates rows of a table by one gradient for each row.
+    """Updates rows of a table by one gradient for each row."""
 
-    Attributes:
-        slots: Dict of the slots' names to initial values. A name is the end of the variable's name, after
-            that of the table; the names are those of `tf.compat.v1.train` optimizers.
-        update: Function of (rows, values of the slots, gradients, learning rate), with `[rows, dimension]`
-            each, that returns the new rows and the new values of the slots.
-        updates_all_rows: True if rows that no example looks up are updated as well, by gradients of 0.
-    """
-
+    # Dict of the slots' names to initial values. A name is the end of the variable's name, after
+    # that of the table; the names are those of `tf.compat.v1.train` optimizers.
     slots: Mapping[str, float]
+    # Function of (rows, values of the slots, gradients, learning rate), with `[rows, dimension]`
+    # each, that returns the new rows and the new values of the slots.
     update: Callable[[tf.Tensor, _Rows, tf.Tensor, tf.Tensor], tuple[tf.Tensor, _Rows]]
+    # True if rows that no example looks up are updated as well, by gradients of 0.
     updates_all_rows: bool = False
 
 
 def row_optimizer(parameters: Any) -> RowOptimizer:
-    """Returns the row optimizer for one of `tf.tpu.experimental.embedding`.
-
-    Raises:
-        RuntimeError: Virtual shards don't support the optimizer or one of its settings.
-    """
+    """Returns the row optimizer for one of `tf.tpu.experimental.embedding`."""
     for kind, make in _OPTIMIZERS.items():
         if isinstance(parameters, kind):
             for setting, supported in _SUPPORTED.items():
@@ -60,16 +53,10 @@ def update_rows(
 ) -> tf.Operation:
     """Returns the op that updates a table by the gradient of all shards.
 
-    Args:
-        table: Variable, `[vocabulary_size, dimension]`.
-        gradient: `IndexedSlices` with a row for each lookup, or a `Tensor` in the shape of the table.
-            Several gradients of a row are summed first.
-        parameters: Optimizer of `tf.tpu.experimental.embedding`.
-        learning_rate: Scalar learning rate.
-        clipping_limit: Maximum absolute value of the gradient of a row; None does not clip.
-
-    Raises:
-        RuntimeError: See `row_optimizer`.
+    `table`: variable, `[vocabulary_size, dimension]`.
+    `gradient`: `IndexedSlices` with a row for each lookup, or a `Tensor` in the shape of the table. Several
+    gradients of a row are summed first.
+    `clipping_limit`: maximum absolute value of the gradient of a row; None does not clip.
     """
     optimizer = row_optimizer(parameters)
     size = table.shape[0]

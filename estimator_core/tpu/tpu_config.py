@@ -140,12 +140,7 @@ class TPUConfig(_Fields):
 
 
 def check_positive_int(value: Any, name: str) -> None:
-    """Checks that `value` is a whole number above 0.
-
-    Raises:
-        TypeError: It is not a whole number.
-        ValueError: It is not above 0.
-    """
+    """Checks that `value` is a whole number above 0."""
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be int. Received: {value!r}")
     if value <= 0:

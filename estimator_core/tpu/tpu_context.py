@@ -26,11 +26,8 @@ _SHAPES = {
 class TPUContext:
     """The place of a function among shards. There is one host, this machine.
 
-    Args:
-        num_replicas: Number of copies of the model.
-        invocation: Number of this call of input_fn, from 0; None in model_fn.
-        num_invocations: Number of calls of input_fn.
-        num_cores_per_replica: Cores of a copy of the model; None if it is not set.
+    `invocation`: number of this call of input_fn, from 0; None in model_fn.
+    `num_cores_per_replica`: cores of a copy of the model; None if it is not set.
 
     Source: `tf.compat.v1.estimator.tpu`'s `TPUContext`.
     """
@@ -51,11 +48,7 @@ class TPUContext:
 
     @property
     def num_of_replicas_per_host(self) -> int:
-        """Copies of the model on a host.
-
-        Raises:
-            ValueError: `num_cores_per_replica` is set.
-        """
+        """Copies of the model on a host."""
         if self._num_cores_per_replica is not None:
             raise ValueError(
                 "num_of_replicas_per_host is for models without num_cores_per_replica. Received: "
@@ -65,11 +58,7 @@ class TPUContext:
 
     @property
     def device_assignment(self) -> Any:
-        """`tf.tpu.experimental.DeviceAssignment` of the copies' cores; None without `num_cores_per_replica`.
-
-        Raises:
-            RuntimeError: It is used in input_fn.
-        """
+        """`tf.tpu.experimental.DeviceAssignment` of the copies; None without `num_cores_per_replica`."""
         if self._invocation is not None:
             raise RuntimeError(
                 "params['context'].device_assignment is for model_fn. Received: input_fn"
@@ -78,20 +67,12 @@ class TPUContext:
 
     @property
     def current_host(self) -> int:
-        """Number of the host that calls input_fn.
-
-        Raises:
-            RuntimeError: It is used in model_fn.
-        """
+        """Number of the host that calls input_fn."""
         self._check_in_input_fn("current_host")
         return 0
 
     def current_input_fn_deployment(self) -> tuple[str, int | None, int, int]:
-        """Returns the device, the number of this call, all calls, and the replicas that this one feeds.
-
-        Raises:
-            RuntimeError: It is used in model_fn.
-        """
+        """Returns the device, the number of this call, all calls, and the replicas that this one feeds."""
         self._check_in_input_fn("current_input_fn_deployment")
         fed = self.num_replicas // self._num_invocations
         return "/device:CPU:0", self._invocation, self._num_invocations, fed

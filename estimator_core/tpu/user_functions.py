@@ -40,15 +40,7 @@ def input_fn_with_batch_size(
 ) -> Callable[..., Any]:
     """Returns an input_fn that passes the batch size to `input_fn` in `params`.
 
-    Args:
-        input_fn: The user's input_fn.
-        batch_size: Value of `params["batch_size"]`; None leaves it out.
-        num_shards: Number of shards, for the `TPUContext` in `params["context"]`. None means no shards.
-        num_cores_per_replica: See `TPUConfig`.
-
-    Raises:
-        TypeError: It is not callable.
-        ValueError: It does not take `params`.
+    `num_shards`: number of shards, for the `TPUContext` in `params["context"]`. None means no shards.
     """
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
@@ -82,16 +74,10 @@ def rebatched_input_fn(
 ) -> Callable[..., Any]:
     """Returns an input_fn whose batches have a known size.
 
-    Args:
-        input_fn: The user's input_fn; it need not take `params`.
-        batch_size: Examples of a batch. A dataset with batches of another or an unknown size is
-            rebatched; None rebatches none.
-        drop_remainder: Drops the examples of an incomplete batch if true.
-        batch_axis: Dimensions of features and labels along which examples lie; None is the first.
-
-    Raises:
-        TypeError: It is not callable.
-        ValueError: In the call, its batches have another size, and can't be rebatched.
+    `input_fn`: the user's input_fn; it need not take `params`.
+    `batch_size`: examples of a batch. A dataset with batches of another or an unknown size is rebatched;
+    None rebatches none.
+    `batch_axis`: dimensions of features and labels along which examples lie; None is the first.
     """
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
@@ -123,9 +109,8 @@ def rebatched_input_fn(
 def _static_batch_sizes(batch: Any, batch_axis: Sequence[int] | None) -> set[int] | None:
     """Returns the sizes of features and labels along the batch axis; None if one is unknown.
 
-    Args:
-        batch: Nested structure of tensors, or of their specs, and None.
-        batch_axis: Dimension of each of them along which examples lie; None is the first.
+    `batch`: nested structure of tensors, or of their specs, and None.
+    `batch_axis`: dimension of each of them along which examples lie; None is the first.
     """
     parts = [part for part in tf.nest.flatten(batch) if part is not None]
     sizes: set[int] = set()
@@ -144,9 +129,7 @@ def model_fn_on_host(
 
     The user's model_fn finds False in `params["use_tpu"]`.
 
-    Args:
-        model_fn: Function that returns a `TPUEstimatorSpec` or an `EstimatorSpec`.
-        batch_sizes: Dict of mode to `params["batch_size"]`; None leaves it out.
+    `batch_sizes`: dict of mode to `params["batch_size"]`; None leaves it out.
     """
     names = arg_names(model_fn)
 
@@ -178,12 +161,7 @@ def model_fn_on_shards(
 
     There the user's model_fn finds True in `params["use_tpu"]`, and a `TPUContext` in `params["context"]`.
 
-    Args:
-        model_fn: The user's model_fn.
-        on_host: Result of `model_fn_on_host` for it, for the other modes.
-        sharded: Modes that run on shards, and their batch sizes.
-        config: TPU settings, such as the shards' input.
-        embedding_config_spec: Columns whose tables model_fn's optimizer does not train; or None.
+    `embedding_config_spec`: columns whose tables model_fn's optimizer does not train; or None.
     """
     names = arg_names(model_fn)
 
@@ -222,11 +200,7 @@ def model_fn_on_shards(
 def call_with_use_tpu(
     model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], use_tpu: bool, **arguments: Any
 ) -> Any:
-    """Calls the user's model_fn with `use_tpu` in its `params`, and returns its result.
-
-    Raises:
-        ValueError: It does not take `params`.
-    """
+    """Calls the user's model_fn with `use_tpu` in its `params`, and returns its result."""
     _check_takes_params(arg_names(model_fn), "model_fn", model_fn)
     _set(arguments["params"], _USE_TPU, use_tpu)
     return model_fn(**arguments)

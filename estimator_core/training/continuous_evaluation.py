@@ -40,20 +40,11 @@ def evaluate_continuously(
     It begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
     of two evaluations.
 
-    Args:
-        estimator: Estimator whose `model_dir` the other tasks write to.
-        eval_spec: Settings of the evaluation.
-        max_steps: Global step at which training and this function end; None goes on until `is_over`.
-        clock: Function that returns the time in seconds.
-        sleep: Function that waits for a number of seconds.
-        is_over: Function that returns whether there will be no more checkpoints.
-        chief_is_there: Function that returns whether the task that saves checkpoints may save another one.
-            Workers in the middle of a step when `max_steps` is reached exceed it by a step or two.
-        evaluator: `Evaluator` of the checkpoints; None makes one.
-
-    Returns:
-        The metrics of the last evaluation, None when there was no checkpoint, and the results of its
-        exporters.
+    `max_steps`: global step at which training and this function end; None goes on until `is_over`.
+    `clock`: function that returns the time in seconds.
+    `sleep`: function that waits for a number of seconds.
+    Returns the metrics of the last evaluation, None when there was no checkpoint, and the results of its
+    exporters.
 
     Source: `tf.estimator.train_and_evaluate`'s evaluator task.
     """

@@ -14,14 +14,7 @@ from estimator_core.training.specs import EvalSpec
 
 
 class Evaluation(NamedTuple):
-    """The results of one evaluation.
-
-    Args:
-        checkpoint_path: Checkpoint that was evaluated.
-        metrics: Metrics from `Estimator.evaluate`.
-        export_results: Directory of each exporter's export, or None.
-        is_final: True if the exporters were called with `is_the_final_export=True`.
-    """
+    """The results of one evaluation."""
 
     checkpoint_path: str
     metrics: dict[str, Any]
@@ -30,16 +23,7 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator:
-    """Evaluates the newest checkpoint and runs the exporters, once per checkpoint.
-
-    Attributes:
-        newest: The newest evaluation, or None.
-        is_over: True if this evaluator asks for the end of training and evaluation.
-
-    Args:
-        estimator: Estimator in training.
-        eval_spec: Settings of the evaluation.
-    """
+    """Evaluates the newest checkpoint and runs the exporters, once per checkpoint."""
 
     def __init__(self, estimator: Estimator, eval_spec: EvalSpec):
         self._estimator = estimator

@@ -22,15 +22,7 @@ def train_and_evaluate_in_turns(
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Trains with evaluations at checkpoints; then evaluates and exports at the end.
 
-    Args:
-        estimator: The Estimator to train.
-        train_spec: `TrainSpec` of the training.
-        eval_spec: `EvalSpec` of the evaluations.
-        after_training: Function to call between the training and the last evaluation.
-        evaluator: `Evaluator` of the checkpoints; None makes one.
-
-    Returns:
-        The metrics of the last evaluation, or None, and the results of its exporters.
+    Returns the metrics of the last evaluation, or None, and the results of its exporters.
     """
     config = estimator.config
     logger.info(

@@ -44,20 +44,9 @@ def run_task(
 ) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
     """Runs the part of this task; see the table above.
 
-    Args:
-        estimator: The Estimator to train.
-        train_spec: `TrainSpec` of the training.
-        eval_spec: `EvalSpec` of the evaluations.
-        sleep: Function that waits for a number of seconds.
-        evaluator: `Evaluator` of the checkpoints, for an evaluator or a master; None makes one.
-
-    Returns:
-        The evaluator returns the metrics of the last evaluation and the results of its exporters. The
-        chief, the master and workers return None. A parameter server does not return.
-
-    Raises:
-        RuntimeError: The server of this task can't be started.
-        ValueError: The type of the task is unknown.
+    `sleep`: function that waits for a number of seconds.
+    Returns the evaluator returns the metrics of the last evaluation and the results of its exporters. The
+    chief, the master and workers return None. A parameter server does not return.
 
     Source: `tf.estimator.train_and_evaluate`'s tasks. Difference: in 2.15, the evaluator returned
     None.

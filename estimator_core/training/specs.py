@@ -150,11 +150,7 @@ class EvalSpec(_EvalFields):
 
 
 def check_every_n_steps(eval_spec: EvalSpec, config: RunConfig) -> None:
-    """Checks that there is a checkpoint at each step that `eval_spec` evaluates.
-
-    Raises:
-        ValueError: `every_n_steps` is given, and is not a multiple of the steps between checkpoints.
-    """
+    """Checks that there is a checkpoint at each step that `eval_spec` evaluates."""
     every, saved = eval_spec.every_n_steps, config.save_checkpoints_steps
     if every is not None and (not saved or every % saved):
         raise ValueError(

@@ -23,9 +23,7 @@ _RETRY_SECS = 0.05
 class Termination(NamedTuple):
     """The hooks and the exit function that end a training on SIGTERM.
 
-    Args:
-        hooks: Hooks that stop the training.
-        exit_if_asked: Function to call after the training; raises SystemExit if they stopped it.
+    `exit_if_asked`: function to call after the training; raises SystemExit if they stopped it.
     """
 
     hooks: list[Any]
@@ -58,13 +56,8 @@ def serve_until_sigterm(
 
     A second SIGTERM ends the process at once.
 
-    Args:
-        is_needed: Function that returns whether tasks that train are still running.
-        max_wait_secs: Maximum wait for them after SIGTERM. Kubernetes kills a process after 30 seconds.
-        sleep: Function that waits for a number of seconds.
-
-    Raises:
-        SystemExit: At the end, with `SIGTERM_EXIT_CODE`.
+    `max_wait_secs`: maximum wait for them after SIGTERM. Kubernetes kills a process after 30 seconds.
+    `sleep`: function that waits for a number of seconds.
     """
     asked = threading.Event()
     if threading.current_thread() is threading.main_thread() and (
@@ -187,10 +180,6 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         self._has_session = False
 
     def exit_if_asked(self) -> None:
-        """Ends the process if SIGTERM came.
-
-        Raises:
-            SystemExit: It did.
-        """
+        """Ends the process if SIGTERM came."""
         if self._was_asked:
             raise SystemExit(SIGTERM_EXIT_CODE)

@@ -58,14 +58,7 @@ def run(
     eval_spec: EvalSpec,
     evaluator: Evaluator | None = None,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
-    """Runs `train_and_evaluate`, with an evaluator of the caller.
-
-    Args:
-        estimator: See `train_and_evaluate`.
-        train_spec: See `train_and_evaluate`.
-        eval_spec: See `train_and_evaluate`.
-        evaluator: `Evaluator` of the checkpoints; None makes one.
-    """
+    """Runs `train_and_evaluate`, with an evaluator of the caller."""
     check_arguments(estimator, train_spec, eval_spec)
     config = estimator.config
     check_every_n_steps(eval_spec, config)
@@ -76,11 +69,7 @@ def run(
 
 
 def check_arguments(estimator: Any, train_spec: Any, eval_spec: Any) -> None:
-    """Checks the types of `train_and_evaluate`'s arguments.
-
-    Raises:
-        TypeError: One has another type.
-    """
+    """Checks the types of `train_and_evaluate`'s arguments."""
     for name, value, kind in (
         ("estimator", estimator, Estimator),
         ("train_spec", train_spec, TrainSpec),

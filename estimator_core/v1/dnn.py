@@ -34,16 +34,7 @@ def dnn_model_fn(
     config: Any,
     is_partitioned: bool = True,
 ) -> ModelFn:
-    """Returns the model_fn of a `DNNEstimator`; see its arguments.
-
-    Args:
-        head: See `DNNEstimator`.
-        network: Settings of the network.
-        optimizer: See `DNNEstimator`.
-        input_layer_partitioner: See `DNNEstimator`.
-        config: `RunConfig`, or None.
-        is_partitioned: False leaves all variables whole, as on a TPU.
-    """
+    """Returns the model_fn of a `DNNEstimator`; see its arguments."""
     if not is_partitioned:
         partitioner = hidden_partitioner = None
     else:

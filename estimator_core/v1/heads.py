@@ -157,12 +157,6 @@ def classifier_head(
     label_vocabulary: Sequence[str] | None,
     loss_reduction: str,
 ) -> Head:
-    """Returns the head of a classifier.
-
-    Raises:
-        TypeError: `label_vocabulary` is not a list.
-        ValueError: There are fewer than two classes, or the loss reduction is unknown.
-    """
     if not isinstance(label_vocabulary, (list, tuple, type(None))):
         raise TypeError(f"label_vocabulary should be a list. Received: {label_vocabulary!r}")
     return binary_or_multi_class_head(
@@ -175,9 +169,4 @@ def classifier_head(
 
 
 def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str) -> Head:
-    """Returns the head of a regressor.
-
-    Raises:
-        ValueError: `label_dimension` is below 1, or the loss reduction is unknown.
-    """
     return CannedRegressionHead(label_dimension, weight_column, loss_reduction)

@@ -20,13 +20,8 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 def optimizer_for(optimizer: Any, learning_rate: float) -> Any:
     """Returns the optimizer in a form that `estimator_core.optimizers.minimize.get_optimizer` takes.
 
-    Args:
-        optimizer: A name, for the optimizer of `tf.compat.v1.train`, or any optimizer that
-            `get_optimizer` takes.
-        learning_rate: Learning rate of an optimizer given by name.
-
-    Raises:
-        ValueError: The name is unknown.
+    `optimizer`: A name, for the optimizer of `tf.compat.v1.train`, or any optimizer that `get_optimizer`
+    takes.
     """
     if not isinstance(optimizer, str):
         return optimizer

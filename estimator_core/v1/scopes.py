@@ -23,10 +23,8 @@ def model_in_scope(
     Optimizer slots are made there as well, so that their names in a checkpoint end in "part_0/Ftrl" or
     "t_0/Adagrad". Names of operations and tags of summaries don't change.
 
-    Args:
-        model_fn: Function `model_fn(features, labels, mode)`.
-        scope: Variable scope.
-        partitioner: Partitioner of the variables; None leaves them whole.
+    `model_fn`: function `model_fn(features, labels, mode)`.
+    `partitioner`: partitioner of the variables; None leaves them whole.
     """
 
     def scoped_model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
@@ -41,10 +39,8 @@ def in_scope(
 ) -> Callable[..., Any]:
     """Returns `logit_fn`, building its variables below a scope and partitioned.
 
-    Args:
-        logit_fn: Function `logit_fn(features, mode)`, which makes its variables in the current scope.
-        scope: Variable scope and name scope, also the prefix of the tags of its summaries.
-        partitioner: Partitioner of the variables; None takes the current scope's.
+    `logit_fn`: function `logit_fn(features, mode)`, which makes its variables in the current scope.
+    `partitioner`: partitioner of the variables; None takes the current scope's.
     """
 
     def scoped_logit_fn(features: Mapping[str, Any], mode: str) -> Any:

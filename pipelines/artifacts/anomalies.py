@@ -12,29 +12,17 @@ _DRIFT = ("COMPARATOR_L_INFTY_HIGH", "COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH"
 
 @dataclass(frozen=True)
 class Anomaly:
-    """An anomaly of a column.
-
-    Attributes:
-      text: Description of the anomaly.
-      is_breaking: True if it makes training meaningless.
-      is_drift: True if the distribution of the values has moved.
-      split: Split of the values; empty if unknown.
-      column: Name of the column; empty if unknown.
-    """
+    """An anomaly of a column."""
 
     text: str
-    is_breaking: bool
-    is_drift: bool = False
-    split: str = ""
-    column: str = ""
+    is_breaking: bool  # True if it makes training meaningless
+    is_drift: bool = False  # True if the distribution of the values has moved
+    split: str = ""  # Split of the values; empty if unknown
+    column: str = ""  # Name of the column; empty if unknown
 
 
 def read_anomalies(anomalies: Any) -> list[Anomaly]:
-    """Returns one anomaly for each column of each split that has any.
-
-    Args:
-      anomalies: ExampleAnomalies artifact.
-    """
+    """Returns one anomaly for each column of each split that has any."""
     from tensorflow_metadata.proto.v0 import anomalies_pb2
     from tfx.types import artifact_utils
 
@@ -64,9 +52,6 @@ def read_drift(anomalies: Any) -> list[dict[str, Any]]:
     """Returns how far each column has moved: `split`, `column`, `measure`, `value` and `limit`.
 
     The ExampleValidator measures it where there are data to compare with.
-
-    Args:
-      anomalies: ExampleAnomalies artifact.
     """
     from tensorflow_metadata.proto.v0 import anomalies_pb2
     from tfx.types import artifact_utils

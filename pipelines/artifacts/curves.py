@@ -22,9 +22,6 @@ def read_curves(model_run: str) -> dict[str, Any]:
 
     The run is the folder of the event file: empty for that of the training, `eval` for evaluations.
     `num_curves` is the number of all curves. Values that are not finite are left out.
-
-    Args:
-      model_run: Folder of the `model_run` artifact.
     """
     root = Path(model_run)
     files = sorted(root.rglob(_FILES))

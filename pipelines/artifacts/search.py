@@ -5,11 +5,7 @@ from typing import Any
 
 
 def search_in_words(search: Mapping[str, Any]) -> str:
-    """Returns a sentence that compares the best trial with the training without a search.
-
-    Args:
-      search: See `components.load_search`.
-    """
+    """Returns a sentence that compares the best trial with the training without a search."""
     trials = {one["number"]: one for one in search["trials"]}
     best, default = trials[search["best"]], trials.get(search["default"])
     reasons = {

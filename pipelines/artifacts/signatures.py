@@ -14,9 +14,6 @@ def describe_model(model: Any) -> dict[str, Any]:
 
     A signature has its `name`, `method`, `inputs` and `outputs`; a tensor its `name`, `type` and `shape`,
     where None is an unknown size.
-
-    Args:
-      model: `Model` artifact.
     """
     from components.tfx.model_paths import serving_model_path
 
@@ -25,11 +22,7 @@ def describe_model(model: Any) -> dict[str, Any]:
 
 
 def read_signatures(folder: str) -> list[dict[str, Any]]:
-    """Returns the signatures of a SavedModel, `serving_default` first.
-
-    Args:
-      folder: Folder of the SavedModel.
-    """
+    """Returns the signatures of a SavedModel, `serving_default` first."""
     from google.protobuf import text_format
     from tensorflow.core.protobuf import saved_model_pb2
     from tfx.dsl.io import fileio

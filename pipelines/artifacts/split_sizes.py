@@ -4,11 +4,7 @@ from typing import Any
 
 
 def count_examples(statistics: Any) -> dict[str, int]:
-    """Returns the number of examples by split.
-
-    Args:
-      statistics: Output artifact of StatisticsGen.
-    """
+    """Returns the number of examples by split."""
     from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx.dsl.io import fileio
     from tfx.types import artifact_utils

@@ -19,9 +19,6 @@ def describe_statistics(statistics: Any) -> dict[str, Any]:
 
     `splits` has the number of examples of each split, `columns` a dict for each column with its `name`, its
     `type` and its statistics in each of the `splits`, and `num_columns` is the number of all columns.
-
-    Args:
-      statistics: Output artifact of StatisticsGen.
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx.types import artifact_utils
@@ -47,12 +44,7 @@ def describe_statistics(statistics: Any) -> dict[str, Any]:
 
 
 def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
-    """Returns the statistics of a column in a split, those of its parsed values under `parsed`.
-
-    Args:
-      feature: `FeatureNameStatistics` proto.
-      num_examples: Number of examples of the split.
-    """
+    """Returns the statistics of a column in a split, those of its parsed values under `parsed`."""
     from components.parsed_columns import readings
 
     kind = feature.WhichOneof("stats")

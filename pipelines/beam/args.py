@@ -9,11 +9,7 @@ from pipelines.errors import BadInputError
 
 
 def check_beam_args(args: Sequence[str]) -> None:
-    """Checks that Beam knows the options and accepts their values.
-
-    Raises:
-      BadInputError: An option or a value is invalid; the message lists the nearest options.
-    """
+    """Checks that Beam knows the options and accepts their values."""
     if not args:
         return
     from apache_beam.options.pipeline_options import PipelineOptions

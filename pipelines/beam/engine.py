@@ -18,13 +18,8 @@ from pipelines.errors import BadInputError, RunFailedError
 def running_engine(config: BeamConfig, folder: Path) -> Iterator[list[str]]:
     """Yields Beam's options for an engine that answers.
 
-    Args:
-      config: Settings of `[beam]`.
-      folder: Folder for logs and the program that starts workers; it is created.
-
-    Raises:
-      RunFailedError: The engine does not answer, or its answer is invalid.
-      BadInputError: The engine does not support the settings.
+    `config`: settings of `[beam]`.
+    `folder`: folder for logs and the program that starts workers; it is created.
     """
     if config.runner == "direct":
         yield options.direct_options(config.direct)
@@ -45,12 +40,7 @@ def running_engine(config: BeamConfig, folder: Path) -> Iterator[list[str]]:
 
 
 def checked_flink(config: FlinkConfig) -> FlinkConfig:
-    """Returns the configuration with the version of the cluster.
-
-    Raises:
-      RunFailedError: The JobManager does not answer.
-      BadInputError: The cluster has another version, or too few slots.
-    """
+    """Returns the configuration with the version of the cluster."""
     url = f"http://{config.master}/overview"
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_SECS) as answer:

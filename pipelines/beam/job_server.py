@@ -24,16 +24,7 @@ _LINES_OF_LOG = 5
 def job_server(
     config: JobServerConfig, folder: Path, start_secs: float = START_SECS
 ) -> Iterator[str]:
-    """Yields `host:port` of a job server: a running one, or one that runs within the context.
-
-    Args:
-      config: Settings of the engine.
-      folder: Folder for its log and its staged files.
-      start_secs: Timeout of its start.
-
-    Raises:
-      RunFailedError: The job server does not answer, or cannot be started.
-    """
+    """Yields `host:port` of a job server: a running one, or one that runs within the context."""
     if not config.starts_job_server and config.job_server is not None:
         if not _listens(config.job_server, ANSWER_SECS):
             raise RunFailedError(

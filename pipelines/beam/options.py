@@ -38,12 +38,7 @@ def given_options(config: BeamConfig) -> tuple[str, ...]:
 
 
 def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
-    """Returns the options for the environment of the pipeline's Python code.
-
-    Args:
-      config: Settings of the engine.
-      launcher: Program that starts a worker if the configuration has none.
-    """
+    """Returns the options for the environment of the pipeline's Python code."""
     environments: dict[str, Callable[[], str | None]] = {
         "process": lambda: json.dumps({"command": config.worker_command or str(launcher)}),
         "external": lambda: config.worker_pool,
@@ -62,13 +57,7 @@ def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
 
 
 def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline for a job server.
-
-    Args:
-      config: Settings of the engine.
-      job_endpoint: Address of the job server, `host:port`.
-      launcher: See `worker_options`.
-    """
+    """Returns the options of a pipeline for a job server."""
     return [
         "--runner=PortableRunner",
         f"--job_endpoint={job_endpoint}",

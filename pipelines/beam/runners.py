@@ -18,7 +18,6 @@ class Runner:
 
     @contextlib.contextmanager
     def beam_options(self, config: BeamConfig, folder: Path) -> Iterator[tuple[str, ...]]:
-        """Yields the Beam options."""
         from pipelines.beam.options import given_options
 
         del folder
@@ -29,11 +28,7 @@ class BeamRunner(Runner):
     """Beam works on an engine."""
 
     def check(self, config: BeamConfig) -> None:
-        """Checks the settings of `[beam]`, before anything is written.
-
-        Raises:
-          BadInputError: The configuration has no engine, or one that cannot read the root.
-        """
+        """Checks the settings of `[beam]`, before anything is written."""
         if not config.has_engine:
             raise BadInputError(
                 '--runner beam runs Beam on an engine, and beam.runner = "direct" with '
@@ -51,12 +46,7 @@ class BeamRunner(Runner):
     def beam_options(self, config: BeamConfig, folder: Path) -> Iterator[tuple[str, ...]]:
         """Yields the Beam options, while the engine that they name is running.
 
-        Args:
-          config: Settings of `[beam]`.
-          folder: Folder of the root for what the engine writes.
-
-        Raises:
-          RunFailedError: The engine does not answer.
+        `config`: settings of `[beam]`.
         """
         from pipelines.beam.engine import running_engine
 
@@ -74,11 +64,7 @@ RUNNER_NAMES = (*RUNNERS, KUBEFLOW)
 
 
 def find_runner(name: str) -> Runner:
-    """Returns the runner of this name.
-
-    Raises:
-      BadInputError: There is no such runner; the message lists the valid names, nearest first.
-    """
+    """Returns the runner of this name."""
     if name not in RUNNERS:
         raise BadInputError(
             f"--runner {name} is not available. "

@@ -60,8 +60,7 @@ app.add_typer(schedule_app, name="schedule")
 def run_app(program: str) -> None:
     """Runs the command line.
 
-    Args:
-      program: Command that was called. A shell completes commands of one word only.
+    `program`: command that was called. A shell completes commands of one word only.
     """
     command = typer.main.get_command(app)
     if " " in program:

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
-    """Returns one line for each thing to do after a run: commands that can be copied.
-
-    Args:
-      record: Record of the run.
-      root: Root of the run.
-      program: Command that was called, `python -m pipelines` or `estimator-pipelines`.
-    """
+    """Returns one line for each thing to do after a run: commands that can be copied."""
     lines = []
     if record.report:
         lines.append(f"look at the report:  {shlex.quote(_short(record.report))}")

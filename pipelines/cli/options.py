@@ -101,20 +101,13 @@ TokenFile = Annotated[
 
 @dataclass(frozen=True)
 class HostOptions:
-    """Options that select a server of Kubeflow.
+    """Options that select a server of Kubeflow."""
 
-    Attributes:
-      host: Address of the server; None for this machine.
-      namespace: Namespace of the user.
-      token_file: File with a token.
-    """
-
-    host: str | None
+    host: str | None  # Address of the server; None for this machine
     namespace: str | None
     token_file: Path | None
 
     def server(self) -> "Server":
-        """Returns the server."""
         from pipelines.kubeflow.server.submission import Server, read_token
 
         token = read_token(self.token_file) if self.token_file else None
@@ -122,12 +115,7 @@ class HostOptions:
 
 
 def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
-    """Returns a root, or ends the command if the folder does not exist.
-
-    Args:
-      root: Value of `--root`.
-      exit_code: Exit code of the command if it does not exist.
-    """
+    """Returns a root, or ends the command if the folder does not exist."""
     if not root.path.is_dir():
         file = " (it is a file)" if root.path.exists() else ""
         refuse(

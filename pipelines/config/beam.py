@@ -22,7 +22,7 @@ class DirectConfig(Section):
     """`[beam.direct]`: Beam's own runner on this machine.
 
     Attributes:
-      workers: Number of processes that share the work. 1 is the same as `--runner local`.
+        workers: Number of processes that share the work. 1 is the same as `--runner local`.
     """
 
     workers: int = Field(default=1, ge=1)
@@ -32,15 +32,16 @@ class WorkerConfig(Section):
     """Workers that run the Python code of a pipeline beside the engine, which is a Java program.
 
     Attributes:
-      environment: `process`: the engine starts a worker on each of its machines. `external`: it asks a
-        pool of workers, `python -m components.beam.worker --pool PORT`, that runs beside it. `docker`: it
-        starts a container. `loopback`: threads of the run itself, with an engine on the same machine.
-      worker_command: Path of the program for `process`, on the engine's machines. Default: a program that the
-        run writes into its root, which starts this Python.
-      worker_pool: Address of the pool for `external`, `host:port`, as the engine's machines see it.
-      worker_image: Name of the image for `docker`.
-      workers: Number of worker processes for each process of the engine (`sdk_worker_parallelism`).
-        Default: 1.
+        environment: `process`: the engine starts a worker on each of its machines. `external`: it asks a
+            pool of workers, `python -m components.beam.worker --pool PORT`, that runs beside it. `docker`:
+            it starts a container. `loopback`: threads of the run itself, with an engine on the same
+            machine.
+        worker_command: Path of the program for `process`, on the engine's machines. Default: a program that
+            the run writes into its root, which starts this Python.
+        worker_pool: Address of the pool for `external`, `host:port`, as the engine's machines see it.
+        worker_image: Name of the image for `docker`.
+        workers: Number of worker processes for each process of the engine (`sdk_worker_parallelism`).
+            Default: 1.
     """
 
     environment: Literal["process", "external", "docker", "loopback"] = "process"
@@ -79,10 +80,10 @@ class JobServerConfig(WorkerConfig):
     """Settings of Flink and Spark: both get the work from Beam's job server.
 
     Attributes:
-      job_server: `host:port` of a running job server; or its jar (a file, or an https address), which each
-        run starts. Default: the jar that Beam has published for its version; Beam downloads it.
-      staging: Folder for the files that a job server started by the run makes for the workers, which must
-        see it. Default: below the root.
+        job_server: `host:port` of a running job server; or its jar (a file, or an https address), which
+            each run starts. Default: the jar that Beam has published for its version; Beam downloads it.
+        staging: Folder for the files that a job server started by the run makes for the workers, which must
+            see it. Default: below the root.
     """
 
     job_server: str | None = None
@@ -113,9 +114,9 @@ class FlinkConfig(JobServerConfig):
     """`[beam.flink]`: a Flink cluster.
 
     Attributes:
-      master: `host:port` of the JobManager's REST interface.
-      version: Version of Flink that the job server's jar is for, such as `1.19`. Default: the cluster's.
-      parallelism: Number of tasks of each step at a time. Default: the cluster's `parallelism.default`.
+        master: `host:port` of the JobManager's REST interface.
+        version: Version of Flink that the job server's jar is for, such as `1.19`. Default: the cluster's.
+        parallelism: Number of tasks of each step at a time. Default: the cluster's `parallelism.default`.
     """
 
     master: str | None = None
@@ -141,8 +142,8 @@ class SparkConfig(JobServerConfig):
     """`[beam.spark]`: a Spark 3 cluster.
 
     Attributes:
-      master: Address of the cluster, such as `spark://host:7077`, or `local[4]` for threads of the job
-        server.
+        master: Address of the cluster, such as `spark://host:7077`, or `local[4]` for threads of the job
+            server.
     """
 
     master: str | None = None
@@ -161,18 +162,18 @@ class DataflowConfig(Section):
     """`[beam.dataflow]`: Google Cloud Dataflow.
 
     Attributes:
-      project: Google Cloud project.
-      region: Google Cloud region, such as `europe-west1`.
-      temp_location: `gs://` folder for temporary files.
-      staging_location: `gs://` folder for staged files. Default: below `temp_location`.
-      service_account: E-mail address of the account that the workers run as. Default: the project's.
-      worker_image: Container image of the workers, with this program in it.
-      machine_type: Machine type of the workers, such as `n2-standard-4`. Default: Dataflow's choice.
-      num_workers: Initial number of workers. Default: Dataflow's choice.
-      max_num_workers: Maximal number of workers. Default: Dataflow's choice.
-      disk_size_gb: Disk size of each worker, in GB. Default: Dataflow's choice.
-      subnetwork: Subnetwork of the workers. Default: the project's.
-      public_ips: Gives workers public addresses.
+        project: Google Cloud project.
+        region: Google Cloud region, such as `europe-west1`.
+        temp_location: `gs://` folder for temporary files.
+        staging_location: `gs://` folder for staged files. Default: below `temp_location`.
+        service_account: E-mail address of the account that the workers run as. Default: the project's.
+        worker_image: Container image of the workers, with this program in it.
+        machine_type: Machine type of the workers, such as `n2-standard-4`. Default: Dataflow's choice.
+        num_workers: Initial number of workers. Default: Dataflow's choice.
+        max_num_workers: Maximal number of workers. Default: Dataflow's choice.
+        disk_size_gb: Disk size of each worker, in GB. Default: Dataflow's choice.
+        subnetwork: Subnetwork of the workers. Default: the project's.
+        public_ips: Gives workers public addresses.
     """
 
     project: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9.:-]+$")
@@ -221,12 +222,12 @@ class BeamConfig(Section):
     """`[beam]`: Apache Beam.
 
     Attributes:
-      runner: Engine of `--runner beam`; `--runner local` runs Beam in its own process.
-      args: Pipeline options of Beam; they take precedence over those that follow from the other keys.
-      direct: Settings of processes on this machine.
-      flink: Settings of Flink.
-      spark: Settings of Spark.
-      dataflow: Settings of Dataflow.
+        runner: Engine of `--runner beam`; `--runner local` runs Beam in its own process.
+        args: Pipeline options of Beam; they take precedence over those that follow from the other keys.
+        direct: Settings of processes on this machine.
+        flink: Settings of Flink.
+        spark: Settings of Spark.
+        dataflow: Settings of Dataflow.
     """
 
     runner: EngineName = "direct"

@@ -24,21 +24,21 @@ class DataConfig(Section):
     """`[data]`: the place of the examples and the meaning of their columns.
 
     Attributes:
-      path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
-        `{SPAN}` or a date, and `{VERSION}`: spans.
-      label: Raw column to predict. With a `[module]`: the column from which it computes its label.
-      spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
-      problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
-      exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
-      numeric: Columns to treat only as numbers, regardless of the inference.
-      categorical: Columns to treat as categories, regardless of the inference.
-      delimiter: Character between the fields of a row. Default: detected.
-      quote: Character around a field that contains a delimiter. Default: detected.
-      encoding: Encoding of the files, by its name in Python. Default: detected.
-      decimal: Decimal mark of numbers. Default: detected, column by column.
-      on_bad_row: Action for a row that cannot be read, such as one with too few cells: `fail`, or
-        `quarantine`, which leaves it out and keeps it in a file. Default: `fail`.
-      dates: First part of a date such as 03/04/2014. Default: detected, column by column.
+        path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
+            `{SPAN}` or a date, and `{VERSION}`: spans.
+        label: Raw column to predict. With a `[module]`: the column from which it computes its label.
+        spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
+        problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
+        exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
+        numeric: Columns to treat only as numbers, regardless of the inference.
+        categorical: Columns to treat as categories, regardless of the inference.
+        delimiter: Character between the fields of a row. Default: detected.
+        quote: Character around a field that contains a delimiter. Default: detected.
+        encoding: Encoding of the files, by its name in Python. Default: detected.
+        decimal: Decimal mark of numbers. Default: detected, column by column.
+        on_bad_row: Action for a row that cannot be read, such as one with too few cells: `fail`, or
+            `quarantine`, which leaves it out and keeps it in a file. Default: `fail`.
+        dates: First part of a date such as 03/04/2014. Default: detected, column by column.
     """
 
     path: str
@@ -110,15 +110,15 @@ class SplitConfig(Section):
     """`[split]`: the division of the rows into those that train and those that evaluate.
 
     Attributes:
-      by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its
-        copy. `column` draws a third of the values of a column, with all their rows. `time` takes the
-        newest third by a column. `files` takes files as they are.
-      column: Name of the column for `column` and `time`.
-      train: Training data for `files`: a file, or a pattern of files, in the folder `data.path`.
-      eval: Evaluation data for `files`: a file, or a pattern of files, in the folder `data.path`.
-      on_label_difference: Action if the distribution of the label differs between the splits by more than
-        chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`, because groups
-        and times may really differ.
+        by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its copy.
+            `column` draws a third of the values of a column, with all their rows. `time` takes the newest
+            third by a column. `files` takes files as they are.
+        column: Name of the column for `column` and `time`.
+        train: Training data for `files`: a file, or a pattern of files, in the folder `data.path`.
+        eval: Evaluation data for `files`: a file, or a pattern of files, in the folder `data.path`.
+        on_label_difference: Action if the distribution of the label differs between the splits by more than
+            chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`, because
+            groups and times may really differ.
     """
 
     by: Literal["row", "column", "time", "files"] = "row"

@@ -16,11 +16,11 @@ class ThresholdConfig(Section):
     Several entries may name one metric; then all their bounds must hold.
 
     Attributes:
-      metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
-      lower: Smallest value that is blessed.
-      upper: Largest value that is blessed.
-      max_regression: Largest loss of quality against the model in production, in units of the metric.
-        Default: the two are not compared by this threshold.
+        metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
+        lower: Smallest value that is blessed.
+        upper: Largest value that is blessed.
+        max_regression: Largest loss of quality against the model in production, in units of the metric.
+            Default: the two are not compared by this threshold.
     """
 
     metric: str
@@ -41,19 +41,18 @@ class EvaluatorConfig(Section):
     """`[evaluator]`: metrics, slices and thresholds.
 
     Attributes:
-      label: The transformed label, if `preprocessing_fn` computes it. Default: found automatically.
-      metrics: Names of metrics. Default: chosen for the kind of problem.
-      slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
-      thresholds: Bounds in addition to the default checks. Default: none.
-      default_checks: Requires that the model is better than the trivial one, and not worse than the one in
-        production, in its metric and its loss.
-      confidence: Confidence level of the intervals of the default checks.
-      tolerance: Largest loss of quality against the model in production, in addition to the interval; a
-        share of the advantage of the model in production over the trivial model.
-      min_skill_kept: Share of its skill that the model in production must have kept since it was
-        pushed. If it has lost more, the labels may be damaged, and nothing is pushed. The skill is
-        the share of the way from the trivial model to a perfect one, in the metric. 0 turns the
-        check off.
+        label: The transformed label, if `preprocessing_fn` computes it. Default: found automatically.
+        metrics: Names of metrics. Default: chosen for the kind of problem.
+        slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
+        thresholds: Bounds in addition to the default checks. Default: none.
+        default_checks: Requires that the model is better than the trivial one, and not worse than the one
+            in production, in its metric and its loss.
+        confidence: Confidence level of the intervals of the default checks.
+        tolerance: Largest loss of quality against the model in production, in addition to the interval; a
+            share of the advantage of the model in production over the trivial model.
+        min_skill_kept: Share of its skill that the model in production must have kept since it was pushed.
+            If it has lost more, the labels may be damaged, and nothing is pushed. The skill is the share of
+            the way from the trivial model to a perfect one, in the metric. 0 turns the check off.
     """
 
     label: str | None = None
@@ -72,14 +71,14 @@ class ExampleValidatorConfig(Section):
     The data are compared with those of the model that serves, column by column.
 
     Attributes:
-      on_anomalies: `warn` shows anomalies and continues, `fail` stops the run. Default: the run stops only
-        at anomalies that make training meaningless, such as a column that is missing, empty or in
-        another unit.
-      l_infinity: Limit for text and missing values: the largest difference of a share.
-      jensen_shannon: Limit for numbers: the Jensen-Shannon divergence of the distributions, in bits.
-      breaking: Limit for both of them, beyond which training is meaningless.
-      moving: Columns that always change, such as times and counters. Columns that are recognized as
-        dates or ids need not be listed.
+        on_anomalies: `warn` shows anomalies and continues, `fail` stops the run. Default: the run stops
+            only at anomalies that make training meaningless, such as a column that is missing, empty or in
+            another unit.
+        l_infinity: Limit for text and missing values: the largest difference of a share.
+        jensen_shannon: Limit for numbers: the Jensen-Shannon divergence of the distributions, in bits.
+        breaking: Limit for both of them, beyond which training is meaningless.
+        moving: Columns that always change, such as times and counters. Columns that are recognized as dates
+            or ids need not be listed.
     """
 
     on_anomalies: Literal["warn", "fail", "fail_if_broken"] = "fail_if_broken"

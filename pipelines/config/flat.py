@@ -8,8 +8,8 @@ def flat_settings(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Returns the values of nested sections by `section.key`.
 
     Args:
-      tree: Configuration, or a section of it, as dicts.
-      prefix: Start of the keys, such as `data.`.
+        tree: Configuration, or a section of it, as dicts.
+        prefix: Start of the keys, such as `data.`.
     """
     flat: dict[str, Any] = {}
     for key, value in tree.items():

@@ -12,8 +12,8 @@ class GateConfig(Section):
     worse than the one in production in a part of the data. They are made with the default checks.
 
     Attributes:
-      doubts: `hold` keeps the model and pushes nothing, until `approve` or `approve --reject` decides;
-        `warn` pushes it with a warning.
+        doubts: `hold` keeps the model and pushes nothing, until `approve` or `approve --reject` decides;
+            `warn` pushes it with a warning.
     """
 
     doubts: Literal["hold", "warn"] = "hold"

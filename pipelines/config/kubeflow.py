@@ -115,10 +115,10 @@ class VolumeConfig(Section):
     """`[[kubeflow.volumes]]`: a PersistentVolumeClaim that every step mounts.
 
     Attributes:
-      claim: Name of the claim. Several pods must be able to mount it (ReadWriteMany), unless all run on
-        one node.
-      path: Mount path in the containers.
-      sub_path: Folder of the volume that is mounted. Default: the whole volume.
+        claim: Name of the claim. Several pods must be able to mount it (ReadWriteMany), unless all run on
+            one node.
+        path: Mount path in the containers.
+        sub_path: Folder of the volume that is mounted. Default: the whole volume.
     """
 
     claim: _ObjectName
@@ -130,9 +130,9 @@ class SecretConfig(Section):
     """`[[kubeflow.secrets]]`: a Secret, as environment variables or as files.
 
     Attributes:
-      name: Name of the Secret.
-      env: Environment variable for each key of the Secret.
-      path: Folder in which each key of the Secret becomes a file.
+        name: Name of the Secret.
+        env: Environment variable for each key of the Secret.
+        path: Folder in which each key of the Secret becomes a file.
     """
 
     name: _ObjectName
@@ -150,11 +150,11 @@ class TolerationConfig(Section):
     """`[[kubeflow.tolerations]]`: a taint of nodes that steps may run on nevertheless.
 
     Attributes:
-      key: Key of the taint. Default: any.
-      operator: `Equal` compares the value, `Exists` does not.
-      value: Value of the taint.
-      effect: Effect of the taint. Default: any.
-      seconds: Seconds that the taint is tolerated, with `NoExecute`. Default: forever.
+        key: Key of the taint. Default: any.
+        operator: `Equal` compares the value, `Exists` does not.
+        value: Value of the taint.
+        effect: Effect of the taint. Default: any.
+        seconds: Seconds that the taint is tolerated, with `NoExecute`. Default: forever.
     """
 
     key: Annotated[str, AfterValidator(_label_key)] | None = None
@@ -176,16 +176,16 @@ class StepConfig(Section):
     """`[kubeflow.components.NAME]`: settings of the step of one component.
 
     Attributes:
-      cpu: Cores, as limit and as request.
-      memory: Memory, as limit and as request.
-      accelerators: Number of accelerators.
-      accelerator: Kind of accelerator: the name of the resource in Kubernetes, such as `nvidia.com/gpu` or
-        `google.com/tpu`; on Vertex the type, such as `NVIDIA_TESLA_T4`.
-      node_selector: Labels of the nodes that it may run on, in addition to those of `[kubeflow]`.
-      retries: Number of retries. Default: that of `[kubeflow]`.
-      cache: Skips the step when nothing has changed. Default: that of `[kubeflow]`.
-      timeout: Seconds after which it is stopped.
-      env: Environment variables, in addition to those of `[kubeflow]`.
+        cpu: Cores, as limit and as request.
+        memory: Memory, as limit and as request.
+        accelerators: Number of accelerators.
+        accelerator: Kind of accelerator: the name of the resource in Kubernetes, such as `nvidia.com/gpu`
+            or `google.com/tpu`; on Vertex the type, such as `NVIDIA_TESLA_T4`.
+        node_selector: Labels of the nodes that it may run on, in addition to those of `[kubeflow]`.
+        retries: Number of retries. Default: that of `[kubeflow]`.
+        cache: Skips the step when nothing has changed. Default: that of `[kubeflow]`.
+        timeout: Seconds after which it is stopped.
+        env: Environment variables, in addition to those of `[kubeflow]`.
     """
 
     cpu: _Cpu | None = None
@@ -213,20 +213,20 @@ class TrainingJobConfig(Section):
     The chief, the workers and the parameter servers are those of `[trainer]`.
 
     Attributes:
-      kind: `job`, an indexed Job of Kubernetes 1.28 or newer.
-      namespace: Namespace of the job. Default: that of the Trainer's pod. Another namespace must have the
-        claims, the secrets and the service account, too, and the job is not deleted with the pod.
-      cpu: Cores of each task.
-      memory: Memory of each task.
-      accelerators: Number of accelerators of each task, parameter servers included: the pods of a Job
-        share one pod template.
-      accelerator: Name of the accelerators' resource in Kubernetes, such as `nvidia.com/gpu`.
-      deadline_secs: Seconds after which the job is ended.
-      keep_secs: Seconds that a finished job is kept, so that you can look at it.
-      restarts: Number of restarts of tasks that were killed.
-      service_account: Service account of the tasks' pods. Default: that of the namespace.
-      api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
-      poll_secs: Seconds between two requests for the state of the job.
+        kind: `job`, an indexed Job of Kubernetes 1.28 or newer.
+        namespace: Namespace of the job. Default: that of the Trainer's pod. Another namespace must have the
+            claims, the secrets and the service account, too, and the job is not deleted with the pod.
+        cpu: Cores of each task.
+        memory: Memory of each task.
+        accelerators: Number of accelerators of each task, parameter servers included: the pods of a Job
+            share one pod template.
+        accelerator: Name of the accelerators' resource in Kubernetes, such as `nvidia.com/gpu`.
+        deadline_secs: Seconds after which the job is ended.
+        keep_secs: Seconds that a finished job is kept, so that you can look at it.
+        restarts: Number of restarts of tasks that were killed.
+        service_account: Service account of the tasks' pods. Default: that of the namespace.
+        api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
+        poll_secs: Seconds between two requests for the state of the job.
     """
 
     kind: Literal["job"] = "job"
@@ -255,30 +255,31 @@ class KubeflowConfig(Section):
     """`[kubeflow]`: the compiled pipeline.
 
     Attributes:
-      backend: `kubeflow`, the open-source Kubeflow Pipelines, or `vertex`.
-      name: Name of the pipeline on Kubeflow. Default: the name in the configuration.
-      image: Image in which every step runs; this package must be installed in it.
-      pipeline_root: Address below which Kubeflow keeps its own files: `minio://`, `s3://` or `gs://`.
-        Default: the server's; Vertex needs one.
-      root: Folder that every step sees, for everything that the runs make: artifacts, the versions that are
-        served, records, the schema. On a volume; on Vertex below `/gcs/`.
-      code: Folder where the steps see the folder of `pipeline.file` or `pipeline.extend`, in the image or on
-        a volume. Default: the same path as here, which must be on a volume.
-      volumes: PersistentVolumeClaims that every step mounts.
-      env: Environment variables of every step.
-      secrets: Secrets that every step sees.
-      node_selector: Labels of the nodes that steps may run on.
-      tolerations: Taints that steps tolerate.
-      service_account: Service account of the runs that `submit` starts. Default: the server's.
-      retries: Number of retries of a step: in its container after an error that may pass, and by Kubeflow
-        as its configuration says.
-      umask: Permissions that files of the steps do not get, as octal digits. Default: that of the container,
-        or `022` if it is 0, as in Argo's.
-      cache: Skips steps when nothing that they depend on has changed.
-      parameters: Further keys of the configuration that can be set for each run, such as
-        `trainer.learning_rate`, in addition to `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
-      training_job: Job for the cluster of `[trainer] workers`. Default: it runs in the Trainer's pod.
-      components: Settings of single steps, by component; `Plan`, `Record` and `End` are steps, too.
+        backend: `kubeflow`, the open-source Kubeflow Pipelines, or `vertex`.
+        name: Name of the pipeline on Kubeflow. Default: the name in the configuration.
+        image: Image in which every step runs; this package must be installed in it.
+        pipeline_root: Address below which Kubeflow keeps its own files: `minio://`, `s3://` or `gs://`.
+            Default: the server's; Vertex needs one.
+        root: Folder that every step sees, for everything that the runs make: artifacts, the versions that
+            are served, records, the schema. On a volume; on Vertex below `/gcs/`.
+        code: Folder where the steps see the folder of `pipeline.file` or `pipeline.extend`, in the image or
+            on a volume. Default: the same path as here, which must be on a volume.
+        volumes: PersistentVolumeClaims that every step mounts.
+        env: Environment variables of every step.
+        secrets: Secrets that every step sees.
+        node_selector: Labels of the nodes that steps may run on.
+        tolerations: Taints that steps tolerate.
+        service_account: Service account of the runs that `submit` starts. Default: the server's.
+        retries: Number of retries of a step: in its container after an error that may pass, and by Kubeflow
+            as its configuration says.
+        umask: Permissions that files of the steps do not get, as octal digits. Default: that of the
+            container, or `022` if it is 0, as in Argo's.
+        cache: Skips steps when nothing that they depend on has changed.
+        parameters: Further keys of the configuration that can be set for each run, such as
+            `trainer.learning_rate`, in addition to `data.path`, `trainer.train_steps` and
+            `trainer.eval_steps`.
+        training_job: Job for the cluster of `[trainer] workers`. Default: it runs in the Trainer's pod.
+        components: Settings of single steps, by component; `Plan`, `Record` and `End` are steps, too.
     """
 
     backend: Literal["kubeflow", "vertex"] = "kubeflow"

@@ -13,10 +13,10 @@ class LineageConfig(Section):
     An API key is in the environment variable `OPENLINEAGE_API_KEY`: it is in no record and no log.
 
     Attributes:
-      openlineage: Receiver of the events: `file` appends them to `runs/openlineage.jsonl` in the root, one
-        a line; an http or https address gets each as a POST. An address without a path means
-        `/api/v1/lineage` there.
-      namespace: OpenLineage namespace of the jobs and the artifacts. Default: the name of the pipeline.
+        openlineage: Receiver of the events: `file` appends them to `runs/openlineage.jsonl` in the root,
+            one a line; an http or https address gets each as a POST. An address without a path means
+            `/api/v1/lineage` there.
+        namespace: OpenLineage namespace of the jobs and the artifacts. Default: the name of the pipeline.
     """
 
     openlineage: str | None = None

@@ -10,9 +10,9 @@ class Metric:
     """A metric that a configuration can name.
 
     Attributes:
-      class_name: Name of its class in TFMA or Keras.
-      higher_is_better: True if higher values are better; None if neither direction is.
-      problem_types: Types of problems whose labels and predictions it can compare.
+        class_name: Name of its class in TFMA or Keras.
+        higher_is_better: True if higher values are better; None if neither direction is.
+        problem_types: Types of problems whose labels and predictions it can compare.
     """
 
     class_name: str

@@ -9,7 +9,7 @@ def parse_named(values: Sequence[str], option: str) -> dict[str, str]:
     """Returns the values of an option by name.
 
     Raises:
-      BadInputError: One has no `=`.
+        BadInputError: One has no `=`.
     """
     found = {}
     for item in values:

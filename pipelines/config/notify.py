@@ -19,14 +19,15 @@ class NotifyConfig(Section):
     It is in no record and no compiled pipeline: an address may be a secret.
 
     Attributes:
-      command: Program with its arguments, run without a shell; it gets the JSON on its standard input.
-      webhook: Address, http or https, that the JSON is POSTed to.
-      webhook_env: Name of the scheduler's environment variable that holds this address, in place of
-        `webhook`.
-      on: Events to report: `failed`, `not_blessed`, `held` (a model waits for a decision), `drifted` (a
-        column's values have changed, or the data do not fit the schema), `missed` (a run did not start when
-        it should have), `pushed`, `unchanged`, `finished` (a TFX pipeline of your own without a Pusher).
-      timeout_secs: Time limit of one attempt, for each receiver.
+        command: Program with its arguments, run without a shell; it gets the JSON on its standard input.
+        webhook: Address, http or https, that the JSON is POSTed to.
+        webhook_env: Name of the scheduler's environment variable that holds this address, in place of
+            `webhook`.
+        on: Events to report: `failed`, `not_blessed`, `held` (a model waits for a decision), `drifted` (a
+            column's values have changed, or the data do not fit the schema), `missed` (a run did not start
+            when it should have), `pushed`, `unchanged`, `finished` (a TFX pipeline of your own without a
+            Pusher).
+        timeout_secs: Time limit of one attempt, for each receiver.
     """
 
     command: str | None = Field(default=None, repr=False)

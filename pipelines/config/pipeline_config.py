@@ -29,11 +29,11 @@ class SchemaConfig(Section):
     """`[schema]`: the types and shapes of the columns.
 
     Attributes:
-      path: Curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it.
-        Default: inferred from the data.
-      infer_feature_shape: Gives a column that has a value in every row a fixed shape. Then
-        `preprocessing_fn` gets it as a dense tensor, and a request to the served model must
-        contain it. Default: no; every column is sparse.
+        path: Curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it. Default:
+            inferred from the data.
+        infer_feature_shape: Gives a column that has a value in every row a fixed shape. Then
+            `preprocessing_fn` gets it as a dense tensor, and a request to the served model must contain it.
+            Default: no; every column is sparse.
     """
 
     path: str | None = None
@@ -53,8 +53,8 @@ class ModuleConfig(Section):
     """`[module]`: the user's code, with TFX's classic contract. Exactly one of the two keys is given.
 
     Attributes:
-      path: Import path of a module with `preprocessing_fn` and `trainer_fn` or `run_fn`.
-      file: Python file with these functions; it can import modules next to it.
+        path: Import path of a module with `preprocessing_fn` and `trainer_fn` or `run_fn`.
+        file: Python file with these functions; it can import modules next to it.
     """
 
     path: str | None = None
@@ -73,8 +73,8 @@ class ExtensionConfig(Section):
     """`[pipeline]` of a pipeline from a CSV: components of your own.
 
     Attributes:
-      extend: `FILE.py:FUNCTION`. The function receives the components by role, such as `trainer`, and returns
-        a list of further ones.
+        extend: `FILE.py:FUNCTION`. The function receives the components by role, such as `trainer`, and
+            returns a list of further ones.
     """
 
     extend: str = Field(pattern=r"\.py:[A-Za-z_]\w*$")
@@ -84,7 +84,7 @@ class PusherConfig(Section):
     """`[pusher]`: the number of served models to keep.
 
     Attributes:
-      keep: Number of newest versions to keep. None keeps all.
+        keep: Number of newest versions to keep. None keeps all.
     """
 
     keep: int | None = Field(default=None, ge=1)
@@ -94,12 +94,12 @@ class PipelineConfig(Section):
     """Configuration of a whole pipeline.
 
     Attributes:
-      name: Name of the pipeline. Default: the name of the data file or folder.
-      pipeline: Components of your own; None without any.
-      columns: Kind of each column, by its name. Default: inferred.
-      tuner: Search before the training; None without the section.
-      notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
-        secret.
+        name: Name of the pipeline. Default: the name of the data file or folder.
+        pipeline: Components of your own; None without any.
+        columns: Kind of each column, by its name. Default: inferred.
+        tuner: Search before the training; None without the section.
+        notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
+            secret.
     """
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")

@@ -13,9 +13,9 @@ def pod_spec(
     """Returns the specification of a pod with one container.
 
     Args:
-      settings: Image, environment, secrets, volumes, nodes and service account.
-      container: Fields of the container that are not in the settings, such as its name and command.
-      read_only_volumes: Keeps the container from writing to the volumes.
+        settings: Image, environment, secrets, volumes, nodes and service account.
+        container: Fields of the container that are not in the settings, such as its name and command.
+        read_only_volumes: Keeps the container from writing to the volumes.
     """
     env: list[_Fields] = [{"name": name, "value": value} for name, value in settings.env.items()]
     volumes: list[_Fields] = []

@@ -12,12 +12,13 @@ class RetentionConfig(Section):
     that `--resume` needs always stay. The number of versions below `serving` is `pusher.keep`.
 
     Attributes:
-      runs: Number of newest runs whose record, report and log stay. A run is removed if no rule keeps it.
-      days: Number of days for which runs keep their record, report and log.
-      artifacts: Number of newest runs whose artifacts stay: data, statistics, models, evaluations. The cache
-        cannot use those of other runs. Default: all runs with a record.
-      checkpoints: Number of newest runs whose training directory stays, which takes most of a run's space.
-        The training of an older run is not taken from the cache. Default: the same as `artifacts`.
+        runs: Number of newest runs whose record, report and log stay. A run is removed if no rule keeps it.
+        days: Number of days for which runs keep their record, report and log.
+        artifacts: Number of newest runs whose artifacts stay: data, statistics, models, evaluations. The
+            cache cannot use those of other runs. Default: all runs with a record.
+        checkpoints: Number of newest runs whose training directory stays, which takes most of a run's
+            space. The training of an older run is not taken from the cache. Default: the same as
+            `artifacts`.
     """
 
     runs: int | None = Field(default=None, ge=1)

@@ -11,14 +11,14 @@ class ServingCheckConfig(Section):
     A run whose measurement is above a limit fails, and the next run measures again.
 
     Attributes:
-      enabled: Asks the model before it is pushed.
-      rows: Number of rows of the evaluation split to ask for.
-      tolerance: Largest difference of a number, relative to its size plus the typical size.
-      max_latency_ms: Limit of the 99th percentile of the time of a call with one row. Default: no limit.
-      max_load_seconds: Limit of the time that loading takes. Default: no limit.
-      max_memory_mb: Limit of the memory that the model adds to a process. Default: no limit.
-      warmup: Writes warm-up requests for TensorFlow Serving into the version. They contain up to 5 rows of
-        the data, without the label.
+        enabled: Asks the model before it is pushed.
+        rows: Number of rows of the evaluation split to ask for.
+        tolerance: Largest difference of a number, relative to its size plus the typical size.
+        max_latency_ms: Limit of the 99th percentile of the time of a call with one row. Default: no limit.
+        max_load_seconds: Limit of the time that loading takes. Default: no limit.
+        max_memory_mb: Limit of the memory that the model adds to a process. Default: no limit.
+        warmup: Writes warm-up requests for TensorFlow Serving into the version. They contain up to 5 rows
+            of the data, without the label.
     """
 
     enabled: bool = True

@@ -28,12 +28,12 @@ class Place:
     """A file or folder that fills in the placeholders.
 
     Attributes:
-      span: Span of the data.
-      version: Version of the span; None if the pattern has no `{VERSION}`.
-      path: Path up to the last placeholder.
-      name: Text in place of the span's placeholder; `03` and `3` are the same span.
-      version_name: Text in place of the version's placeholder; empty without one.
-      is_complete: False for a folder that contains nothing that matches the rest of the pattern.
+        span: Span of the data.
+        version: Version of the span; None if the pattern has no `{VERSION}`.
+        path: Path up to the last placeholder.
+        name: Text in place of the span's placeholder; `03` and `3` are the same span.
+        version_name: Text in place of the version's placeholder; empty without one.
+        is_complete: False for a folder that contains nothing that matches the rest of the pattern.
     """
 
     span: SpanKey
@@ -49,9 +49,9 @@ class SpanPattern:
     """A path with placeholders.
 
     Attributes:
-      path: Path as the user wrote it.
-      is_by_date: True if spans are dates.
-      has_version: True if there is a `{VERSION}`.
+        path: Path as the user wrote it.
+        is_by_date: True if spans are dates.
+        has_version: True if there is a `{VERSION}`.
     """
 
     path: str
@@ -62,7 +62,7 @@ class SpanPattern:
         """Returns the existing places, in the order of their names, including temporary and empty ones.
 
         Raises:
-          BadInputError: A name has the form of a date, but the date does not exist.
+            BadInputError: A name has the form of a date, but the date does not exist.
         """
         return list(_walk(self._head[0], self._head[1], {}, self))
 
@@ -132,7 +132,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
     `{SPAN}` that is not a number is an error; here it is ignored.
 
     Raises:
-      ValueError: The placeholders do not fit together; the message has the fix.
+        ValueError: The placeholders do not fit together; the message has the fix.
     """
     widths: dict[str, str | None] = {}
     for match in _PLACEHOLDER.finditer(path):
@@ -240,12 +240,7 @@ def _matches(
 
 
 def _expression(part: str, values: Mapping[str, str]) -> str:
-    """Returns a part of a pattern as a regular expression.
-
-    Args:
-      part: A name with placeholders.
-      values: Values of the placeholders in former parts.
-    """
+    """Returns a part of a pattern as a regular expression."""
     tokens = [token for token in _TOKEN.split(part) if token]
     expression = ""
     known = set(values)

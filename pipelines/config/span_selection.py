@@ -23,10 +23,10 @@ class SpanSelection:
     """Selected spans: either the newest ones, or all from `first` to `last`.
 
     Attributes:
-      newest: Number of newest spans; None for a range.
-      first: First span of a range.
-      last: Last span of a range, included; the same as `first` for a single span. With `newest`, the last
-        span to consider; None for no limit.
+        newest: Number of newest spans; None for a range.
+        first: First span of a range.
+        last: Last span of a range, included; the same as `first` for a single span. With `newest`, the last
+            span to consider; None for no limit.
     """
 
     newest: int | None = 1
@@ -55,11 +55,11 @@ def parse_selection(given: object) -> SpanSelection:
     """Returns the selection of `data.spans`.
 
     Args:
-      given: Text `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
-        written `A-B`. A single span may also be an integer, or a date of TOML.
+        given: Text `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
+            written `A-B`. A single span may also be an integer, or a date of TOML.
 
     Raises:
-      ValueError: The value has none of these forms, or the range runs backwards.
+        ValueError: The value has none of these forms, or the range runs backwards.
     """
     if isinstance(given, bool) or not isinstance(given, str | int | datetime.date):
         raise ValueError(_FORMS)
@@ -102,7 +102,7 @@ def format_spans(keys: Iterable[SpanKey]) -> str:
     """Returns spans as text, such as `1..4, 8`.
 
     Args:
-      keys: Spans in ascending order; either all numbers, or all dates.
+        keys: Spans in ascending order; either all numbers, or all dates.
     """
     return ", ".join(
         str(first) if first == last else f"{first}..{last}" for first, last in _stretches(keys)
@@ -129,9 +129,9 @@ def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str
     The range may be far larger than the number of present spans.
 
     Args:
-      first: First span of the range.
-      last: Last span of the range, included.
-      present: Spans of the range that are present, ascending.
+        first: First span of the range.
+        last: Last span of the range, included.
+        present: Spans of the range that are present, ascending.
     """
     holes = []
     wanted: SpanKey | None = first

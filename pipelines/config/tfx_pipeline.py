@@ -29,11 +29,11 @@ class PipelineSource(Section):
     """`[pipeline]`: a TFX pipeline of your own.
 
     Attributes:
-      file: Python file that defines it. Empty in the record of a run that was started in Python.
-      function: Function that returns it. Default: `create_pipeline` or `_create_pipeline`, if `arguments`
-        suffice; otherwise the pipeline that the file passes to a runner of TFX.
-      arguments: Arguments of the function.
-      parameters: Values of the pipeline's `RuntimeParameter`s.
+        file: Python file that defines it. Empty in the record of a run that was started in Python.
+        function: Function that returns it. Default: `create_pipeline` or `_create_pipeline`, if `arguments`
+            suffice; otherwise the pipeline that the file passes to a runner of TFX.
+        arguments: Arguments of the function.
+        parameters: Values of the pipeline's `RuntimeParameter`s.
     """
 
     file: str = ""
@@ -46,9 +46,9 @@ class TfxPipelineConfig(Section):
     """Configuration of a TFX pipeline of the user's own: its definition says everything else.
 
     Attributes:
-      name: Name of the pipeline. Default: the definition's.
-      notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
-        secret.
+        name: Name of the pipeline. Default: the definition's.
+        notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
+            secret.
     """
 
     name: str = ""
@@ -67,11 +67,11 @@ def load_any_config(config_file: Path | None, settings: Sequence[str]) -> AnyCon
     """Returns the validated configuration of a pipeline from a CSV, or of a TFX pipeline.
 
     Args:
-      config_file: TOML file, or None.
-      settings: Values of `--set`.
+        config_file: TOML file, or None.
+        settings: Values of `--set`.
 
     Raises:
-      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
+        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
     """
     if is_of_tfx_pipeline(read_tree(config_file, settings)):
         return load_tfx_pipeline_config(config_file, None, {}, {}, tuple(settings))
@@ -82,11 +82,11 @@ def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> AnyConf
     """Returns the validated configuration of a record, with values of `--set`.
 
     Args:
-      values: Configuration by section, as in a record.
-      settings: Values of `--set`.
+        values: Configuration by section, as in a record.
+        settings: Values of `--set`.
 
     Raises:
-      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
+        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
     """
     tree = copy.deepcopy(dict(values))
     assign_all(tree, settings)
@@ -121,14 +121,14 @@ def load_tfx_pipeline_config(
     """Returns the validated configuration.
 
     Args:
-      config_file: TOML file, or None. Its `pipeline.file` is relative to it.
-      pipeline: Value of `--pipeline`, `FILE.py[:FUNCTION]`; overrides the file's.
-      arguments: Values of `--arg` by name.
-      parameters: Values of `--param` by name.
-      settings: Values of `--set`.
+        config_file: TOML file, or None. Its `pipeline.file` is relative to it.
+        pipeline: Value of `--pipeline`, `FILE.py[:FUNCTION]`; overrides the file's.
+        arguments: Values of `--arg` by name.
+        parameters: Values of `--param` by name.
+        settings: Values of `--set`.
 
     Raises:
-      BadInputError: The configuration is invalid; the message has the key, the value and the fix.
+        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
     """
     tree: dict[str, Any] = read_toml(config_file) if config_file else {}
     source = tree.setdefault("pipeline", {})

@@ -15,7 +15,7 @@ def read_toml(config_file: Path) -> dict[str, Any]:
     """Returns the values of a configuration file.
 
     Raises:
-      BadInputError: The file cannot be read.
+        BadInputError: The file cannot be read.
     """
     try:
         text = read_small(config_file, "a configuration").decode()
@@ -37,12 +37,7 @@ def read_toml(config_file: Path) -> dict[str, Any]:
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    """Returns the values of a TOML text.
-
-    Raises:
-      ValueError: The text is not TOML, or has values that Python cannot read; the message has the place or
-        the fix.
-    """
+    """Returns the values of a TOML text."""
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -69,7 +64,7 @@ def split_setting(setting: str) -> tuple[list[str], str, str]:
     A name with a dot or an equals sign is quoted as in TOML: `columns."a.b"`.
 
     Raises:
-      BadInputError: It is not of that form.
+        BadInputError: It is not of that form.
     """
     name = r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^.="\'][^.=]*'
     match = re.match(f"((?:{name})(?:[.](?:{name}))*)=", setting, re.DOTALL)
@@ -92,7 +87,7 @@ def toml_value(text: str, key: str) -> Any:
     """Returns the value of `--set key=text`: the text itself if it is not TOML.
 
     Raises:
-      BadInputError: The text is TOML that Python cannot read.
+        BadInputError: The text is TOML that Python cannot read.
     """
     try:
         return _parse_toml(f"value = {text}")["value"]

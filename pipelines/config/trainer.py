@@ -16,29 +16,33 @@ class TrainerConfig(Section):
     """`[trainer]`: length and settings of the training.
 
     Attributes:
-      model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which compares
-        all three and selects the one with the lowest loss on held-out training rows.
-      train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a `[module]`.
-      eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a `[module]`.
-      batch_size: Examples per step. Default: chosen by the number of rows.
-      hidden_units: Layer sizes of the DNN. Default: chosen by the number of rows.
-      learning_rate: Learning rate of the DNN's optimizer. Default: 0.003.
-      n_trees: Largest number of boosted trees, for each class if there are more than two. Default: 2,000
-        (1,000 with more than 100,000 rows), 800 or 400 without early stopping, and fewer with many classes.
-      max_depth: Depth of a boosted tree.
-      seed: `tf_random_seed` of the Estimator.
-      early_stopping: Holds out one sixth of the training rows, without a `[module]`. Training stops when the
-        loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
-      warm_start: Starts training from the model that serves, with a `[module]`. `trainer_fn` or `run_fn`
-        finds it in `fn_args.base_model`, which is None while no version serves. Default: each run starts
-        from new weights.
-      workers: Number of processes on this machine that train in addition to the chief, which is then also a
-        process of its own. Default: none; a single process alternates between training and evaluating.
-      ps: Number of parameter servers, which keep the variables; at least one with workers.
-      evaluator: Adds a process that evaluates and exports while the workers train. Default: no; the
-        last checkpoint is evaluated and exported after the training.
-      custom_config: User's own settings for `trainer_fn`, `run_fn` and `preprocessing_fn`. They are passed as
-        JSON: text, numbers, booleans, lists and tables.
+        model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which compares
+            all three and selects the one with the lowest loss on held-out training rows.
+        train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a
+            `[module]`.
+        eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a
+            `[module]`.
+        batch_size: Examples per step. Default: chosen by the number of rows.
+        hidden_units: Layer sizes of the DNN. Default: chosen by the number of rows.
+        learning_rate: Learning rate of the DNN's optimizer. Default: 0.003.
+        n_trees: Largest number of boosted trees, for each class if there are more than two. Default: 2,000
+            (1,000 with more than 100,000 rows), 800 or 400 without early stopping, and fewer with many
+            classes.
+        max_depth: Depth of a boosted tree.
+        seed: `tf_random_seed` of the Estimator.
+        early_stopping: Holds out one sixth of the training rows, without a `[module]`. Training stops when
+            the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
+        warm_start: Starts training from the model that serves, with a `[module]`. `trainer_fn` or `run_fn`
+            finds it in `fn_args.base_model`, which is None while no version serves. Default: each run
+            starts from new weights.
+        workers: Number of processes on this machine that train in addition to the chief, which is then also
+            a process of its own. Default: none; a single process alternates between training and
+            evaluating.
+        ps: Number of parameter servers, which keep the variables; at least one with workers.
+        evaluator: Adds a process that evaluates and exports while the workers train. Default: no; the last
+            checkpoint is evaluated and exported after the training.
+        custom_config: User's own settings for `trainer_fn`, `run_fn` and `preprocessing_fn`. They are
+            passed as JSON: text, numbers, booleans, lists and tables.
     """
 
     model: Literal["auto", "boosted_trees", "wide_deep", "linear"] = "auto"

@@ -21,19 +21,21 @@ class TunerConfig(Section):
     """`[tuner]`: a search for good hyperparameters before the training. Without the section, there is none.
 
     Attributes:
-      trials: Number of trainings, the first one of them with the values that are used without a search.
-      folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. Default: 3
-        below 2,000 rows, otherwise 1.
-      parallel: Number of trials beside each other, each in a process of its own.
-      metric: Metric of the evaluations during training that decides, such as `auc`. Default: `average_loss`.
-      direction: `maximize` or `minimize`. Default: what is better for a metric with a known name.
-      pruner: `median` ends a trial whose best value so far is worse than the median of the others at the same
-        evaluation; `none` runs all to their end.
-      timeout_secs: Seconds after which no trial begins. Default: no limit.
-      group: Output of a module's preprocessing_fn: rows with the same value are held out together. Needed if
-        `split.by` is `column` or `time`. Default: row by row.
-      space: Values to search, by the name of the setting: `{low = 1e-4, high = 1e-1, log = true}`, integers
-        like `{low = 2, high = 10}`, or a list of values. Default: by the model; needed with a `[module]`.
+        trials: Number of trainings, the first one of them with the values that are used without a search.
+        folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. Default:
+            3 below 2,000 rows, otherwise 1.
+        parallel: Number of trials beside each other, each in a process of its own.
+        metric: Metric of the evaluations during training that decides, such as `auc`. Default:
+            `average_loss`.
+        direction: `maximize` or `minimize`. Default: what is better for a metric with a known name.
+        pruner: `median` ends a trial whose best value so far is worse than the median of the others at the
+            same evaluation; `none` runs all to their end.
+        timeout_secs: Seconds after which no trial begins. Default: no limit.
+        group: Output of a module's preprocessing_fn: rows with the same value are held out together. Needed
+            if `split.by` is `column` or `time`. Default: row by row.
+        space: Values to search, by the name of the setting: `{low = 1e-4, high = 1e-1, log = true}`,
+            integers like `{low = 2, high = 10}`, or a list of values. Default: by the model; needed with a
+            `[module]`.
     """
 
     trials: int = Field(default=20, ge=1, le=10_000)
@@ -82,7 +84,7 @@ def parameter_of(name: str, entry: Any) -> Parameter:
     """Returns the parameter of an entry of `[tuner.space]`.
 
     Raises:
-      ValueError: The entry is wrong; the message has the key, the value and the fix.
+        ValueError: The entry is wrong; the message has the key, the value and the fix.
     """
     if isinstance(entry, list):
         entry = {"values": entry}
@@ -119,7 +121,7 @@ def layers_of(value: Value) -> tuple[int, ...]:
     """Returns the sizes in a text such as 64,32.
 
     Raises:
-      ValueError: They are no sizes.
+        ValueError: They are no sizes.
     """
     sizes = tuple(int(size) for size in str(value).split(","))
     if any(size < 1 for size in sizes):

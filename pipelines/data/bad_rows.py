@@ -26,17 +26,11 @@ _MIN_LINES = 20  # below them, a share says nothing
 
 @dataclass(frozen=True)
 class BadRows:
-    """Rows that were set aside.
+    """Rows that were set aside."""
 
-    Attributes:
-      counts: Number of rows by reason, the most frequent reason first.
-      file: CSV with the columns file, line, reason and row; it lasts as long as the process.
-      first: Place and reason of the first one.
-    """
-
-    counts: dict[str, int]
-    file: Path
-    first: str
+    counts: dict[str, int]  # Number of rows by reason, the most frequent reason first
+    file: Path  # CSV with the columns file, line, reason and row; it lasts as long as the process
+    first: str  # Place and reason of the first one
 
     @property
     def num_rows(self) -> int:
@@ -61,16 +55,7 @@ def set_aside(
     it is the header once more or starts with a byte order mark. Cells that do not fit their column are
     not looked at.
 
-    Args:
-      texts: Files, which have a header each.
-      dialect: Delimiter and quote of the files.
-      quote_is_given: True if the quote is configured: then text behind quotes belongs to the cell.
-
-    Returns:
-      The files, and the rows that were set aside; None if there are none.
-
-    Raises:
-      BadInputError: Too many rows are bad, or a quote is not closed, so that nobody knows where its row ends.
+    Returns the files, and the rows that were set aside; None if there are none.
     """
     folder = temporary_folder("pipelines-rows-")
     counts: Counter[str] = Counter()

@@ -58,9 +58,7 @@ _FORMATS = (
 def readable(path: object, key: str = "data.path") -> Iterator[None]:
     """Turns an error of the file system into a `BadInputError`.
 
-    Args:
-      path: File or folder that is read; named where the system names no file.
-      key: Setting or option that gives the path.
+    `path`: file or folder that is read; named where the system names no file.
     """
     try:
         yield
@@ -75,11 +73,7 @@ def readable(path: object, key: str = "data.path") -> Iterator[None]:
 
 
 def check_format(file: Path) -> None:
-    """Checks that a file does not start like another format.
-
-    Raises:
-      BadInputError: It is compressed, UTF-16, a spreadsheet, a web page, JSON, or the like.
-    """
+    """Checks that a file does not start like another format."""
     with open_bytes(file) as stream:
         start = stream.read(_START_BYTES)
     what = other_format(start)
@@ -110,9 +104,6 @@ def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
     """Checks that there is no NUL, and no stray carriage return.
 
     A file whose lines all end in a carriage return alone is accepted: it has no line feed.
-
-    Raises:
-      BadInputError: One was found; the message names its line and column.
     """
     has_line_feed = has_return = False
     with open_bytes(file) as stream:

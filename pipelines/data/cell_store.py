@@ -27,10 +27,7 @@ class CellStore:
     def add(self, column: str, values: Any, counts: Any) -> None:
         """Adds cells of a column.
 
-        Args:
-          column: Name of the column.
-          values: pyarrow string array.
-          counts: Number of occurrences of each of them (int64).
+        `counts`: number of occurrences of each of them (int64).
         """
         import pyarrow as pa
 

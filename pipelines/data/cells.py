@@ -19,17 +19,11 @@ _MAX_DESCRIBED_CHARS = 20 << 20
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a file.
-
-    Attributes:
-      file: File that holds the cell.
-      line: Line on which its row starts; the header is line 1.
-      value: Text of the cell, without white space around it.
-    """
+    """One cell of a file."""
 
     file: Path
-    line: int
-    value: str
+    line: int  # Line on which its row starts; the header is line 1
+    value: str  # Text of the cell, without white space around it
 
     def __str__(self) -> str:
         return f"{self.file}, line {self.line}: {shown(self.value)!r}"
@@ -41,17 +35,7 @@ def find_cell(
     wanted: Callable[[str], bool],
     dialect: Dialect = COMMAS,
 ) -> Cell:
-    """Returns the first matching cell of a column.
-
-    Args:
-      files: Files that have the column.
-      position: Position of the column, from 0.
-      wanted: Predicate on the text of a cell, without white space around it.
-      dialect: Dialect of the files.
-
-    Raises:
-      LookupError: No cell matches.
-    """
+    """Returns the first matching cell of a column."""
     for file in files:
         for line, row in list_rows(file, dialect):
             if position < len(row) and wanted(row[position].strip()):

@@ -18,10 +18,6 @@ class ColumnCells:
     """The cells of one column that have a value, without white space around them.
 
     They come from the counts of the profile, or from the files where the distinct values are too many.
-
-    Attributes:
-      profile: Profile of the files.
-      column: Name of the column.
     """
 
     profile: CsvProfile

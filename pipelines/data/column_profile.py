@@ -34,43 +34,31 @@ _STORED_AS: dict[str, ColumnType] = {
 
 @dataclass
 class ColumnProfile:
-    """Profile of one column.
+    """Profile of one column."""
 
-    Attributes:
-      name: Name in the header, without white space around it.
-      type: Narrowest type that holds all cells with a value.
-      num_values: Number of cells with a value.
-      num_missing: Number of cells without one.
-      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
-      minimum: Smallest number that float32 can hold; None for a column without numbers.
-      maximum: Largest such number.
-      mean: Mean of these numbers.
-      variance: Population variance of these numbers.
-      holds_missing_tokens: True if a cell says `NA` or the like instead of being empty.
-      num_beyond_float32: Count of numbers that are infinite, or too large for TFX, which uses float32.
-      num_non_numbers: Count of cells in a text column that are not numbers; None when there are many.
-      mixed_files: A file in which a text column holds numbers alone, and one with other text; None without
-        such two.
-      stored_as: Type by CsvExampleGen's rule, to which `NA` is a text: `integer`, `float`, `string`,
-        `empty`.
-      holds_beyond_int64: True if integers beyond int64 make it text by that rule.
-    """
-
-    name: str
-    type: ColumnType = "empty"
+    name: str  # Name in the header, without white space around it
+    type: ColumnType = "empty"  # Narrowest type that holds all cells with a value
     num_values: int = 0
-    num_missing: int = 0
+    num_missing: int = 0  # Number of cells without one
+    # Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
     distinct_values: ValueCounts | None = None
+    # Smallest number that float32 can hold; None for a column without numbers.
     minimum: float | None = None
-    maximum: float | None = None
+    maximum: float | None = None  # Largest such number
     mean: float = 0.0
-    variance: float = 0.0
+    variance: float = 0.0  # Population variance of these numbers
+    # True if a cell says `NA` or the like instead of being empty.
     holds_missing_tokens: bool = False
+    # Count of numbers that are infinite, or too large for TFX, which uses float32.
     num_beyond_float32: int = 0
+    # Count of cells in a text column that are not numbers; None when there are many.
     num_non_numbers: int | None = None
+    # A file in which a text column holds numbers alone, and one with other text; None without such
+    # two.
     mixed_files: tuple[Path, Path] | None = None
+    # Type by CsvExampleGen's rule, to which `NA` is a text: `integer`, `float`, `string`, `empty`.
     stored_as: ColumnType = "empty"
-    holds_beyond_int64: bool = False
+    holds_beyond_int64: bool = False  # True if integers beyond int64 make it text by that rule
 
     @property
     def num_distinct(self) -> int | None:

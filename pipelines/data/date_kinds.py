@@ -30,17 +30,11 @@ _FIRST_COMPACT, _LAST_COMPACT = 19_000_101, 22_001_231
 
 @dataclass(frozen=True)
 class DateColumn:
-    """A column of dates.
-
-    Attributes:
-      date_format: Format of the dates.
-      days: Moments of the days since 1970 (UTC, with fractions).
-      has_time: True if the times of day differ.
-    """
+    """A column of dates."""
 
     date_format: DateFormat
-    days: Moments
-    has_time: bool
+    days: Moments  # Moments of the days since 1970 (UTC, with fractions)
+    has_time: bool  # True if the times of day differ
 
 
 class AmbiguousDatesError(Exception):
@@ -50,15 +44,7 @@ class AmbiguousDatesError(Exception):
 def formats_of(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> tuple[DateFormat, ...]:
-    """Returns the formats in which (nearly) every cell is a date; several if they cannot be distinguished.
-
-    Args:
-      column: Profile of the column.
-      cells: Cells of the column.
-      order: `day-first` or `month-first` if configured.
-      is_given: True if the column is configured as dates: a column of numbers then needs no name that
-        suggests it.
-    """
+    """Returns the formats in which (nearly) every cell is a date; several if they cannot be distinguished."""
     if not column.is_numeric:
         misses = {
             item: column.num_values - cells.count(item.pattern)
@@ -147,17 +133,7 @@ def first_unreadable(cells: ColumnCells, date_format: DateFormat) -> str:
 def recognise_dates(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> DateColumn | None:
-    """Returns the dates of a column; None if it holds none.
-
-    Args:
-      column: Profile of the column.
-      cells: Cells of the column.
-      order: `day-first` or `month-first` if configured.
-      is_given: True if the column is configured as dates.
-
-    Raises:
-      AmbiguousDatesError: Day and month cannot be distinguished.
-    """
+    """Returns the dates of a column; None if it holds none."""
     formats = formats_of(column, cells, order, is_given)
     if {DAY_FIRST, MONTH_FIRST} <= set(formats):
         raise AmbiguousDatesError

@@ -33,14 +33,10 @@ _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """Delimiter and quote of a CSV file.
+    """Delimiter and quote of a CSV file."""
 
-    Attributes:
-      delimiter: Character between two fields.
-      quote: Character around a field that holds a delimiter, a line break or a quote, which is doubled.
-    """
-
-    delimiter: str = ","
+    delimiter: str = ","  # Character between two fields
+    # Character around a field that holds a delimiter, a line break or a quote, which is doubled.
     quote: str = '"'
 
     @property
@@ -51,11 +47,8 @@ class Dialect:
     def reader(self, lines: Iterable[str], file: Path | None = None, **settings: Any) -> Any:
         """Returns a `csv.reader` over lines.
 
-        Args:
-          lines: Lines of a file, such as a stream opened with `newline=""`.
-          file: Path of the file; a field beyond the limit of the csv module is then a BadInputError that
-            names the line.
-          **settings: Further settings of the reader, such as `strict=True`.
+        `file`: path of the file; a field beyond the limit of the csv module is then a BadInputError that
+        names the line.
         """
         reader = csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, **settings)
         return reader if file is None else _Rows(reader, file)
@@ -106,10 +99,7 @@ def detect_dialect(
     at all: a double quote that is left open is no reason for them. If nothing fits, the delimiter is the
     best one without regard to quotes, and a later check reports the quotes.
 
-    Args:
-      files: Files of UTF-8 text; the first one is examined.
-      delimiter: Delimiter if configured.
-      quote: Quote if configured.
+    `files`: files of UTF-8 text; the first one is examined.
     """
     if is_parquet(files[0]):
         return COMMAS

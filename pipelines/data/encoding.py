@@ -19,16 +19,10 @@ UTF_8_NAMES = ("utf-8", "utf-8-sig", "ascii")
 
 @dataclass(frozen=True)
 class Utf8Files:
-    """Files as UTF-8.
+    """Files as UTF-8."""
 
-    Attributes:
-      files: User's own files, or UTF-8 copies.
-      originals: User's own files, in the same order.
-      encoding: Encoding of the originals.
-    """
-
-    files: list[Path]
-    originals: list[Path]
+    files: list[Path]  # User's own files, or UTF-8 copies
+    originals: list[Path]  # User's own files, in the same order
     encoding: str
 
     @property
@@ -46,13 +40,8 @@ class Utf8Files:
 def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
     """Returns files whose text is UTF-8; others are copied until the process ends.
 
-    Args:
-      files: User's files.
-      encoding: Encoding of all of them. Default: UTF-16 if a byte order mark says so; Windows-1252 if the
-        bytes beyond ASCII are not UTF-8 at all; otherwise UTF-8.
-
-    Raises:
-      BadInputError: A file cannot be read, or is not in the given encoding.
+    `encoding`: encoding of all of them. Default: UTF-16 if a byte order mark says so; Windows-1252 if the
+    bytes beyond ASCII are not UTF-8 at all; otherwise UTF-8.
     """
     originals = list(files)
     with readable(originals[0]):

@@ -38,12 +38,7 @@ def is_plain_header(line: str, names: list[str], dialect: Dialect = COMMAS) -> b
 
 
 def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
-    """Returns the column names of `file`, without white space around them.
-
-    Raises:
-      BadInputError: The file is empty, compressed or not UTF-8, a name appears twice, or a name holds a comma
-        or a line break.
-    """
+    """Returns the column names of `file`, without white space around them."""
     if file.stat().st_size == 0:
         raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
     check_format(file)
@@ -54,13 +49,7 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
 def parse_header(file: Path, lines: Iterable[str], dialect: Dialect = COMMAS) -> list[str]:
     """Returns the column names in the lines of a file, without white space around them.
 
-    Args:
-      file: Path of the file, for messages.
-      lines: Lines of the file, or its first ones; bytes that are no text are surrogates.
-      dialect: Dialect of the file.
-
-    Raises:
-      BadInputError: There is no header, or it has a fault, see `read_header`.
+    `lines`: lines of the file, or its first ones; bytes that are no text are surrogates.
     """
     try:
         header: list[str] = next((row for row in dialect.reader(lines, strict=True) if row), [])
@@ -137,11 +126,7 @@ def describe_fault(
 ) -> str:
     """Returns the message for a file that could not be parsed, with line and column.
 
-    Args:
-      file: Path of the file.
-      header: Column names of the file.
-      parser_message: Message of the parser; used when no fault is found here.
-      dialect: Dialect of the file.
+    `parser_message`: message of the parser; used when no fault is found here.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_bytes(file) as stream:
@@ -191,12 +176,7 @@ def describe_missing_header(header: Sequence[str]) -> str:
 
 
 def describe_separator(header: list[str], row: list[str] | None = None) -> str:
-    """Returns advice on a file whose fields are not separated by commas; empty if they seem to be.
-
-    Args:
-      header: Column names, as read with commas.
-      row: One row, as read with commas. Commas in it are decimal marks.
-    """
+    """Returns advice on a file whose fields are not separated by commas; empty if they seem to be."""
     marks = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
     mark = max(marks, key=lambda mark: header[0].count(mark))
     if len(header) != 1 or mark not in header[0]:

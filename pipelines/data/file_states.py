@@ -16,28 +16,19 @@ _AGAIN = "Run again when nothing writes there; give new data a name of their own
 
 @dataclass(frozen=True)
 class FileState:
-    """State of a file at one moment.
+    """State of a file at one moment."""
 
-    Attributes:
-      num_bytes: Size of the file.
-      times_ns: Times of the last change of its content, and of its inode; the latter reveals a change that
-        was reverted.
-      sha256: Hash of its content, in hexadecimal digits.
-      is_settled: True if the times lay behind when the file was hashed, so that a later change shows in them.
-    """
-
-    num_bytes: int
+    num_bytes: int  # Size of the file
+    # Times of the last change of its content, and of its inode; the latter reveals a change that
+    # was reverted.
     times_ns: tuple[int, int]
-    sha256: str
+    sha256: str  # Hash of its content, in hexadecimal digits
+    # True if the times lay behind when the file was hashed, so that a later change shows in them.
     is_settled: bool = field(default=False, compare=False)
 
     @classmethod
     def read(cls, file: Path) -> "FileState":
-        """Returns the state of a file, which must not change while its content is hashed.
-
-        Raises:
-          BadInputError: It changed, or the file cannot be read.
-        """
+        """Returns the state of a file, which must not change while its content is hashed."""
         with readable(file), file.open("rb") as stream:
             before = os.fstat(stream.fileno())
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -51,16 +42,7 @@ class FileState:
 
 
 def state_of_hashed(file: Path, before: os.stat_result, sha256: str) -> FileState:
-    """Returns the state of a file that was read.
-
-    Args:
-      file: Path of the file.
-      before: Its status before it was read.
-      sha256: Hash of the content that was read.
-
-    Raises:
-      BadInputError: It has changed since then.
-    """
+    """Returns the state of a file that was read."""
     if _written(before) != _written(file.stat()):
         raise BadInputError(f"{file} was written while it was read. {_AGAIN}")
     num_bytes, times_ns = _written(before)
@@ -69,23 +51,11 @@ def state_of_hashed(file: Path, before: os.stat_result, sha256: str) -> FileStat
 
 
 def read_states(files: Iterable[Path]) -> dict[Path, FileState]:
-    """Returns the states of files.
-
-    Raises:
-      BadInputError: One of them cannot be read, or is being written.
-    """
     return {file: FileState.read(file) for file in files}
 
 
 def check_unchanged(states: Mapping[Path, FileState]) -> None:
-    """Checks that files have not changed.
-
-    Args:
-      states: States that `read_states` returned before the files were examined.
-
-    Raises:
-      BadInputError: A file has changed, or is gone.
-    """
+    """Checks that files have not changed."""
     for file, before in states.items():
         if not file.is_file():
             raise BadInputError(f"{file} is gone since it was read. {_AGAIN}")

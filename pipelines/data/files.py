@@ -20,14 +20,8 @@ class NoCsvFileError(BadInputError):
 def find_csv_files(path: str) -> list[Path]:
     """Returns the CSV and Parquet files of `path`, sorted, as absolute paths.
 
-    Args:
-      path: File, folder (its files that end as one of `SUFFIXES`, also with capital letters), or glob
-        pattern.
-
-    Raises:
-      NoCsvFileError: Nothing is there, or nothing that ends as one of `SUFFIXES`.
-      BadInputError: Something cannot be read, a folder also holds a CSV in an unknown compression, or there
-        are the same rows twice, as `a.csv` and `a.csv.gz`.
+    `path`: file, folder (its files that end as one of `SUFFIXES`, also with capital letters), or glob
+    pattern.
     """
     with readable(path):
         return _find(path)

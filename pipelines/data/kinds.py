@@ -40,37 +40,22 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """Kind of a column.
-
-    Attributes:
-      name: Name of the kind.
-      note: Evidence, or a peculiarity; may be empty.
-      number_format: Format of numbers that `float` cannot read; None for others.
-      date_format: Format of dates.
-      moments: Moments of numbers, or of the days of dates.
-      unreadable: Cells that have no such number or date, up to 100.
-      has_time: True for dates whose times of day differ.
-      keeps_text: True if it has to stay text though its cells look like numbers.
-      words: Words of a boolean, the true one first.
-      list_parts: Parts of lists; None for others.
-      is_given: True if the kind is configured.
-      doubt: Question that the user should decide; None without doubt.
-      is_new: True if neither the root's schema nor the configuration has the column.
-    """
+    """Kind of a column."""
 
     name: KindName
-    note: str = ""
+    note: str = ""  # Evidence, or a peculiarity; may be empty
+    # Format of numbers that `float` cannot read; None for others.
     number_format: NumberFormat | None = None
     date_format: DateName | None = None
-    moments: Moments | None = None
-    unreadable: tuple[str, ...] = ()
-    has_time: bool = False
-    keeps_text: bool = False
-    words: tuple[str, str] | None = None
+    moments: Moments | None = None  # Moments of numbers, or of the days of dates
+    unreadable: tuple[str, ...] = ()  # Cells that have no such number or date, up to 100
+    has_time: bool = False  # True for dates whose times of day differ
+    keeps_text: bool = False  # True if it has to stay text though its cells look like numbers
+    words: tuple[str, str] | None = None  # Words of a boolean, the true one first
     list_parts: ListParts | None = None
-    is_given: bool = False
-    doubt: str | None = None
-    is_new: bool = False
+    is_given: bool = False  # True if the kind is configured
+    doubt: str | None = None  # Question that the user should decide; None without doubt
+    is_new: bool = False  # True if neither the root's schema nor the configuration has the column
 
 
 def recognise_columns(
@@ -79,17 +64,6 @@ def recognise_columns(
     decimal: DecimalMark | None = None,
     dates: str | None = None,
 ) -> dict[str, ColumnKind]:
-    """Returns the kind of each column.
-
-    Args:
-      profile: Profile of the files.
-      given: Configured uses of columns.
-      decimal: Configured decimal mark.
-      dates: `day-first` or `month-first` if configured.
-
-    Raises:
-      BadInputError: The configuration names a column that does not exist, or does not fit its cells.
-    """
     for name in given:
         if name not in profile.columns:
             raise BadInputError(
@@ -203,11 +177,7 @@ class _Recogniser:
         return self._found[name]
 
     def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
-        """Returns the kind of a column with a configured use.
-
-        Raises:
-          BadInputError: Its cells do not fit.
-        """
+        """Returns the kind of a column with a configured use."""
         column = self._profile.columns[name]
         if use in ("ignore", "id"):
             return ColumnKind("id", f"[columns] says {use}", is_given=True)

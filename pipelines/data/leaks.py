@@ -36,17 +36,11 @@ _NUM_BINS = 200
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that predicts the label by itself.
-
-    Attributes:
-      column: Name of the column.
-      evidence: Quality of the prediction, in words.
-      is_copy: True if it is the label itself, each value under another name.
-    """
+    """A column that predicts the label by itself."""
 
     column: str
-    evidence: str
-    is_copy: bool
+    evidence: str  # Quality of the prediction, in words
+    is_copy: bool  # True if it is the label itself, each value under another name
 
 
 def find_leaks(
@@ -60,13 +54,6 @@ def find_leaks(
 
     Of a large table, the sample of the profile is used, at most 50,000 rows spread over the files. A rule is
     judged by leave-one-out: the rule for a row is made without it.
-
-    Args:
-      profile: Profile of the files.
-      kinds: Kind of each column.
-      label: Name of the label's column.
-      is_regression: True if the label is a number, not a class.
-      candidates: Columns to examine.
     """
     table = _sample(profile, (label, *candidates))
     has_label = ~table[label][1]

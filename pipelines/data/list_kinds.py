@@ -19,16 +19,10 @@ _MAX_DISTINCT_PARTS = 1_000
 
 @dataclass(frozen=True)
 class ListParts:
-    """Parts of the lists of a column.
+    """Parts of the lists of a column."""
 
-    Attributes:
-      separator: Character between the parts.
-      parts: The most frequent parts, in descending order of frequency.
-      num_parts: Number of different parts.
-    """
-
-    separator: str
-    parts: tuple[str, ...]
+    separator: str  # Character between the parts
+    parts: tuple[str, ...]  # The most frequent parts, in descending order of frequency
     num_parts: int
 
     def describe(self) -> str:
@@ -40,12 +34,7 @@ class ListParts:
 
 
 def find_list(cells: ColumnCells, is_given: bool = False) -> ListParts | None:
-    """Returns the parts of a column of lists; None if it holds none.
-
-    Args:
-      cells: Cells of the column.
-      is_given: True if the column is configured as lists: they may be rare, and have commas.
-    """
+    """Returns the parts of a column of lists; None if it holds none."""
     separators = _GIVEN_SEPARATORS if is_given else _SEPARATORS
     found = {mark: cells.count(f"[{mark}]") for mark in separators}
     separator = max(found, key=lambda mark: found[mark])

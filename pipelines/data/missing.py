@@ -14,8 +14,7 @@ def is_missing(text: str) -> bool:
 def find_missing(cells: Any) -> tuple[Any, Any]:
     """Returns cells without white space around them, and a mask of those that mean "no value".
 
-    Args:
-      cells: pyarrow string array; both results are arrays of its length.
+    `cells`: pyarrow string array; both results are arrays of its length.
     """
     import pyarrow
     import pyarrow.compute as pc

@@ -48,37 +48,25 @@ _CLOCK = re.compile(r"(?:# days?,? )?#:#(?::#)?")
 
 @dataclass(frozen=True)
 class Moments:
-    """Moments of a column's numbers.
-
-    Attributes:
-      mean: Mean of the numbers.
-      variance: Population variance of the numbers.
-      minimum: Smallest number.
-      maximum: Largest number.
-      num_unreadable: Number of cells with a value that is not a number.
-    """
+    """Moments of a column's numbers."""
 
     mean: float
     variance: float
     minimum: float
     maximum: float
-    num_unreadable: int = 0
+    num_unreadable: int = 0  # Number of cells with a value that is not a number
 
 
 @dataclass(frozen=True)
 class FoundFormats:
-    """Formats in which the cells of a column are numbers.
+    """Formats in which the cells of a column are numbers."""
 
-    Attributes:
-      formats: The formats, two if the decimal mark cannot be told from the cells; none if there is no format
-        for (nearly) all cells.
-      best: Format that fits most cells; None if the cells don't look like numbers.
-      num_misfits: Number of cells that it does not fit.
-    """
-
+    # The formats, two if the decimal mark cannot be told from the cells; none if there is no format
+    # for (nearly) all cells.
     formats: tuple[NumberFormat, ...] = ()
+    # Format that fits most cells; None if the cells don't look like numbers.
     best: NumberFormat | None = None
-    num_misfits: int = 0
+    num_misfits: int = 0  # Number of cells that it does not fit
 
 
 def may_miss(num_misfits: int, num_values: int) -> bool:
@@ -192,12 +180,7 @@ def _currency_of(text: str) -> str:
 
 
 def mark_of_file(profile: CsvProfile, found: Mapping[str, FoundFormats]) -> DecimalMark | None:
-    """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ.
-
-    Args:
-      profile: Profile of the files.
-      found: Formats of the columns of text.
-    """
+    """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ."""
     marks: set[DecimalMark] = set()
     has_points = False  # in columns that are no numbers, such as `1.5` beside many `unknown`
     for name, column in profile.columns.items():
@@ -226,8 +209,7 @@ def measure(cells: ColumnCells, number_format: NumberFormat | None) -> Moments |
 def moments_of(chunks: Any) -> Moments | None:
     """Returns the moments of numbers that arrive in arrays.
 
-    Args:
-      chunks: Pairs of numbers (float64; numbers that are not finite count as unreadable) and their counts.
+    `chunks`: pairs of numbers (float64; numbers that are not finite count as unreadable) and their counts.
     """
     total = squares = 0.0
     count = num_unreadable = 0

@@ -40,11 +40,7 @@ def has_odd_row(batch: Any, header: Sequence[str]) -> bool:
 
 
 def refuse_odd_row(file: Path, header: Sequence[str], dialect: Dialect = COMMAS) -> None:
-    """Refuses the first row of a file that is not data.
-
-    Raises:
-      BadInputError: There is one; the message names its line.
-    """
+    """Refuses the first row of a file that is not data."""
     for line, row in list_rows(file, dialect):
         odd = why_odd(row, header)
         if odd is not None:

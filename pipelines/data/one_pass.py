@@ -51,11 +51,6 @@ def profile_once(
     What it returns is what `profile_csv` returns for these files in the dialect that `detect_dialect` finds.
     A file with line breaks in quotes, or with quotes within a field, is read once more for its quotes. A
     Parquet file is read once more for its hash.
-
-    Args:
-      files: Files of UTF-8 text, which share one header.
-      delimiter: Delimiter if configured.
-      quote: Quote if configured.
     """
     import pyarrow
 
@@ -122,11 +117,7 @@ def _add_rows(scan: TableScan, text: "_CheckedText", header: list[str], dialect:
 
 
 class _Hashed:
-    """A file that is hashed while it is read, or before that if it is not read from its beginning to its end.
-
-    Attributes:
-      stream: Stream to read from.
-    """
+    """A file that is hashed while it is read from start to end, or else beforehand."""
 
     def __init__(self, raw: BinaryIO, whole: bool):
         from components.hashed_reader import HashedReader
@@ -152,8 +143,7 @@ class _Hashed:
 class _Text:
     """The text of a file, whose beginning can be looked at before it is read.
 
-    Attributes:
-      head: Its first bytes: at least the lines by which the dialect is detected, or all of it.
+    `head`: Its first bytes: at least the lines by which the dialect is detected, or all of it.
     """
 
     def __init__(self, stream: Any):
@@ -182,12 +172,7 @@ class _Text:
 
 
 class _CheckedText:
-    """Stream of a text that looks at all bytes that it hands on.
-
-    Attributes:
-      is_odd: True if a byte was found that has to be looked at more closely.
-      is_csv: False for the rows of a Parquet file, whose header is no text.
-    """
+    """Stream of a text that looks at all bytes that it hands on."""
 
     closed = False
 

@@ -12,12 +12,7 @@ from pipelines.errors import BadInputError
 
 @contextmanager
 def open_bytes(file: Path) -> Iterator[io.BufferedReader]:
-    """Opens a file to read its CSV.
-
-    Raises:
-      BadInputError: Also while it is read: the file is not what its name says, or a column of a Parquet file
-        has no cells.
-    """
+    """Opens a file to read its CSV."""
     from components.errors import SettingError
     from components.example_gen.csv_text import as_csv
 
@@ -54,11 +49,7 @@ def open_text(
 ) -> Iterator[TextIO]:
     """Opens a file to read its CSV as text.
 
-    Args:
-      file: CSV or Parquet file.
-      errors: Treatment of bytes that are not text, as in `open`.
-      newline: Treatment of line ends, as in `open`.
-      encoding: Encoding of the file.
+    `errors`: treatment of bytes that are not text, as in `open`.
     """
     with open_bytes(file) as stream:
         text = io.TextIOWrapper(stream, encoding, errors, newline)

@@ -38,42 +38,32 @@ _NUM_THREADS = 2  # that look at columns; most of that is work without Python's 
 
 @dataclass
 class CsvProfile:
-    """Profile of the files of a run.
-
-    Attributes:
-      files: Absolute paths.
-      columns: Profiles by column name, in the order of the header.
-      num_rows: Number of rows below the headers.
-      fingerprint: SHA-256 over the names and contents of the files.
-      has_byte_order_mark: True if a file starts with the UTF-8 byte order mark.
-      has_unnamed_column: True if a header leaves a name empty; the column is called `unnamed` here.
-      has_plain_header: True if every first line is the names joined by commas, without quotes.
-      has_irregular_quotes: True if there are quotes within fields that do not start with one.
-      quote_doubts: Quoted fields that may have swallowed rows, one sentence each.
-      dialect: Delimiter and quote of the files.
-      known_types: Types that Parquet files give to columns: `string` or `float`.
-      originals: User's files by their UTF-8 copies, if they are in another encoding.
-      num_set_aside: Number of rows that could not be read, and are not in `files`.
-      states: States of the files, and of `originals`, before they were examined.
-      cells: Cells of the columns with too many values to count; None reads the files again.
-      sample: Rows of the files, all or some; None after `without_cells`.
-    """
+    """Profile of the files of a run."""
 
     files: list[Path]
-    columns: dict[str, ColumnProfile]
-    num_rows: int
-    fingerprint: str
-    has_byte_order_mark: bool
+    columns: dict[str, ColumnProfile]  # Profiles by column name, in the order of the header
+    num_rows: int  # Number of rows below the headers
+    fingerprint: str  # SHA-256 over the names and contents of the files
+    has_byte_order_mark: bool  # True if a file starts with the UTF-8 byte order mark
+    # True if a header leaves a name empty; the column is called `unnamed` here.
     has_unnamed_column: bool = False
+    # True if every first line is the names joined by commas, without quotes.
     has_plain_header: bool = True
+    # True if there are quotes within fields that do not start with one.
     has_irregular_quotes: bool = False
+    # Quoted fields that may have swallowed rows, one sentence each.
     quote_doubts: tuple[str, ...] = ()
-    dialect: Dialect = COMMAS
+    dialect: Dialect = COMMAS  # Delimiter and quote of the files
+    # Types that Parquet files give to columns: `string` or `float`.
     known_types: dict[str, ColumnType] = field(default_factory=dict)
+    # User's files by their UTF-8 copies, if they are in another encoding.
     originals: dict[Path, Path] = field(default_factory=dict)
-    num_set_aside: int = 0
+    num_set_aside: int = 0  # Number of rows that could not be read, and are not in `files`
+    # States of the files, and of `originals`, before they were examined.
     states: dict[Path, FileState] = field(default_factory=dict)
+    # Cells of the columns with too many values to count; None reads the files again.
     cells: CellStore | None = field(default=None, repr=False, compare=False)
+    # Rows of the files, all or some; None after `without_cells`.
     sample: RowSample | None = field(default=None, repr=False, compare=False)
 
     def without_cells(self) -> "CsvProfile":
@@ -91,11 +81,7 @@ class CsvProfile:
         return [self.originals.get(file, file) for file in self.files]
 
     def check_unchanged(self) -> None:
-        """Checks that the user's files have not changed since they were examined.
-
-        Raises:
-          BadInputError: A file has changed, or is gone.
-        """
+        """Checks that the user's files have not changed since they were examined."""
         check_unchanged({file: self.states[file] for file in self.user_files})
 
     def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
@@ -150,17 +136,7 @@ def profile_csv(
 ) -> CsvProfile:
     """Returns the profile of `files`, which share one header.
 
-    Args:
-      files: Files of UTF-8 text.
-      dialect: Delimiter and quote of the files.
-      states: States of the files. Default: they are read.
-      quote_is_given: True if the quote is configured, see `check_quotes`.
-
-    Raises:
-      BadInputError: An empty file, a header without rows, a row with too few or too many
-        fields, a file that cannot be read or is not UTF-8 text, content that CsvExampleGen cannot read (a
-        stray carriage return, an open quote, a stray one, a field of more than 131,072 characters), headers
-        that differ, or a column name that appears twice; the message names file, line and column.
+    `states`: states of the files. Default: they are read.
     """
     with byte_checks.readable(files[0]):
         return _profile(files, dialect, dict(states or read_states(files)), quote_is_given)
@@ -196,12 +172,7 @@ def _profile(
 
 
 class TableScan:
-    """Accumulates the profile of files, batch by batch.
-
-    Args:
-      header: Column names of the files.
-      known: Types that Parquet files give to columns.
-    """
+    """Accumulates the profile of files, batch by batch."""
 
     def __init__(self, header: Sequence[str], known: Mapping[str, ColumnType]):
         self._header, self._known = header, dict(known)
@@ -226,11 +197,7 @@ class TableScan:
         self._num_rows += len(batch)
 
     def end_file(self, file: Path) -> None:
-        """Ends the rows of a file.
-
-        Raises:
-          BadInputError: A CSV has no row.
-        """
+        """Ends the rows of a file."""
         if self._num_rows == self._rows_before and not is_parquet(file):
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
         for scan in self._columns.values():
@@ -246,18 +213,7 @@ class TableScan:
         has_byte_order_mark: bool,
         has_plain_header: bool,
     ) -> CsvProfile:
-        """Returns the finished profile.
-
-        Args:
-          states: States of the files.
-          dialect: Delimiter and quote of the files.
-          quotes: Findings on the quotes of each file.
-          has_byte_order_mark: True if a file starts with the UTF-8 byte order mark.
-          has_plain_header: True if every first line is the names joined by commas.
-
-        Raises:
-          BadInputError: There is no row.
-        """
+        """Returns the finished profile."""
         if not self._num_rows:
             raise BadInputError(f"{self._files[0]}: there is no row.")
         return CsvProfile(

@@ -34,15 +34,11 @@ _MIN_ROWS = 10  # fewer say too little of a column
 
 @dataclass(frozen=True)
 class QuoteFindings:
-    """Findings on the quotes of a file.
+    """Findings on the quotes of a file."""
 
-    Attributes:
-      is_irregular: True if CsvExampleGen would read quotes within a field as the start of a field.
-      doubts: Fields that may have swallowed rows, one sentence each.
-    """
-
+    # True if CsvExampleGen would read quotes within a field as the start of a field.
     is_irregular: bool = False
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # Fields that may have swallowed rows, one sentence each
 
 
 def check_quotes(
@@ -51,16 +47,6 @@ def check_quotes(
     """Checks the quotes of a file.
 
     Source: TFX's CsvExampleGen joins lines until the number of quotes is even.
-
-    Args:
-      file: File of UTF-8 text.
-      header: Column names of the file.
-      dialect: Delimiter and quote of the file.
-      quote_is_given: True if the quote is configured: then fields that look as if they had swallowed rows,
-        and those with text behind their quotes, are doubts, not errors.
-
-    Raises:
-      BadInputError: A quoted field does not end, has swallowed rows, or has text behind its quotes.
     """
     if is_parquet(file):
         return QuoteFindings()
@@ -115,11 +101,7 @@ def examine_quotes(
 
 
 class QuoteSearch:
-    """Looks for quotes that need a closer look: the others are in pairs on their line, around whole fields.
-
-    Args:
-      dialect: Delimiter and quote of the text.
-    """
+    """Finds quotes other than pairs around whole fields of a line."""
 
     def __init__(self, dialect: Dialect):
         self._quote = ord(dialect.quote)
@@ -169,10 +151,6 @@ def text_behind_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
     """Returns the position of the first cell with text between its closing quote and the next delimiter.
 
     Python's csv module and pandas join both; a quote that is escaped by a backslash looks like that.
-
-    Args:
-      lines: Lines of one row.
-      dialect: Delimiter and quote of the row.
     """
     if not any(dialect.quote in line for line in lines):
         return None
@@ -192,13 +170,7 @@ def text_behind_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
 
 
 class _RowShape:
-    """Shape of a file's rows: the number of their fields, and the kinds of their values.
-
-    Args:
-      file: File whose lines without quotes are examined.
-      num_columns: Number of columns of the file.
-      dialect: Delimiter and quote of the file.
-    """
+    """Shape of a file's rows: the number of their fields, and the kinds of their values."""
 
     def __init__(self, file: Path, num_columns: int, dialect: Dialect):
         self._num_columns = num_columns
@@ -225,12 +197,7 @@ class _RowShape:
         )
 
     def are_swallowed(self, lines: Sequence[str], num_fitting: int) -> bool:
-        """Returns whether the lines of one row are several rows.
-
-        Args:
-          lines: Lines of the row.
-          num_fitting: Number of these lines that may be rows.
-        """
+        """Returns whether the lines of one row are several rows."""
         if not self._kinds:  # the number of fields is the only evidence
             return num_fitting == len(lines) >= _MIN_LINES_BY_COUNT
         ends = (
@@ -285,19 +252,11 @@ def _is_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Field:
-    """A quoted field with line breaks, as messages describe it.
-
-    Attributes:
-      file: Path of the file.
-      header: Column names of the file.
-      start: Line on which the row starts.
-      lines: Lines of the row.
-      row: Cells of the row.
-    """
+    """A quoted field with line breaks, as messages describe it."""
 
     file: Path
-    header: Sequence[str]
-    start: int
+    header: Sequence[str]  # Column names of the file
+    start: int  # Line on which the row starts
     lines: Sequence[str]
     row: Sequence[str]
 

@@ -20,14 +20,7 @@ def read_batches(
 ) -> Iterator[Any]:
     """Yields pyarrow record batches of the rows below the header, with string columns.
 
-    Args:
-      file: File of UTF-8 text.
-      header: Column names of the file.
-      dialect: Delimiter and quote of the file.
-      positions: Positions of the columns, from 0, in the order of the result; None means all.
-
-    Raises:
-      BadInputError: The file is not valid CSV; the message names line and column.
+    `positions`: positions of the columns, from 0, in the order of the result; None means all.
     """
     import pyarrow
 
@@ -43,14 +36,7 @@ def parse(
 ) -> Iterator[Any]:
     """Yields pyarrow record batches of the rows below the header of a text, with string columns.
 
-    Args:
-      stream: UTF-8 text; only its method `read` is called.
-      num_columns: Number of columns of the header.
-      dialect: Delimiter and quote of the text.
-      positions: Positions of the columns, as in `read_batches`.
-
-    Raises:
-      pyarrow.ArrowInvalid: The text is not valid CSV.
+    `stream`: UTF-8 text; only its method `read` is called.
     """
     import pyarrow
     from pyarrow import csv

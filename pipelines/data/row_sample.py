@@ -14,9 +14,6 @@ class RowSample:
 
     At most 50,000 rows are kept, fewer of a table with many columns or long texts; of a smaller table, all
     rows.
-
-    Args:
-      num_columns: Number of columns.
     """
 
     def __init__(self, num_columns: int):

@@ -25,16 +25,11 @@ _MAX_NAMES = 3
 
 @dataclass(frozen=True)
 class Span:
-    """One span of the data.
-
-    Attributes:
-      key: Number or date of the span.
-      version: Version that is read; None if the spans have none.
-      files: Files of this version, absolute paths in the order in which they are read.
-    """
+    """One span of the data."""
 
     key: SpanKey
-    version: int | None
+    version: int | None  # Version that is read; None if the spans have none
+    # Files of this version, absolute paths in the order in which they are read.
     files: tuple[Path, ...]
 
     def as_record(self) -> SpanRecord:
@@ -45,17 +40,11 @@ class Span:
 
 @dataclass(frozen=True)
 class ResolvedSpans:
-    """The spans that a run reads.
-
-    Attributes:
-      path: Pattern of the paths.
-      spans: Spans in ascending order.
-      notes: Notes for the user, one sentence each.
-    """
+    """The spans that a run reads."""
 
     path: str
-    spans: tuple[Span, ...]
-    notes: tuple[str, ...] = ()
+    spans: tuple[Span, ...]  # Spans in ascending order
+    notes: tuple[str, ...] = ()  # Notes for the user, one sentence each
 
     @property
     def files(self) -> list[Path]:
@@ -78,15 +67,8 @@ def resolve_spans(
     The newest version of a span is used. When the newest spans are selected, a span or a version without a
     finished file is skipped with a note; one with finished and unfinished files is refused.
 
-    Args:
-      path: Path with placeholders, see `parse_span_pattern`.
-      selection: Selected spans.
-      find: Function from a path (file, folder or pattern) to its files; raises NoCsvFileError if there are
-        none.
-      pinned: Spans and versions of a run that is resumed: they are used even if newer ones exist now.
-
-    Raises:
-      BadInputError: No span exists, one of a range is missing, one is being written, or has two names.
+    `find`: function from a path (file, folder or pattern) to its files; raises NoCsvFileError if there are
+    none.
     """
     pattern = parse_span_pattern(path)
     if pattern is None:
@@ -158,12 +140,7 @@ class _SpanReader:
         ]
 
     def read(self, key: SpanKey, notes: list[str]) -> Span | None:
-        """Returns a span in its newest version that has files; None if there is none.
-
-        Args:
-          key: Key of the span.
-          notes: List that receives a note for each version that is skipped.
-        """
+        """Returns a span in its newest version that has files; None if there is none."""
         versions = self._places[key]
         _check_one_name([place for places in versions.values() for place in places])
         for version in sorted(versions, key=_number, reverse=True):

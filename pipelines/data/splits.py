@@ -24,23 +24,15 @@ TRAIN_SHARE = 2 / 3
 
 @dataclass(frozen=True)
 class Splits:
-    """Division of the rows.
-
-    Attributes:
-      by: Value of `split.by`.
-      column: Column for `column` and `time`.
-      eval_files: Files to evaluate on, for `files`; the others train.
-      cutoff: First value that evaluates, for `time`: seconds since 1970, or the column's number.
-      kind: Kind of the column, for `time`.
-      note: Note for the user, or empty.
-    """
+    """Division of the rows."""
 
     by: str = "row"
     column: str | None = None
     eval_files: frozenset[Path] = frozenset()
+    # First value that evaluates, for `time`: seconds since 1970, or the column's number.
     cutoff: float | None = None
-    kind: ColumnKind | None = None
-    note: str = ""
+    kind: ColumnKind | None = None  # Kind of the column, for `time`
+    note: str = ""  # Note for the user, or empty
 
     @property
     def needs_copies(self) -> bool:
@@ -55,11 +47,7 @@ class Splits:
         return f"time {self.column} {self.cutoff}" if self.by == "time" else ""
 
     def is_late(self, cells: Any) -> Any:
-        """Returns a mask of the rows that evaluate, by their cells in the column of time.
-
-        Args:
-          cells: pyarrow string array without white space around the cells. Cells without a time train.
-        """
+        """Returns a mask of the rows that evaluate, by their cells in the column of time."""
         if self.kind is None or self.cutoff is None:
             raise ValueError(f"Rows are divided by time only with a cutoff. Received: by={self.by}")
         return _in_order(cells, self.kind) >= self.cutoff
@@ -70,16 +58,6 @@ ROW_BY_ROW = Splits()
 
 
 def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
-    """Returns the files of each split of `by = "files"`.
-
-    Args:
-      path: Value of `data.path`, or the folder of one of its spans.
-      split: Settings with the patterns of the files in it.
-
-    Raises:
-      NoCsvFileError: The folder does not exist, or a pattern matches nothing.
-      BadInputError: The path is a file or a pattern, or a file is in both splits.
-    """
     folder = Path(path)
     if not folder.is_dir():
         error = BadInputError if folder.exists() or glob.has_magic(path) else NoCsvFileError
@@ -111,15 +89,7 @@ def plan_splits(
 ) -> Splits:
     """Returns the division of the rows.
 
-    Args:
-      split: Settings of the split.
-      profile: Profile of all files.
-      kinds: Kind of each column.
-      eval_files: Files to evaluate on, for `by = "files"`.
-      label: Column that is predicted; None if unknown.
-
-    Raises:
-      BadInputError: The column does not exist, is the label, or cannot divide the rows.
+    `label`: column that is predicted; None if unknown.
     """
     column = split.column
     if column is not None and column not in profile.columns:

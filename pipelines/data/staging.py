@@ -30,20 +30,14 @@ Row = list[str]
 
 @dataclass(frozen=True)
 class StagedData:
-    """A folder and a pattern for ExampleGen.
-
-    Attributes:
-      folder: Absolute path.
-      pattern: Pattern of the files in it.
-      reasons: Reasons for a copy; empty when these are the user's own files.
-      splits: Patterns by split if the files are divided already; then `pattern` is unused.
-      files: SHA-256 of each file in hexadecimal digits, by its path relative to the folder.
-    """
+    """A folder and a pattern for ExampleGen."""
 
     folder: Path
     pattern: str
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # Reasons for a copy; empty when these are the user's own files
+    # Patterns by split if the files are divided already; then `pattern` is unused.
     splits: tuple[tuple[str, str], ...] = ()
+    # SHA-256 of each file in hexadecimal digits, by its path relative to the folder.
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -55,14 +49,8 @@ def stage(
 ) -> StagedData:
     """Returns files that ExampleGen can read; writes a copy to `folder` only if necessary.
 
-    Args:
-      profile: Profile of the user's files.
-      required_label: Label column; rows without a value in it are left out. None keeps all rows.
-      folder: Folder for copies, by fingerprint, shared by the runs of one root.
-      splits: Division of the rows. Default: ExampleGen divides them row by row.
-
-    Raises:
-      BadInputError: The user's files have changed since their profile was made.
+    `required_label`: label column; rows without a value in it are left out. None keeps all rows.
+    `splits`: division of the rows. Default: ExampleGen divides them row by row.
     """
     reasons = _reasons(profile, required_label, splits)
     if not reasons:

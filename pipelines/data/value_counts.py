@@ -12,9 +12,8 @@ _MAX_PARTS = 64  # with few values each: the parts would take more memory than t
 class ValueCounts(Mapping[str, int]):
     """Number of occurrences by value, in the order in which the values first occur.
 
-    Attributes:
-      texts: The values (pyarrow string array), each once.
-      occurrences: Number of occurrences of each of them (int64 array).
+    `texts`: The values (pyarrow string array), each once.
+    `occurrences`: Number of occurrences of each of them (int64 array).
     """
 
     def __init__(self, texts: Any, occurrences: Any):

@@ -87,13 +87,7 @@ def is_free_text(column: ColumnProfile, cells: ColumnCells) -> bool:
 
 
 def is_text_id(column: ColumnProfile, max_counted: int) -> bool:
-    """Returns whether nearly every row has its own text.
-
-    Args:
-      column: Profile of the column.
-      max_counted: Number of cells from which a column with too many distinct values to count may be no
-        id.
-    """
+    """Returns whether nearly every row has its own text."""
     distinct = column.num_distinct
     if column.num_values <= _MIN_TO_COUNT:
         return False

@@ -33,15 +33,7 @@ _LOOK_EVERY_SECS = 2.0
 
 
 def tf_config_of(environ: Mapping[str, str]) -> str:
-    """Returns the TF_CONFIG of this pod.
-
-    Args:
-      environ: Environment variables.
-
-    Raises:
-      LookupError: A variable is missing: this is not a pod of an indexed Job.
-      ValueError: The cluster has no task with this index.
-    """
+    """Returns the TF_CONFIG of this pod."""
     for name in (CLUSTER_VARIABLE, INDEX_VARIABLE):
         if name not in environ:
             raise LookupError(
@@ -71,12 +63,8 @@ def run_task(
 ) -> int:
     """Runs a task of the cluster and returns the exit code.
 
-    Args:
-      file: File that describes the task; the chief's file is written beside it.
-      is_chief: True for the chief.
-      play: Function that runs the task, and returns an exit code.
-      end: Function that ends this process with an exit code, from any thread.
-      sleep: Function that waits for a number of seconds.
+    `file`: file that describes the task; the chief's file is written beside it.
+    `sleep`: function that waits for a number of seconds.
     """
     done = file.with_name(DONE_FILE)
     if done.exists():  # the pod restarted after the training was over
@@ -105,9 +93,6 @@ def play(file: Path) -> int:
 
     After an error of the user's code, the task is not started again: the exit code is 1. A task that was
     asked to end, as when Kubernetes drains a node, is started on another one: the exit code is 143.
-
-    Args:
-      file: File that describes the task.
     """
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from components.trainer.cluster_task import ClusterTask
@@ -129,11 +114,7 @@ def play(file: Path) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the task of this pod's index; returns the exit code.
-
-    Args:
-      arguments: Command line: the file that describes the task.
-    """
+    """Runs the task of this pod's index; returns the exit code."""
     config = tf_config_of(os.environ)
     os.environ["TF_CONFIG"] = config
     (file,) = arguments

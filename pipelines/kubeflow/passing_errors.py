@@ -43,12 +43,9 @@ def tried_again(
 ) -> _Result:
     """Returns the result of some work; after an error that may pass, the work is done again.
 
-    Args:
-      work: Function to call.
-      retries: Number of retries.
-      say: Function that is called before each retry, with the error, the delay in seconds, and the number
-        of the retry.
-      sleep: Function that waits for a number of seconds.
+    `say`: function that is called before each retry, with the error, the delay in seconds, and the number
+    of the retry.
+    `sleep`: function that waits for a number of seconds.
     """
     delay_secs = FIRST_DELAY_SECS
     for number in range(1, retries + 1):

@@ -11,21 +11,12 @@ from pipelines.steps.step_plan import StepPlan
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step of a run, in plain values.
+    """A step of a run, in plain values."""
 
-    Attributes:
-      plan: Its plan, whose name is the step's.
-      executor: Executor, with its Beam options; None for an Importer.
-      made_by: Id of the run that has made it, or is to make it.
-      reason: Why it is reused, or runs.
-      check: Check of its outputs, see `check_as_json`; None for none.
-      code: Fingerprints of the code that it runs, as `Plan` saw it.
-    """
-
-    plan: StepPlan
-    executor: dict[str, Any] | None
-    made_by: str
-    reason: str
+    plan: StepPlan  # Its plan, whose name is the step's
+    executor: dict[str, Any] | None  # Executor, with its Beam options; None for an Importer
+    made_by: str  # Id of the run that has made it, or is to make it
+    reason: str  # Why it is reused, or runs
     check: dict[str, Any] | None = None
     code: dict[str, str] = field(default_factory=dict)
 
@@ -45,30 +36,18 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """The steps of a run, each after those that it depends on.
-
-    Attributes:
-      steps: The steps.
-      beam_options: Beam options of this run.
-      definition: Arguments of `load_pipeline` for a pipeline of the user's own; None for that from a CSV.
-      user_files: The user's Python files, which steps import by their names.
-      serving_version: Version that served when the run began; None without one.
-      schema_keeping: Fields of `SchemaKeeping`, from which the root gets its schema; None for none.
-    """
+    """The steps of a run, each after those that it depends on."""
 
     steps: tuple[PlannedStep, ...]
-    beam_options: tuple[str, ...] = ()
+    beam_options: tuple[str, ...] = ()  # Beam options of this run
+    # Arguments of `load_pipeline` for a pipeline of the user's own; None for that from a CSV.
     definition: dict[str, Any] | None = None
-    user_files: tuple[str, ...] = ()
-    serving_version: str | None = None
+    user_files: tuple[str, ...] = ()  # The user's Python files, which steps import by their names
+    serving_version: str | None = None  # Version that served when the run began
+    # Fields of `SchemaKeeping`, from which the root gets its schema; None for none.
     schema_keeping: dict[str, Any] | None = None
 
     def step(self, component: str) -> PlannedStep:
-        """Returns the step of a component.
-
-        Raises:
-          LookupError: There is none.
-        """
         for step in self.steps:
             if step.plan.component == component:
                 return step

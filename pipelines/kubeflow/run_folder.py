@@ -35,23 +35,14 @@ _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 @dataclass(frozen=True)
 class StepEnd:
-    """End of a step of this run.
-
-    Attributes:
-      component: Id of the component.
-      elapsed_secs: Wall time.
-      reason: Reason of its failure; None after success.
-      is_bad_input: True if the data or the configuration are to blame.
-      reused: True if another run had made its outputs.
-      is_interrupted: True if a signal stopped it.
-    """
+    """End of a step of this run."""
 
     component: str
-    elapsed_secs: float
-    reason: str | None = None
-    is_bad_input: bool = False
-    reused: bool = False
-    is_interrupted: bool = False
+    elapsed_secs: float  # Wall time
+    reason: str | None = None  # Reason of its failure; None after success
+    is_bad_input: bool = False  # True if the data or the configuration are to blame
+    reused: bool = False  # True if another run had made its outputs
+    is_interrupted: bool = False  # True if a signal stopped it
 
 
 @dataclass(frozen=True)
@@ -66,14 +57,7 @@ def locked_for_step(
 ) -> Iterator[None]:
     """Holds the lock of a root for a step, which waits for the steps of other runs.
 
-    Args:
-      root: Root of the runs.
-      component: Id of the step.
-      run: Id of its run, for the message to steps that wait.
-      wait_secs: Longest time to wait. Default: `LOCK_WAIT_SECS`.
-
-    Raises:
-      RunFailedError: The step waited too long.
+    `wait_secs`: longest time to wait. Default: `LOCK_WAIT_SECS`.
     """
     wait_secs = LOCK_WAIT_SECS if wait_secs is None else wait_secs
     with ExitStack() as stack:
@@ -89,12 +73,7 @@ def locked_for_step(
 
 
 class RunFolder:
-    """The folder of one run.
-
-    Args:
-      root: Root of the runs.
-      kubeflow_run: Id of the run on Kubeflow.
-    """
+    """The folder of one run."""
 
     def __init__(self, root: Root, kubeflow_run: str):
         self.path = folder_of_run(root, kubeflow_run)
@@ -103,9 +82,7 @@ class RunFolder:
     def write_run(self, run_id: str, num_notes: int | None = None) -> None:
         """Writes the id of the run's record.
 
-        Args:
-          run_id: Id of the record.
-          num_notes: Number of notes that `Plan` left in the record; None while it is at work.
+        `num_notes`: number of notes that `Plan` left in the record; None while it is at work.
         """
         self._write(_RUN, asdict(_BegunRun(run_id, num_notes)))
 
@@ -114,11 +91,7 @@ class RunFolder:
         self._write(_PLAN, asdict(plan))
 
     def read_plan(self) -> PlannedRun:
-        """Returns what `Plan` has planned.
-
-        Raises:
-          LookupError: Nothing: the run was not begun in this root, or is over.
-        """
+        """Returns what `Plan` has planned."""
         plan = self._read(_PLAN, PlannedRun)
         if plan is None:
             raise self._not_here()
@@ -135,11 +108,7 @@ class RunFolder:
         return begun.num_notes if begun else None
 
     def require_run_id(self) -> str:
-        """Returns the id of the run's record.
-
-        Raises:
-          LookupError: No id: the run was not begun in this root, or is over.
-        """
+        """Returns the id of the run's record."""
         run_id = self.read_run_id()
         if not run_id:
             raise self._not_here()
@@ -194,19 +163,13 @@ class RunFolder:
 
 
 def run_folders(root: Root) -> list[Path]:
-    """Returns the folders of all runs in a root."""
     return sorted(path for path in root.kubeflow.glob("*") if path.is_dir())
 
 
 def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
     """Returns the id of this process's run on Kubeflow.
 
-    Args:
-      executor_input: KFP's `ExecutorInput` as JSON; on Vertex the path of its output file has the id.
-      environment: Environment variables of the process.
-
-    Raises:
-      LookupError: Neither has the id.
+    `executor_input`: KFP's `ExecutorInput` as JSON; on Vertex the path of its output file has the id.
     """
     if environment.get(RUN_ID_VARIABLE):
         return environment[RUN_ID_VARIABLE]

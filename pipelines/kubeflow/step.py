@@ -47,9 +47,7 @@ def main(
 
     After an error that may pass, the step is tried again, as often as its environment says.
 
-    Args:
-      arguments: Arguments of the command line. Default: `sys.argv`'s.
-      sleep: Function that waits between two tries.
+    `arguments`: arguments of the command line. Default: `sys.argv`'s.
     """
     args = _parsed(arguments)
     start = time.monotonic()

@@ -22,9 +22,6 @@ def set_umask(environment: Mapping[str, str]) -> None:
 
     Without a setting, a umask of 0 becomes 022: Argo's executor starts containers with 0, which lets anybody
     write to the records on the volume.
-
-    Args:
-      environment: Environment variables.
     """
     given = environment.get(UMASK_VARIABLE)
     former = os.umask(int(given, 8) if given else _USUAL_UMASK)

@@ -12,19 +12,13 @@ NOT_RECORDED = "Not recorded by the version that made this run."
 
 @dataclass(frozen=True)
 class Context:
-    """Data for the sections of a report.
-
-    Attributes:
-      record: Record of the run.
-      details: Details by section, see `RunDetails`; without those that were not recorded.
-      records: All runs of the root, oldest first, this one among them.
-      root: Root of the runs.
-    """
+    """Data for the sections of a report."""
 
     record: RunRecord
     root: Root
+    # Details by section, see `RunDetails`; without those that were not recorded.
     details: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    records: Sequence[RunRecord] = ()
+    records: Sequence[RunRecord] = ()  # All runs of the root, oldest first, this one among them
 
     @property
     def former(self) -> RunRecord | None:

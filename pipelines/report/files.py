@@ -22,13 +22,7 @@ _PLOTS = "plots.json.gz"
 
 
 def write_pages(root: Root, record: RunRecord, target: Path) -> None:
-    """Writes the report of a run and the index, and updates the report of the version that served before.
-
-    Args:
-      root: Root of the runs, after retention was applied: pages link to no removed run.
-      record: Final record of the run, which may not be on disk yet.
-      target: Path of the report.
-    """
+    """Writes the report of a run and the index, and updates the report of the version that served before."""
     known = {one.run_id: one for one in root.records.read_all()}
     records = [*({**known, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
@@ -60,14 +54,7 @@ def report_file(
 ) -> Path:
     """Returns the path of a run's report, which is made if it is not up to date.
 
-    Args:
-      root: Root of the runs.
-      records: All runs, oldest first.
-      run_id: Id of one of these runs.
-      output: Path of the report. Default: beside the record.
-
-    Raises:
-      BadInputError: The record or the details have values of another form.
+    `output`: path of the report. Default: beside the record.
     """
     (record,) = (one for one in records if one.run_id == run_id)
     try:
@@ -88,10 +75,7 @@ def report_file(
 def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = None) -> Path:
     """Returns the path of a root's index, which is made if it is not up to date.
 
-    Args:
-      root: Root of the runs.
-      records: All runs, oldest first.
-      output: Path of the index. Default: beside the records.
+    `output`: path of the index. Default: beside the records.
     """
     return _up_to_date(
         root.index,
@@ -106,11 +90,7 @@ def _up_to_date(
 ) -> Path:
     """Returns the path of a page, which is made if it is not up to date.
 
-    Args:
-      beside: Path of the page beside the records.
-      state: Hash of its source data.
-      output: Path of the page. Default: beside the records. Elsewhere it has no links to other pages.
-      write: Function that writes the page to a file.
+    `output`: path of the page. Default: beside the records. Elsewhere it has no links to other pages.
     """
     target = output or beside
     if not (_is_same_file(target, beside) and _is_made_of(beside, state)):

@@ -21,12 +21,7 @@ def render_index(
 ) -> str:
     """Returns the index as HTML.
 
-    Args:
-      root: Root of the runs.
-      records: All runs, oldest first.
-      state: Hash of the page's source data, see `index_state`.
-      has_reports: True if the reports are beside it, as far as they were made.
-      svg_of: Function that returns a plot as SVG; see `KeptPlots`.
+    `svg_of`: function that returns a plot as SVG; see `KeptPlots`.
     """
     reports = {
         one.run_id: f"{one.run_id}.html"

@@ -16,11 +16,7 @@ _CODE = ("plots.py", "svg.py")
 
 
 class KeptPlots:
-    """Cached plots of a page as SVG, by their content.
-
-    Args:
-      file: File of the cache.
-    """
+    """Cached plots of a page as SVG, by their content."""
 
     def __init__(self, file: Path):
         self._file = file

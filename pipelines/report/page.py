@@ -26,16 +26,11 @@ from pipelines.report.templates import render
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a report.
+    """A section of a report."""
 
-    Attributes:
-      id: Id of its element; its template is `sections/<id>.html.j2`.
-      title: Heading of the section.
-      describe: Function that returns the values for the template; None leaves the section out.
-    """
-
-    id: str
+    id: str  # Id of its element; its template is `sections/<id>.html.j2`
     title: str
+    # Function that returns the values for the template; None leaves the section out.
     describe: Callable[[Context], dict[str, Any] | None]
 
     @property
@@ -69,11 +64,7 @@ def render_report(
 ) -> str:
     """Returns the report of a run as HTML.
 
-    Args:
-      context: Source data of the report.
-      state: Hash of the page's source data, see `report_state`.
-      has_index: True if the index is beside it.
-      svg_of: Function that returns a plot as SVG; see `KeptPlots`.
+    `svg_of`: function that returns a plot as SVG; see `KeptPlots`.
     """
     described = {one.id: one.describe(context) for one in SECTIONS}
     return render(

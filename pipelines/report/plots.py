@@ -41,19 +41,12 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot for a page. It is drawn when its SVG is requested.
-
-    Attributes:
-      title: Caption of the plot.
-      description: Description of the plot's message.
-      content: Text with everything that the SVG depends on.
-      draw: Function that draws the plot and returns it as SVG.
-    """
+    """A plot for a page. It is drawn when its SVG is requested."""
 
     title: str
-    description: str
-    content: str
-    draw: Callable[[], str]
+    description: str  # Description of the plot's message
+    content: str  # Text with everything that the SVG depends on
+    draw: Callable[[], str]  # Function that draws the plot and returns it as SVG
 
     @property
     def svg(self) -> str:
@@ -63,17 +56,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a plot.
+    """A line of a plot."""
 
-    Attributes:
-      name: Name in the legend; empty leaves it out.
-      points: Points (x, y), in order.
-      is_baseline: True for the series that others are compared with.
-    """
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    is_baseline: bool = False
+    name: str  # Name in the legend; empty leaves it out
+    points: Sequence[tuple[float, float]]  # Points (x, y), in order
+    is_baseline: bool = False  # True for the series that others are compared with
 
 
 def plot_of(
@@ -85,12 +72,7 @@ def plot_of(
 ) -> Plot:
     """Returns a plot.
 
-    Args:
-      name: Name of the plot, unique in the page.
-      title: Caption of the plot.
-      description: Description of the plot's message.
-      data: Everything that `paint` draws, and the kind of plot; its `repr` identifies the plot.
-      paint: Function that draws on the axes that are passed to it.
+    `data`: everything that `paint` draws, and the kind of plot; its `repr` identifies the plot.
     """
 
     def draw() -> str:
@@ -148,17 +130,7 @@ def unit_square(
     y_label: str,
     diagonal: str = "",
 ) -> Plot:
-    """Returns a plot whose axes are both shares, such as a ROC curve.
-
-    Args:
-      name: See `plot_of`.
-      title: See `plot_of`.
-      description: See `plot_of`.
-      series: Curves to draw.
-      x_label: Label of the x axis.
-      y_label: Label of the y axis.
-      diagonal: Meaning of the diagonal; empty draws none.
-    """
+    """Returns a plot whose axes are both shares, such as a ROC curve."""
 
     def paint(axes: Any) -> None:
         if diagonal:
@@ -187,17 +159,7 @@ def calibration(
     x_label: str = "predicted probability",
     y_label: str = "observed share",
 ) -> Plot:
-    """Returns a calibration plot: observed against predicted, with intervals.
-
-    Args:
-      name: See `plot_of`.
-      title: See `plot_of`.
-      description: See `plot_of`.
-      rows: Rows with `predicted`, `happened`, `low` and `high`.
-      baseline: Rows of the baseline; empty without one.
-      x_label: Label of the x axis.
-      y_label: Label of the y axis.
-    """
+    """Returns a calibration plot: observed against predicted, with intervals."""
 
     def paint(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=Color.MUTED.value, linewidth=1, linestyle=_DASHES[2],

@@ -49,14 +49,7 @@ _KEPT = (
 def for_page(text: str, name: str, title: str, description: str) -> str:
     """Returns an SVG to embed in HTML, with a name and a description for screen readers.
 
-    Args:
-      text: SVG of matplotlib, in the colors of `Color`.
-      name: Name of the plot, unique in the page; letters, digits and hyphens.
-      title: Caption of the plot.
-      description: Description of the plot's message.
-
-    Raises:
-      ValueError: The SVG has another color, which might be unreadable in one of the themes.
+    `name`: name of the plot, unique in the page; letters, digits and hyphens.
     """
     root = ET.fromstring(text)
     for element in root.iter():

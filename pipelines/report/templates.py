@@ -16,12 +16,7 @@ _BREAKS = re.compile(r"(?<=[^\W_][_./:-])(?=[^\W_])")
 
 
 def render(template: str, **values: Any) -> str:
-    """Returns a page.
-
-    Args:
-      template: File of the template in `templates/`.
-      **values: Values for the template. Strings are escaped, except for the SVG of a plot.
-    """
+    """Returns a page."""
     style, script = _asset("style.css"), _asset("filter.js")
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     text: str = (

@@ -12,14 +12,7 @@ def find_baseline_model(
 ) -> Path | None:
     """Returns the folder of the model that served before a run; None if nothing was served.
 
-    Args:
-      root: Root of the runs.
-      run_id: Id of the run, which may have been stopped after its push.
-      required: Raises an error if a version is served but its model is not in the root.
-      serving: Folder of the versions. Default: the root's.
-
-    Raises:
-      BadInputError: The model that serves is not in the root, and is required.
+    `serving`: folder of the versions. Default: the root's.
     """
     versions = Versions(serving, root.withdrawn) if serving else root.versions
     served = versions.served_before(run_id)
@@ -46,11 +39,8 @@ def find_baseline_statistics(
 
     None if they are not in the root, as after a push by a run on another machine.
 
-    Args:
-      root: Root of the runs.
-      run_id: Id of the run, which may have been stopped after its push.
-      accepted_run: Id of a run whose data were accepted in their place; empty for none.
-      serving: Folder of the versions. Default: the root's.
+    `accepted_run`: id of a run whose data were accepted in their place; empty for none.
+    `serving`: folder of the versions. Default: the root's.
     """
     versions = Versions(serving, root.withdrawn) if serving else root.versions
     served = versions.served_before(run_id)

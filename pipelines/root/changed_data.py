@@ -36,15 +36,7 @@ def changed_data_note(
     metrics_now: Mapping[str, float | None],
     intervals_now: Mapping[str, Interval],
 ) -> str | None:
-    """Returns a sentence if a metric of the baseline has changed by more than chance; otherwise None.
-
-    Args:
-      version: Version of the baseline.
-      metrics_then: Metrics when it was pushed, on the data of that run.
-      intervals_then: Confidence intervals of these metrics, where known.
-      metrics_now: Metrics on the data of this run.
-      intervals_now: Confidence intervals of `metrics_now`, where known.
-    """
+    """Returns a sentence if a metric of the baseline has changed by more than chance; otherwise None."""
     changes = [
         f"{name} was {metrics_then[name]:.5g} and is {metrics_now[name]:.5g}"
         for name, now in intervals_now.items()

@@ -27,12 +27,7 @@ def check_records(
 ) -> tuple[CheckRecord, ...]:
     """Returns all checks of a model, the default ones first.
 
-    Args:
-      checks: Default checks.
-      thresholds: User's thresholds, one for each metric.
-      metrics: Metrics of the model.
-      baseline_metrics: Metrics of the baseline on the same examples; empty without one.
-      intervals: Intervals of the model's metrics, where they are known.
+    `baseline_metrics`: metrics of the baseline on the same examples; empty without one.
     """
     made = tuple(checks)
     records = [asdict(check) for check in made]

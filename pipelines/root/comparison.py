@@ -13,20 +13,14 @@ _MAX_TEXT = 60
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference between two runs.
+    """One difference between two runs."""
 
-    Attributes:
-      section: `outcome`, `metrics`, `data`, `columns`, `configuration`, `code`, `model`, `environment` or
-        `durations`.
-      name: Name of the value.
-      before: Value in the first run; None where it is missing.
-      after: Value in the second run; None where it is missing.
-    """
-
+    # `outcome`, `metrics`, `data`, `columns`, `configuration`, `code`, `model`, `environment` or
+    # `durations`.
     section: str
     name: str
-    before: Any
-    after: Any
+    before: Any  # Value in the first run; None where it is missing
+    after: Any  # Value in the second run; None where it is missing
 
     @property
     def change(self) -> float | None:
@@ -43,12 +37,7 @@ class Difference:
 
 
 def compare_runs(first: RunRecord, second: RunRecord) -> list[Difference]:
-    """Returns the differences, in the order of the sections.
-
-    Args:
-      first: First run, such as the previous one.
-      second: Second run, such as this one.
-    """
+    """Returns the differences, in the order of the sections."""
     found: list[Difference] = []
     for section, describe in _SECTIONS.items():
         before, after = dict(describe(first)), dict(describe(second))

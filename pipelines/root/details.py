@@ -29,11 +29,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class RunDetails:
-    """The details of one run, below `ROOT/runs/details/<run_id>`.
-
-    Args:
-      folder: Folder of the details.
-    """
+    """The details of one run, below `ROOT/runs/details/<run_id>`."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -41,12 +37,7 @@ class RunDetails:
     def write(self, section: str, values: Details) -> None:
         """Stores a section, so that a reader sees either the old or the new one.
 
-        Args:
-          section: One of `SECTIONS`.
-          values: Values of the section; no number in it is infinite or NaN.
-
-        Raises:
-          ValueError: `section` is unknown.
+        `values`: values of the section; no number in it is infinite or NaN.
         """
         if section not in SECTIONS:
             raise ValueError(

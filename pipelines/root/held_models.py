@@ -17,10 +17,7 @@ def held_ids(root: Root) -> list[str]:
 def decide(root: Root, record: RunRecord, decision: Decision) -> RunRecord:
     """Records a decision, also in the runs that repeated this one; returns the changed record.
 
-    Args:
-      root: Root of the runs; its lock is held.
-      record: Run whose model is held.
-      decision: Decision about the model.
+    `root`: root of the runs; its lock is held.
     """
     records = root.records
     for other in records.read_all():
@@ -36,9 +33,7 @@ def supersede_held(root: Root, pushed: RunRecord) -> list[str]:
 
     A repeated call returns the same ids.
 
-    Args:
-      root: Root of the runs; its lock is held.
-      pushed: Run that has pushed.
+    `root`: root of the runs; its lock is held.
     """
     ids = [record.run_id for record in root.records.read_all()]
     older = ids[: ids.index(pushed.run_id)]

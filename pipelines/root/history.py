@@ -28,13 +28,7 @@ def new_run(
 
     The caller holds the root's lock until it has written the record, so that no two runs get one number.
 
-    Args:
-      root: Root of the runs.
-      scheduled_by: Tick of the schedule that starts the run.
-      now: Time in UTC. Default: the clock's.
-
-    Raises:
-      BadInputError: A run of this tick has ended already.
+    `now`: time in UTC. Default: the clock's.
     """
     runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *root.records.read_all()]
     runs.sort(key=lambda run: order_key(run.number, run.run_id))
@@ -75,13 +69,7 @@ def initial_fields(
 ) -> dict[str, Any]:
     """Returns the fields that the record of a run begins with, or those with which it is resumed.
 
-    Args:
-      root: Root of the runs, whose lock is held.
-      unfinished: Run to resume; None for a new one. It keeps its number, as no run began after it.
-      scheduled_by: Tick of the schedule that starts or resumes the run.
-
-    Raises:
-      BadInputError: A run of this tick has ended already.
+    `unfinished`: run to resume; None for a new one. It keeps its number, as no run began after it.
     """
     if unfinished is None:
         return {**new_run(root, scheduled_by), "started": utc_now(), "attempt": 1}
@@ -99,9 +87,7 @@ def initial_fields(
 def future_runs(records: Iterable[RunRecord], now: datetime | None = None) -> list[RunRecord]:
     """Returns the runs that say they started in the future, because a clock was wrong.
 
-    Args:
-      records: Records of runs.
-      now: Time in UTC. Default: the clock's.
+    `now`: time in UTC. Default: the clock's.
     """
     limit = (now or datetime.now(timezone.utc)) + CLOCK_TOLERANCE
     return [record for record in records if datetime.fromisoformat(record.started) > limit]
@@ -112,9 +98,7 @@ def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
 
     A run on Kubeflow whose steps give no sign of life has failed.
 
-    Args:
-      root: Root of the runs.
-      now: Current time in seconds since 1970. Default: the clock's.
+    `now`: current time in seconds since 1970. Default: the clock's.
     """
     now = time.time() if now is None else now
     going_on = root.lock.is_held()

@@ -22,10 +22,8 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
 
     Returns a note for each training, and each search of a Tuner, that is lost by this.
 
-    Args:
-      root: Root of the runs.
-      run_ids: The run that is about to start or resume, and those whose training it continues; their
-        files are kept.
+    `run_ids`: the run that is about to start or resume, and those whose training it continues; their files
+    are kept.
     """
     records = root.records.read_begun()
     going_on = [record.run_id for record in records if _goes_on(record)]

@@ -21,13 +21,8 @@ Lineage = dict[str, Any]
 def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> list[Lineage]:
     """Returns the lineage of runs, oldest first.
 
-    Args:
-      root: Root of the runs.
-      name: Version, for the run that pushed it, or id of a run. Default: the served version.
-      span: Number or date of a span, for every run that read it; requires that `name` is None.
-
-    Raises:
-      BadInputError: The version, run or span does not exist.
+    `name`: version, for the run that pushed it, or id of a run. Default: the served version.
+    `span`: number or date of a span, for every run that read it; requires that `name` is None.
     """
     records = read_runs(root)
     pruned = root.pruned.read_all()
@@ -61,11 +56,7 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
 
 
 def find_run(records: Sequence[RunRecord], name: str, root: Root) -> RunRecord:
-    """Returns the newest run with this id, or that pushed this version.
-
-    Raises:
-      BadInputError: There is none.
-    """
+    """Returns the newest run with this id, or that pushed this version."""
     for record in reversed(records):
         if name in (record.run_id, record.version):
             return record
@@ -86,13 +77,7 @@ def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
 def versions_of_spans(
     root: Root, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
 ) -> list[dict[str, Any]]:
-    """Returns, for each span, all runs that have read it, with their versions.
-
-    Args:
-      root: Root of the runs.
-      spans: Spans of a run.
-      records: All runs of the root.
-    """
+    """Returns, for each span, all runs that have read it, with their versions."""
     runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *records]
     return [
         {
@@ -112,13 +97,7 @@ def versions_of_spans(
 
 
 def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
-    """Returns the origin of a run's version, and its state now.
-
-    Args:
-      root: Root of the runs.
-      record: Record of the run.
-      records: All runs of the root.
-    """
+    """Returns the origin of a run's version, and its state now."""
     chosen = next((one for one in record.models if one["is_chosen"]), None)
     return {
         "run_id": record.run_id,

@@ -21,8 +21,7 @@ class RootBusyError(BadInputError):
 class FileLock:
     """A lock on a file; the system releases it when the process ends in any way.
 
-    Args:
-      file: Lock file; its folder is created if needed.
+    `file`: lock file; its folder is created if needed.
     """
 
     def __init__(self, file: Path):
@@ -32,13 +31,7 @@ class FileLock:
     def held(self, wait_secs: float = 0, holder: str = "") -> Iterator[None]:
         """Holds the lock.
 
-        Args:
-          wait_secs: Time to wait for another process that holds it.
-          holder: Name of the holder, shown to processes that wait. Default: the id of this process.
-
-        Raises:
-          RootBusyError: Another process holds it.
-          BadInputError: There is a folder or a device in its place, or a link to nothing.
+        `holder`: name of the holder, shown to processes that wait. Default: the id of this process.
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
         if fault := self.fault():
@@ -62,11 +55,7 @@ class FileLock:
             yield
 
     def check_free(self) -> None:
-        """Checks that no other process holds the lock, without acquiring or creating it.
-
-        Raises:
-          RootBusyError: Another process holds it.
-        """
+        """Checks that no other process holds the lock, without acquiring or creating it."""
         if self.fault():  # nobody can hold it; to open a pipe would wait for a writer
             return
         try:
@@ -104,13 +93,8 @@ class FileLock:
 class RootLock:
     """The two locks of a root.
 
-    Attributes:
-      writing: Lock that every writer to the root holds.
-      local_kubeflow: Lock held for a whole `run --runner kubeflow --local`; each of its steps takes the
-        writing lock in turn.
-
-    Args:
-      folder: Folder of the root.
+    `local_kubeflow`: Lock held for a whole `run --runner kubeflow --local`; each of its steps takes the
+    writing lock in turn.
     """
 
     def __init__(self, folder: Path):
@@ -121,22 +105,14 @@ class RootLock:
     def exclusively(self, holder: str = "") -> Iterator[None]:
         """Holds the lock while no run is active, here or as `--runner kubeflow --local`.
 
-        Args:
-          holder: Name of the holder, shown to processes that wait. Default: the id of this process.
-
-        Raises:
-          RootBusyError: A run is active, or another command changes the root.
+        `holder`: name of the holder, shown to processes that wait. Default: the id of this process.
         """
         with self.writing.held(holder=holder):
             self.local_kubeflow.check_free()
             yield
 
     def check_free(self) -> None:
-        """Checks that no run is active in the root, here or as `--runner kubeflow --local`.
-
-        Raises:
-          RootBusyError: A run is active.
-        """
+        """Checks that no run is active in the root, here or as `--runner kubeflow --local`."""
         self.writing.check_free()
         self.local_kubeflow.check_free()
 

@@ -32,8 +32,7 @@ def take_over(root: Root) -> str | None:
     The caller holds the root's lock. Nothing else of such a root needs a change: its models are found by
     their path.
 
-    Returns:
-      A line for the user; None if there was nothing to do.
+    Returns a line for the user; None if there was nothing to do.
     """
     if not has_metadata_store(root):
         return None

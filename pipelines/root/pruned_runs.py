@@ -27,11 +27,7 @@ class PrunedRun:
 
 
 class PrunedRuns:
-    """The pruned runs of a root.
-
-    Args:
-      folder: Folder of the records of runs.
-    """
+    """The pruned runs of a root."""
 
     def __init__(self, folder: Path):
         self._records = RunRecords(folder)

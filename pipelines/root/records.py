@@ -60,55 +60,34 @@ UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 
 @dataclass(frozen=True)
 class ComponentRecord:
-    """One component of a run.
+    """One component of a run."""
 
-    Attributes:
-      name: Node id.
-      status: `finished`, `cached` or `failed`.
-      elapsed_secs: Wall time.
-      reason: Why it ran, or why it did not have to, in words; empty if unknown.
-      step: Name of its step, see `pipelines.steps`; empty if it was not run as one.
-    """
-
-    name: str
+    name: str  # Node id
     status: Literal["finished", "cached", "failed"]
-    elapsed_secs: float
-    reason: str = ""
-    step: str = ""
+    elapsed_secs: float  # Wall time
+    reason: str = ""  # Why it ran, or why it did not have to, in words; empty if unknown
+    step: str = ""  # Name of its step, see `pipelines.steps`; empty if it was not run as one
 
 
 @dataclass(frozen=True)
 class HeldModel:
-    """A model that waits for a decision. Paths in the root are relative to it.
+    """A model that waits for a decision. Paths in the root are relative to it."""
 
-    Attributes:
-      model_uri: Folder of the `Model` artifact.
-      saved_model: Folder of its SavedModel.
-      warmup: File with the version's warm-up requests; empty without one.
-      fingerprint: Hash of everything that determines the model; empty if it is not known.
-    """
-
-    model_uri: str
-    saved_model: str
-    warmup: str = ""
-    fingerprint: str = ""
+    model_uri: str  # Folder of the `Model` artifact
+    saved_model: str  # Folder of its SavedModel
+    warmup: str = ""  # File with the version's warm-up requests; empty without one
+    fingerprint: str = ""  # Hash of everything that determines the model; empty if it is not known
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The end of a held model: a decision of a person, or a newer run that pushed.
+    """The end of a held model: a decision of a person, or a newer run that pushed."""
 
-    Attributes:
-      kind: `approved` and `rejected` by a person, or `superseded` by a newer run that pushed.
-      by: Person who decided, or id of the newer run.
-      time: UTC, ISO 8601.
-      because: Reason of the person; empty for a newer run.
-    """
-
+    # `approved` and `rejected` by a person, or `superseded` by a newer run that pushed.
     kind: Literal["approved", "rejected", "superseded"]
-    by: str
-    time: str
-    because: str = ""
+    by: str  # Person who decided, or id of the newer run
+    time: str  # UTC, ISO 8601
+    because: str = ""  # Reason of the person; empty for a newer run
 
     def __str__(self) -> str:
         by = f"run {self.by}, which has pushed" if self.kind == "superseded" else self.by
@@ -142,107 +121,81 @@ class VerdictRecord:
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class RunRecord:
-    """Everything known about a run.
+    """Everything known about a run."""
 
-    Attributes:
-      run_id: Id of the run: the second in which it began, such as `20260131-175959`, and `-2` for another
-        run in the same second.
-      name: Name of the pipeline.
-      status: State of the run.
-      started: UTC, ISO 8601.
-      config: Configuration after validation.
-      data_fingerprint: Fingerprint of the CSV files.
-      log: Path of its log file.
-      code_fingerprint: Fingerprint of the code that Transform and Trainer call; empty if unknown.
-      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`; of a TFX pipeline
-        those of its file and of its components' code.
-      mended: Id of the run whose training it continues under changed code; or None.
-      finished: UTC, ISO 8601; None while it runs.
-      version: Version that was pushed.
-      metrics: Metrics on the whole evaluation split.
-      baseline_metrics: Metrics of the previously served model on the same examples.
-      reason: Why it was not pushed; with a version, the error after the push.
-      is_bad_input: True if the data or the configuration made it fail.
-      report: Path of its HTML report.
-      components: Components in the order in which they ran.
-      notes: Notes of the inference and the checks.
-      slices: Metrics by slice.
-      thresholds: Bounds that the user has given for the model: the fields of `ThresholdConfig`.
-      checks: All checks of the model, with their results: see `pipelines.root.check_records`.
-      not_checked: Default checks that were skipped, with the reason.
-      intervals: Confidence intervals of the metrics of the default checks, low and high.
-      baseline_version: Version that was served before; of a TFX pipeline the one that it was compared with.
-      serving_version: Version that was served when the run ended.
-      columns: Kind and use of each column: the fields of `ColumnRow`.
-      label_by_split: Distribution of the label in the splits: the fields of `LabelComparison`.
-      spans: Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
-      models: Models that were trained to choose the best one: the fields of `Candidate`.
-      kubeflow_run: Id of the run on Kubeflow Pipelines; None for a run on this machine.
-      data_files: Files that were read: `path`, `bytes` and `sha256` of each; `bytes` of an import that is no
-        local file are None.
-      graph: Upstream components of each component.
-      environment: Versions, host and commit, by name: see `describe_environment`.
-      num_rows: Number of rows in the CSV files; 0 if unknown.
-      identity: Hash of everything that its result depends on; empty if unknown.
-      same_as: Run whose results these are, as nothing had changed since; None if components ran.
-      scheduled_by: Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was
-        started by hand.
-      bad_rows: Number of rows that were left out as they cannot be read, by reason.
-      doubts: Reasons to look at the data before the model is pushed, one sentence each.
-      held: Model that the gate held because of them; None without one, and in a run that repeats another one.
-      decision: End of the held model; None while it waits.
-      attempt: Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled
-        run that failed before it began.
-      number: Position in the order of the root's runs, whatever the clock says; a resumed run keeps its
-        number. 0 if an earlier version of this program made the record.
-      notification: `pending` until the receivers of a scheduled run were told of its end; then empty, or the
-        reason why that failed.
-    """
-
+    # Id of the run: the second in which it began, such as `20260131-175959`, and `-2` for another
+    # run in the same second.
     run_id: str
     name: str
-    status: Status
-    started: Time
-    config: dict[str, Any]
-    data_fingerprint: str
+    status: Status  # State of the run
+    started: Time  # UTC, ISO 8601
+    config: dict[str, Any]  # Configuration after validation
+    data_fingerprint: str  # Fingerprint of the CSV files
     log: str
+    # Fingerprint of the code that Transform and Trainer call; empty if unknown.
     code_fingerprint: str = ""
+    # Hashes of its functions and classes, such as `taxi.py:trainer_fn`; of a TFX pipeline those of
+    # its file and of its components' code.
     code_definitions: dict[str, str] = field(default_factory=dict)
+    # Id of the run whose training it continues under changed code; or None.
     mended: str | None = None
-    finished: Time | None = None
-    version: _Version | None = None
-    metrics: Metrics = field(default_factory=dict)
+    finished: Time | None = None  # UTC, ISO 8601; None while it runs
+    version: _Version | None = None  # Version that was pushed
+    metrics: Metrics = field(default_factory=dict)  # Metrics on the whole evaluation split
+    # Metrics of the previously served model on the same examples.
     baseline_metrics: Metrics = field(default_factory=dict)
-    reason: str | None = None
-    is_bad_input: bool = False
+    reason: str | None = None  # Why it was not pushed; with a version, the error after the push
+    is_bad_input: bool = False  # True if the data or the configuration made it fail
     report: str | None = None
-    components: tuple[ComponentRecord, ...] = ()
-    notes: tuple[str, ...] = ()
+    components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
+    notes: tuple[str, ...] = ()  # Notes of the inference and the checks
     slices: dict[str, Metrics] = field(default_factory=dict)
+    # Bounds that the user has given for the model: the fields of `ThresholdConfig`.
     thresholds: tuple[dict[str, Any], ...] = ()
+    # All checks of the model, with their results: see `pipelines.root.check_records`.
     checks: tuple[dict[str, Any], ...] = ()
-    not_checked: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()  # Default checks that were skipped, with the reason
+    # Confidence intervals of the metrics of the default checks, low and high.
     intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    # Version that was served before; of a TFX pipeline the one that it was compared with.
     baseline_version: str | None = None
-    serving_version: str | None = None
+    serving_version: str | None = None  # Version that was served when the run ended
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
+    # Models that were trained to choose the best one: the fields of `Candidate`.
     models: tuple[dict[str, Any], ...] = ()
+    # Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
     spans: tuple[SpanFields, ...] = ()
+    # Id of the run on Kubeflow Pipelines; None for a run on this machine.
     kubeflow_run: str | None = None
+    # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` of an import that is no
+    # local file are None.
     data_files: tuple[dict[str, Any], ...] = ()
     graph: dict[str, list[str]] = field(default_factory=dict)
+    # Versions, host and commit, by name: see `describe_environment`.
     environment: dict[str, str] = field(default_factory=dict)
-    num_rows: int = 0
-    identity: str = ""
+    num_rows: int = 0  # Number of rows in the CSV files; 0 if unknown
+    identity: str = ""  # Hash of everything that its result depends on; empty if unknown
+    # Run whose results these are, as nothing had changed since; None if components ran.
     same_as: str | None = None
+    # Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was started by
+    # hand.
     scheduled_by: str | None = None
+    # Number of rows that were left out as they cannot be read, by reason.
     bad_rows: dict[str, int] = field(default_factory=dict)
+    # Reasons to look at the data before the model is pushed, one sentence each.
     doubts: tuple[str, ...] = ()
+    # Model that the gate held because of them, and in a run that repeats another one.
     held: HeldModel | None = None
-    decision: Decision | None = None
+    decision: Decision | None = None  # End of the held model; None while it waits
+    # Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled
+    # run that failed before it began.
     attempt: int = 1
+    # Position in the order of the root's runs, whatever the clock says; a resumed run keeps its
+    # number. 0 if an earlier version of this program made the record.
     number: int = 0
+    # `pending` until the receivers of a scheduled run were told of its end; then empty, or the
+    # reason why that failed.
     notification: str = ""
 
     @property
@@ -271,12 +224,7 @@ class RunRecord:
         return values if isinstance(values, dict) else {}
 
     def validated_config(self) -> PipelineConfig:
-        """Returns the configuration; settings added since have their defaults.
-
-        Raises:
-          BadInputError: It was edited by hand, written by another version of this program, or is that of a
-            TFX pipeline.
-        """
+        """Returns the configuration; settings added since have their defaults."""
         check_has_no_pipeline(self.config, f"The configuration of run {self.run_id}")
         try:
             # `[metadata]` is of the versions that kept the runs in ML Metadata, too.
@@ -321,9 +269,6 @@ class RunRecords:
     """The records of a root.
 
     Paths inside the root are stored relative to it, and returned as absolute paths: a root can be moved.
-
-    Args:
-      folder: Folder of the records, in the root.
     """
 
     def __init__(self, folder: Path):
@@ -345,11 +290,7 @@ class RunRecords:
         return [record for record in self.read_all() if record.attempt]
 
     def newest(self, other_than: str = "") -> RunRecord | None:
-        """Returns the record of the newest run that began; None without one.
-
-        Args:
-          other_than: Id of a run that does not count.
-        """
+        """Returns the record of the newest run that began; None without one."""
         begun = (record for record in reversed(self.read_begun()) if record.run_id != other_than)
         return next(begun, None)
 

@@ -21,17 +21,11 @@ _INTENT = ".rollback.json"
 
 @dataclass(frozen=True)
 class Rollback:
-    """Result of a rollback.
+    """Result of a rollback."""
 
-    Attributes:
-      before: Version that was served before; None without one.
-      to: Version that is served now.
-      was_interrupted: True if it has completed an earlier rollback that was killed.
-    """
-
-    before: int | None
-    to: int
-    was_interrupted: bool = False
+    before: int | None  # Version that was served before
+    to: int  # Version that is served now
+    was_interrupted: bool = False  # True if it has completed an earlier rollback that was killed
 
     def __str__(self) -> str:
         if self.was_interrupted:
@@ -49,14 +43,7 @@ def rollback(
 ) -> int:
     """Makes an earlier (or a withdrawn) version the served one, and returns it.
 
-    Args:
-      root: Root of the runs.
-      to: Version to serve; None means the one before the present one.
-      say: Function that reports the result. If the process is killed before it returns, the next call
-        completes the same rollback, and goes back no further.
-
-    Raises:
-      BadInputError: The version does not exist, there is no earlier one, or a run is active.
+    `to`: version to serve; None means the one before the present one.
     """
     if not any(folder.is_dir() for folder in (root.serving, root.withdrawn)):
         raise _no_version(root, to)  # before the root would be created

@@ -30,7 +30,7 @@ class Root:
     Can be passed to `str` and `os` functions like a path.
 
     Attributes:
-      path: Absolute path; a relative one is made absolute. The folder need not exist.
+        path: Absolute path; a relative one is made absolute. The folder need not exist.
     """
 
     path: Path

@@ -18,15 +18,7 @@ def serving_run(root: Root) -> RunRecord | None:
 
 
 def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
-    """Returns the configuration, with the name of the root's pipeline.
-
-    Args:
-      root: Root of the runs.
-      config: Configuration of the requested run.
-
-    Raises:
-      BadInputError: The root serves a model of another pipeline, or has runs of a TFX pipeline.
-    """
+    """Returns the configuration, with the name of the root's pipeline."""
     newest = root.records.newest()
     if newest and is_of_tfx_pipeline(newest.config):
         raise BadInputError(

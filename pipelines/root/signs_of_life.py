@@ -36,13 +36,7 @@ def folder_of_run(root: Root, kubeflow_run: str) -> Path:
 
 @contextlib.contextmanager
 def giving_signs(folder: Path, component: str, every_secs: float = BEAT_SECS) -> Iterator[None]:
-    """Gives signs of life of a step until the block ends.
-
-    Args:
-      folder: Folder of the run.
-      component: Id of the step.
-      every_secs: Time between two signs.
-    """
+    """Gives signs of life of a step until the block ends."""
     file, has_ended = folder / f"{component}{_SUFFIX}", threading.Event()
 
     def beat() -> None:
@@ -65,10 +59,7 @@ def giving_signs(folder: Path, component: str, every_secs: float = BEAT_SECS) ->
 def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None:
     """Returns the outcome of a run that is over without its record saying so; None if it may go on.
 
-    Args:
-      root: Root of the runs.
-      record: Record of a run on Kubeflow that is `running`.
-      now: Current time in seconds since 1970.
+    `now`: current time in seconds since 1970.
     """
     folder = folder_of_run(root, str(record.kubeflow_run))
     latest = now + LOST_SECS  # later times are of a clock that was wrong, and say nothing

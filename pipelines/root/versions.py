@@ -8,12 +8,7 @@ from components.pusher.provenance import Provenance, read_provenance
 
 
 class Versions:
-    """The pushed versions of a root, served and withdrawn; read from disk at each call.
-
-    Args:
-      serving: Folder of the versions that can be served.
-      withdrawn: Folder of those that a rollback has withdrawn.
-    """
+    """The pushed versions of a root, served and withdrawn; read from disk at each call."""
 
     def __init__(self, serving: Path, withdrawn: Path):
         self._serving = serving
@@ -48,8 +43,7 @@ class Versions:
     def state(self, version: str | None) -> str | None:
         """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`.
 
-        Args:
-          version: Version that a run has pushed; None without one.
+        `version`: version that a run has pushed; None without one.
         """
         if version is None:
             return None

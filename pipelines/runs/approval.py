@@ -22,15 +22,7 @@ def approve(
 
     If the process is killed, the next call completes the push, and pushes nothing twice.
 
-    Args:
-      root: Root of the runs.
-      run_id: Id of the run.
-      because: Reason of the decision.
-      by: Name of the person. Default: the user of this process.
-      say: Receives warnings.
-
-    Raises:
-      BadInputError: There is no held model of this run, its files are gone, or a run is active.
+    `by`: name of the person. Default: the user of this process.
     """
     with root.lock.exclusively("approve"):
         record = _awaiting(root, run_id)
@@ -70,15 +62,7 @@ def reject(
 
     Its files are removed like those of any run that pushed nothing.
 
-    Args:
-      root: Root of the runs.
-      run_id: Id of the run.
-      because: Reason of the decision.
-      by: Name of the person. Default: the user of this process.
-      say: Receives warnings.
-
-    Raises:
-      BadInputError: There is no held model of this run, or a run is active.
+    `by`: name of the person. Default: the user of this process.
     """
     with root.lock.exclusively("approve"):
         record = _awaiting(root, run_id)

@@ -37,8 +37,7 @@ _CHANGED = ", with changes that are not committed"
 def describe_environment(folder: Path | None = None) -> dict[str, str]:
     """Returns facts about the environment, by name; unknown ones are left out.
 
-    Args:
-      folder: Folder whose git commit is recorded. Default: the working directory.
+    `folder`: folder whose git commit is recorded. Default: the working directory.
     """
     found = {
         "host": platform.node(),
@@ -61,9 +60,6 @@ def git_commit(folder: Path) -> str:
     """Returns the commit that is checked out, with a note if files differ from it; empty without git.
 
     No program that the repository's own configuration or hooks name is run.
-
-    Args:
-      folder: Folder, in a working tree or not.
     """
     questions = ("HEAD", "--show-toplevel", "--git-path", "objects", "--git-path", "index")
     answers = (_git(folder, "rev-parse", *questions, "--show-object-format") or "").split("\n")

@@ -30,17 +30,7 @@ if TYPE_CHECKING:
 
 
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
-    """Runs the steps of a plan.
-
-    Args:
-      plan: Plan of the run.
-      runner: Runner, which says where Beam works.
-      recorder: Recorder of the run.
-      progress: Display of the progress.
-
-    Raises:
-      RunFailedError: A step failed.
-    """
+    """Runs the steps of a plan."""
     note_plan(plan, recorder, progress.display)
     progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
@@ -114,11 +104,7 @@ def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
 
 
 def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
-    """Returns the input of CsvExampleGen, and notes the reason if it is a copy of the user's files.
-
-    Raises:
-      BadInputError: The data have changed since the plan was made.
-    """
+    """Returns the input of CsvExampleGen, and notes the reason if it is a copy of the user's files."""
     data = stage(plan.profile, plan.code.required_label, plan.root.data, plan.splits)
     check_same_files(plan.config, plan.profile, plan.spans)
     if plan.bad_rows:
@@ -131,11 +117,7 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
 def plan_fingerprints(
     plan: RunPlan, pipeline: "CsvToServing", run_id: str
 ) -> dict[str, dict[str, str]]:
-    """Returns the fingerprints of every component of a run, by its id.
-
-    Raises:
-      BadInputError: The user's module has changed since it was imported.
-    """
+    """Returns the fingerprints of every component of a run, by its id."""
     code = plan.code
     if code.fingerprint and code_fingerprint(code) != code.fingerprint:
         where = code.module_file or code.preprocessing_fn.rpartition(".")[0]

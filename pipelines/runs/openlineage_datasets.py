@@ -24,11 +24,6 @@ class Datasets:
     """The datasets of a run and of its steps.
 
     A dataset keeps its name from run to run. Its version is the fingerprint of what this run read or wrote.
-
-    Args:
-      root: Root of the run.
-      record: Record of the run.
-      namespace: Namespace of the artifacts.
     """
 
     def __init__(self, root: Root, record: RunRecord, namespace: str):

@@ -55,10 +55,6 @@ class OpenLineageEvents:
     """Sends the events of one attempt at a run.
 
     OpenLineage expects nothing after FAIL or ABORT, so every attempt at a run that is resumed is a run there.
-
-    Args:
-      root: Root of the run.
-      record: Record of the run, whose configuration names the receiver.
     """
 
     def __init__(self, root: Root, record: RunRecord):

@@ -37,13 +37,7 @@ def outcome_of(run_steps: Callable[[], RunOutcome], run_id: str) -> RunOutcome:
 
 
 def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutcome:
-    """Returns the outcome, with the version that was pushed.
-
-    Args:
-      pushed_model: Output artifact of the Pusher.
-      evaluation_uri: URI of the Evaluator's output artifact.
-      root: Root of the runs.
-    """
+    """Returns the outcome, with the version that was pushed."""
     import components
     from components.pusher.executor import HELD_MODEL_KEY
 

@@ -66,11 +66,7 @@ def reason_of_run(
 ) -> str:
     """Returns one short line: why a step runs.
 
-    Args:
-      plan: Plan of the step.
-      compared: Former step of its component; None without one.
-      now: Record of the run.
-      records: Records of the root.
+    `compared`: former step of its component; None without one.
     """
     if compared is None:
         is_first = records.newest(other_than=now.run_id) is None

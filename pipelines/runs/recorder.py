@@ -27,11 +27,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def start_record(plan: RunPlan) -> RunRecord:
-    """Returns the record of a run that begins or resumes; the root's lock is held.
-
-    Raises:
-      BadInputError: A run of the plan's tick has ended already.
-    """
+    """Returns the record of a run that begins or resumes; the root's lock is held."""
     initial = initial_fields(plan.root, plan.unfinished, plan.scheduled_by)
     run_id = initial["run_id"]
     return RunRecord(
@@ -100,13 +96,7 @@ def record_killed_runs(root: Root) -> None:
 
 
 class RunRecorder:
-    """Keeps the record of one run on disk up to date.
-
-    Args:
-      root: Root of the runs.
-      record: Record at the start of the run.
-      display: Display of the notes.
-    """
+    """Keeps the record of one run on disk up to date."""
 
     def __init__(self, root: Root, record: RunRecord, display: Display):
         self.root = root
@@ -166,11 +156,6 @@ class RunRecorder:
         """Records the end of the run, and then writes the pages.
 
         A page that is missing because the process was killed in between is made on demand.
-
-        Args:
-          outcome: Outcome of the run.
-          tidy: Function that removes expired runs and artifacts. It is called before the pages are
-            written, because they link to other runs.
         """
         self.record = ended_record(self.root, self.record, outcome)
         self._change()

@@ -31,11 +31,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunRecord:
-    """Runs a pipeline and returns its record, whose status tells how it ended.
-
-    Raises:
-      BadInputError: The data or the configuration cannot be used; the root was not touched.
-    """
+    """Runs a pipeline and returns its record, whose status tells how it ended."""
     runner = find_runner(request.runner)
     with contextlib.suppress(OSError):  # read_inputs reports problems of the root
         request.root.lock.check_free()  # reading the data may take minutes

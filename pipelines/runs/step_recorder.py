@@ -19,11 +19,7 @@ _LOGGER = logging.getLogger(__name__)
 class StepRecorder:
     """Shows, records and checks the steps of a run.
 
-    Args:
-      recorder: Recorder of the run.
-      progress: Display of the progress.
-      check_of: Returns the check of a step; None for none. Reused steps are checked as well.
-      after_step: Called with each step that has passed its check.
+    `check_of`: returns the check of a step; None for none. Reused steps are checked as well.
     """
 
     def __init__(
@@ -48,11 +44,7 @@ class StepRecorder:
     def step_finished(
         self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
     ) -> None:
-        """Records that a step has its outputs, and checks them.
-
-        Raises:
-          RunFailedError: The check has found that the run must not continue.
-        """
+        """Records that a step has its outputs, and checks them."""
         if not reused:
             self.ran.add(step.component)
         _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)

@@ -103,20 +103,20 @@ def run(
     run's log.
 
     Args:
-      pipeline: Pipeline with components of TFX, of ours, or of your own.
-      root: Folder of the runs; it takes the place of the pipeline's `pipeline_root`.
-      runner: `local`, or `beam` for the engine in `beam`.
-      parameters: Values of the pipeline's `RuntimeParameter`s.
-      beam: Settings of `[beam]`, such as `{"direct": {"workers": 4}}` with `runner="beam"`.
-      enable_cache: False runs every step.
-      resume: Continues the newest run, which has not ended.
+        pipeline: Pipeline with components of TFX, of ours, or of your own.
+        root: Folder of the runs; it takes the place of the pipeline's `pipeline_root`.
+        runner: `local`, or `beam` for the engine in `beam`.
+        parameters: Values of the pipeline's `RuntimeParameter`s.
+        beam: Settings of `[beam]`, such as `{"direct": {"workers": 4}}` with `runner="beam"`.
+        enable_cache: False runs every step.
+        resume: Continues the newest run, which has not ended.
 
     Returns:
-      The record; `status` is `pushed`, `unchanged`, `finished` (without a Pusher), `not_blessed`, `failed` or
-      `interrupted`, and `reason` says why.
+        The record; `status` is `pushed`, `unchanged`, `finished` (without a Pusher), `not_blessed`,
+        `failed` or `interrupted`, and `reason` says why.
 
     Raises:
-      BadInputError: The pipeline cannot be run, or the root is in use; no run was recorded.
+        BadInputError: The pipeline cannot be run, or the root is in use; no run was recorded.
     """
     from pipelines.steps.definition import checked_pipeline
 
@@ -139,14 +139,7 @@ def run_tfx_pipeline(
 ) -> RunRecord:
     """Runs a pipeline and returns its record, whose status tells how it ended.
 
-    Args:
-      request: Request of the run.
-      progress: Display of the progress.
-      capture: Capture of the components' output.
-      pipeline: Pipeline. Default: that of the file in the request's configuration.
-
-    Raises:
-      BadInputError: The definition or the configuration cannot be used; no record was written.
+    `pipeline`: pipeline. Default: that of the file in the request's configuration.
     """
     runner = find_runner(request.runner)
     runner.check(request.config.beam)
@@ -201,11 +194,7 @@ def new_record(
     unfinished: RunRecord | None = None,
     scheduled_by: str | None = None,
 ) -> RunRecord:
-    """Returns the record of a run that begins or resumes.
-
-    Raises:
-      BadInputError: The root has runs of another pipeline, or a run of this tick has ended already.
-    """
+    """Returns the record of a run that begins or resumes."""
     name = config.name or pipeline_name
     others = {
         record.name
@@ -359,11 +348,7 @@ def outcome_of_pushes(
 ) -> RunOutcome:
     """Returns the outcome of a run whose steps have all finished: what its Pushers did, if it has any.
 
-    Args:
-      steps: All steps.
-      ran: Ids of the components that ran in this run.
-      root: Root of the run. A version that was pushed elsewhere is only in a note.
-      recorder: Recorder of the run.
+    `root`: root of the run. A version that was pushed elsewhere is only in a note.
     """
     from pipelines.steps.push_destination import pushes_of
 
@@ -390,9 +375,7 @@ def outcome_of_pushes(
 def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
     """Returns what reads the outputs of a component for the record and the report; None for others.
 
-    Args:
-      class_path: Import path of the component's executor.
-      baseline_version: Version that the model is compared with; None without one.
+    `baseline_version`: version that the model is compared with; None without one.
     """
     statistics = SplitCheck("StatisticsGen", stops=False)
     anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)

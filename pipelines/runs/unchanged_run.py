@@ -38,12 +38,8 @@ def run_identity(
 
     The served version is not part of it: `find_unchanged` compares that.
 
-    Args:
-      config: Configuration of the run.
-      data_fingerprint: Fingerprint of the CSV files.
-      spans: Spans that are read.
-      root_schema: Fingerprint of the root's schema; empty without one.
-      accepted_run: Run whose data are compared with; empty if those of the served version are.
+    `root_schema`: fingerprint of the root's schema; empty without one.
+    `accepted_run`: run whose data are compared with; empty if those of the served version are.
     """
     code = user_source.fingerprint(**_source_of(config))
     if not code:
@@ -75,12 +71,7 @@ def find_unchanged(
 
     None if there is none, or if the result is only known by running.
 
-    Args:
-      root: Root of the runs.
-      config: Configuration of the requested run.
-      data_fingerprint: Fingerprint of its data.
-      spans: Spans that it reads.
-      schema: Schema of the root; None without one, or with the user's own.
+    `schema`: schema of the root; None without one, or with the user's own.
     """
     if unconfirmed_pushes(root):
         return None
@@ -118,14 +109,7 @@ def _is_over(root: Root, record: RunRecord) -> bool:
 
 
 def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) -> RunRecord:
-    """Returns the record of a run that repeats the result of a former one.
-
-    Args:
-      root: Root of the runs.
-      run_id: Id of the new run.
-      former: Record that `find_unchanged` returned.
-      identity: Identity that `find_unchanged` returned.
-    """
+    """Returns the record of a run that repeats the result of a former one."""
     source = former.same_as or former.run_id
     why = f"same data, code and settings as run {source}"
     now = utc_now()

@@ -28,7 +28,6 @@ class Launch:
 
 
 def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tuple[str, ...]:
-    """Returns the command of a scheduled run."""
     spans = (f"data.spans={tick.spans}",) if tick.spans is not None else ()
     settings = [word for setting in (*schedule.settings, *spans) for word in ("--set", setting)]
     command = [sys.executable, "-m", "estimator_pipelines", "run"]

@@ -48,7 +48,6 @@ class ScheduleStore:
         return sorted(file for file in self.folder.glob(pattern) if file.name[0] != ".")
 
     def read(self, name: str) -> Schedule:
-        """Returns a schedule."""
         file = self.file(name)
         try:
             fields = read_json(file)

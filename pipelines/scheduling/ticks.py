@@ -26,7 +26,6 @@ class Tick:
 
 
 def time_tick(schedule: str, due: datetime) -> Tick:
-    """Returns the tick of a time."""
     return Tick(schedule, key_of_time(due), due)
 
 

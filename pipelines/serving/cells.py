@@ -23,13 +23,7 @@ _MAX_EXACT = 2**53  # whole numbers up to here are exact as a float
 
 
 class CellError(BadInputError):
-    """A cell that does not fit its column.
-
-    Attributes:
-      row: Position of the row, from 0.
-      column: Name of the column.
-      reason: Sentence with the value and the fix.
-    """
+    """A cell that does not fit its column."""
 
     def __init__(self, row: int, column: str, reason: str):
         super().__init__(f"row {row + 1}, column {column!r}: {reason}")
@@ -43,15 +37,9 @@ def cells_of(
 ) -> tuple[Cells, int]:
     """Returns the cells of rows, and the number of rows.
 
-    Args:
-      rows: List of dicts, a dict of columns (lists or arrays), or a pandas DataFrame.
-      columns: Columns of the model. Others in the rows, such as the label, are not used.
-      max_comparisons: Number of other columns, times that of absent ones, up to which they are compared for
-        misspelled names. Default: there is no limit.
-
-    Raises:
-      CellError: A cell does not fit its column.
-      BadInputError: These are no rows, or their columns are not those of the model.
+    `rows`: list of dicts, a dict of columns (lists or arrays), or a pandas DataFrame.
+    `max_comparisons`: number of other columns, times that of absent ones, up to which they are compared for
+    misspelled names. Default: there is no limit.
     """
     if hasattr(rows, "columns") and hasattr(rows, "isna"):
         return _cells_of_frame(rows, columns)
@@ -71,17 +59,7 @@ def check_names(
     where: str = "the rows have",
     max_comparisons: int | None = None,
 ) -> None:
-    """Checks the names of columns: at least one is the model's, and none seems to be misspelled.
-
-    Args:
-      given: Names that were given.
-      columns: Columns of the model.
-      where: Subject and verb for messages.
-      max_comparisons: Limit as for `cells_of`.
-
-    Raises:
-      BadInputError: A name is not one, or there are too many.
-    """
+    """Checks the names of columns: at least one is the model's, and none seems to be misspelled."""
     _check_spelling([(dict.fromkeys(given), where)], columns, max_comparisons)
     _check_any(given, columns, where)
 
@@ -125,11 +103,7 @@ def _check_spelling(
 
 
 def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> None:
-    """Checks that each row has a value in the columns that need one.
-
-    Raises:
-      CellError: A row has none.
-    """
+    """Checks that each row has a value in the columns that need one."""
     for column in columns.values():
         if column.is_required:
             values = cells.get(column.name) or [None] * num_rows
@@ -220,9 +194,6 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
 
     A whole number is a number, and so is 12.0 a whole one. None, NaN and an empty text are missing values. In
     a column of text that holds numbers or dates, a number or a date is written as its cells are.
-
-    Raises:
-      CellError: A cell does not fit the column.
     """
     convert = _CONVERT[column.type]
     cells: list[Any] = []

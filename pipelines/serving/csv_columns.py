@@ -21,18 +21,11 @@ _SERIALIZED_TYPES = {**_TYPES, "FLOAT": pa.float32()}
 
 @dataclass(frozen=True)
 class UnreadCells:
-    """Cells that count as missing though they have text, as such cells did in the training.
-
-    Attributes:
-      column: Name of the column.
-      count: Number of the cells.
-      row: Position of the row of the first, from 0.
-      cell: The first cell.
-    """
+    """Cells that count as missing though they have text, as such cells did in the training."""
 
     column: str
     count: int
-    row: int
+    row: int  # Position of the row of the first, from 0
     cell: str
 
 
@@ -43,14 +36,6 @@ def typed_columns(
 
     The second result are the cells that the model cannot read, in columns that had such cells in training.
     A cell is missing if it is empty, or if it says so, as `NA` does, in a column of numbers.
-
-    Args:
-      texts: pyarrow string arrays by column.
-      columns: Columns of the model.
-      num_rows: Number of rows.
-
-    Raises:
-      CellError: A cell does not fit its column, or is missing where the model needs a value.
     """
     arrays = {
         name: _text(texts[name]) if column.type == "BYTES" else _numbers(texts[name], column)
@@ -70,10 +55,7 @@ def inputs_of_columns(
 ) -> dict[str, Any]:
     """Returns the inputs of a signature as NumPy arrays, by name; see `inputs_of`, which takes cells.
 
-    Args:
-      arrays: Arrays of `typed_columns`; a column may be absent.
-      signature: Signature that takes columns.
-      num_rows: Number of rows.
+    `arrays`: arrays of `typed_columns`; a column may be absent.
     """
     if signature.takes_examples:
         (name,) = signature.inputs
@@ -100,11 +82,7 @@ def inputs_of_columns(
 
 
 def _unread(cells: Any, column: Column) -> Iterator[UnreadCells]:
-    """Yields the cells of text that are in no format of the column, if there are.
-
-    Raises:
-      CellError: There is one unlike those of the training.
-    """
+    """Yields the cells of text that are in no format of the column, if there are."""
     if column.format is None:
         return
     trimmed, is_missing = find_missing(cells)

@@ -31,17 +31,9 @@ def predict_on_engine(
     A worker predicts a file at a time, as `predict_files` does, so more files than workers use all of them.
     The engine's workers read the model and the data, and write the folder, by the same paths.
 
-    Args:
-      model: Folder of a SavedModel, named by its version.
-      data: Folder of CSVs, or pattern. The parts have the order of the files' names.
-      output: Folder to write, which appears when it is complete. The parts are Parquet if its name ends in
-        `.parquet`, otherwise CSV.
-      reading: Settings of how the files are read.
-      beam_options: Beam's options for the engine.
-      say: Function that shows a line to the user.
-
-    Raises:
-      BadInputError: The files or the folder cannot be used. No folder is written.
+    `data`: folder of CSVs, or pattern. The parts have the order of the files' names.
+    `output`: folder to write, which appears when it is complete. The parts are Parquet if its name ends in
+    `.parquet`, otherwise CSV.
     """
     with readable(data, "--data"):
         files = find_csv_files(data)

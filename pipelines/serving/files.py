@@ -37,16 +37,10 @@ _COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
 
 @dataclass(frozen=True)
 class Reading:
-    """Settings of how CSV files are read: those of `[data]`; None is detected.
+    """Settings of how CSV files are read: those of `[data]`; None is detected."""
 
-    Attributes:
-      delimiter: Character between the fields of a row.
-      quote: Character around a field that contains a delimiter.
-      encoding: Encoding of the files.
-    """
-
-    delimiter: str | None = None
-    quote: str | None = None
+    delimiter: str | None = None  # Character between the fields of a row
+    quote: str | None = None  # Character around a field that contains a delimiter
     encoding: str | None = None
 
 
@@ -62,16 +56,8 @@ def predict_files(
 
     The memory in use does not depend on the number of rows. The columns of the input come first, as they are.
 
-    Args:
-      model: Model that predicts.
-      data: CSV, folder of CSVs, or pattern.
-      output: File to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
-      reading: Settings of how the files are read.
-      say: Function that shows a line to the user.
-      may_be_empty: True allows files without rows; the output is then empty, too.
-
-    Raises:
-      BadInputError: The files cannot be used; the message names file, line and column. No file is written.
+    `output`: file to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
+    `may_be_empty`: True allows files without rows; the output is then empty, too.
     """
     with readable(data, "--data"):
         found = find_csv_files(data)
@@ -221,34 +207,21 @@ def _predict(
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of a file.
-
-    Attributes:
-      file: The file.
-      rows_before: Number of rows before them in the file.
-      texts: Columns, as pyarrow string arrays.
-      size: Number of rows.
-    """
+    """Rows of a file."""
 
     file: Path
-    rows_before: int
-    texts: dict[str, Any]
+    rows_before: int  # Number of rows before them in the file
+    texts: dict[str, Any]  # Columns, as pyarrow string arrays
     size: int
 
 
 @dataclass(frozen=True)
 class _Typed:
-    """Rows of a file, as a model takes them.
+    """Rows of a file, as a model takes them."""
 
-    Attributes:
-      columns: Columns of the model, as typed arrays.
-      inputs: Inputs of a signature, as NumPy arrays.
-      unread: Cells that could not be read.
-    """
-
-    columns: dict[str, Any]
-    inputs: dict[str, Any]
-    unread: list[UnreadCells]
+    columns: dict[str, Any]  # Columns of the model, as typed arrays
+    inputs: dict[str, Any]  # Inputs of a signature, as NumPy arrays
+    unread: list[UnreadCells]  # Cells that could not be read
 
 
 def _blocks(files: Sequence[Path], header: list[str], dialect: Dialect) -> Iterator[_Block]:
@@ -307,13 +280,7 @@ class _Writer(Protocol):
     def write(
         self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
     ) -> None:
-        """Writes a block.
-
-        Args:
-          texts: Columns of the input, as pyarrow string arrays.
-          columns: Columns of the model, as typed arrays.
-          predictions: Predictions by column.
-        """
+        """Writes a block."""
 
 
 @contextlib.contextmanager

@@ -20,16 +20,7 @@ _LISTS: dict[str, Callable[[Any], Any]] = {
 
 
 def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
-    """Returns the inputs of a signature as NumPy arrays, by name.
-
-    Args:
-      cells: Cells by column; a column may be absent.
-      signature: Signature that takes columns.
-      num_rows: Number of rows.
-
-    Raises:
-      CellError: A cell has several values, and the signature takes one.
-    """
+    """Returns the inputs of a signature as NumPy arrays, by name."""
     if signature.takes_examples:
         (name,) = signature.inputs
         return {name: np.array(serialize(cells, signature.columns, num_rows), object)}

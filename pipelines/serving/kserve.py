@@ -27,13 +27,7 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
     A root on a claim is mounted, so pushes and rollbacks are served as on one machine. From any other
     storage, KServe copies the versions when a pod starts.
 
-    Args:
-      name: Name of the pipeline, of which the name of the service and of the model in addresses is made.
-      image: Image that contains this package.
-      storage: Root of the runs: `pvc://CLAIM/FOLDER`, or an address that KServe reads: `s3://BUCKET/ROOT`.
-
-    Raises:
-      BadInputError: The image or the storage cannot be used, or no name can be made.
+    `storage`: root of the runs: `pvc://CLAIM/FOLDER`, or an address that KServe reads: `s3://BUCKET/ROOT`.
     """
     service = _service_name(name)
     server = ["serve", "--host", "0.0.0.0", "--port", str(PORT), "--name", service]

@@ -14,15 +14,15 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
     It needs TensorFlow and NumPy only.
 
     Args:
-      root: Folder of a pipeline's runs.
-      version: Version, also one that a rollback has withdrawn. Default: the one that serves.
+        root: Folder of a pipeline's runs.
+        version: Version, also one that a rollback has withdrawn. Default: the one that serves.
 
     Raises:
-      BadInputError: There is no such version.
+        BadInputError: There is no such version.
 
     Example:
-        model = pipelines.load("pipeline_root")
-        model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
+          model = pipelines.load("pipeline_root")
+          model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
     """
     return Model(version_folder(Root(Path(root)), version))
 
@@ -30,12 +30,7 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
 def version_folder(root: Root, version: int | None = None) -> Path:
     """Returns the folder of a version.
 
-    Args:
-      root: Root of the runs.
-      version: Version, served or withdrawn. Default: the one that serves.
-
-    Raises:
-      BadInputError: There is no such version.
+    `version`: version, served or withdrawn. Default: the one that serves.
     """
     served, withdrawn = root.versions.served(), root.versions.withdrawn()
     if version is None and served:

@@ -21,19 +21,8 @@ _ROWS_AT_A_TIME = 4_096
 class Model:
     """A version of a model.
 
-        model = pipelines.load("pipeline_root")
-        model.predict([{"fare": 12, "company": None}])     # {"class": ..., "probability": ...}
-
-    Attributes:
-      version: Number of the version.
-      folder: Folder of its SavedModel.
-      signatures: Signatures by name, `serving_default` first.
-
-    Args:
-      folder: Folder of a SavedModel, named by its version.
-
-    Raises:
-      BadInputError: It cannot be loaded.
+    model = pipelines.load("pipeline_root")
+    model.predict([{"fare": 12, "company": None}])     # {"class": ..., "probability": ...}
     """
 
     def __init__(self, folder: Path):
@@ -58,39 +47,22 @@ class Model:
         A classifier has `class` (text), `probability` (of that class), and up to 20 classes
         `probability_CLASS` for each; a regression has `value`. A model with other outputs has these.
 
-        Args:
-          rows: List of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that the
-            model was trained on. None, NaN, an empty text, or a column that is left out is a missing value.
-            Columns that the model does not take are not used.
-
-        Raises:
-          CellError: A cell does not fit the type of its column.
-          BadInputError: These are no rows, or their columns are not those of the model.
+        `rows`: list of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that
+        the model was trained on. None, NaN, an empty text, or a column that is left out is a missing value.
+        Columns that the model does not take are not used.
         """
         cells, num_rows = cells_of(rows, self.columns)
         return self.predict_cells(cells, num_rows)
 
     def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
-        """Returns the predictions of rows whose cells were cast; see `predict`.
-
-        Args:
-          cells: Cells by column.
-          num_rows: Number of rows.
-        """
+        """Returns the predictions of rows whose cells were cast; see `predict`."""
         signature = self.signature_for_rows()
         return self.predict_inputs(inputs_of(cells, signature, num_rows), num_rows, signature)
 
     def predict_inputs(
         self, inputs: Mapping[str, Any], num_rows: int, signature: Signature
     ) -> dict[str, Any]:
-        """Returns the predictions of rows; see `predict`.
-
-        Args:
-          inputs: NumPy arrays by the name of an input of the signature, with the rows in their first
-            dimension.
-          num_rows: Number of rows.
-          signature: Signature to use.
-        """
+        """Returns the predictions of rows; see `predict`."""
         parts = []
         for start in range(0, max(num_rows, 1), _ROWS_AT_A_TIME):
             part = {name: rows[start : start + _ROWS_AT_A_TIME] for name, rows in inputs.items()}
@@ -98,15 +70,7 @@ class Model:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the outputs of a signature as NumPy arrays, by name.
-
-        Args:
-          signature: Name of the signature.
-          inputs: NumPy arrays by the name of an input.
-
-        Raises:
-          BadInputError: The model refuses the inputs.
-        """
+        """Returns the outputs of a signature as NumPy arrays, by name."""
         known = self.signatures[signature]
         tensors = {
             name: tf.constant(value, known.inputs[name].dtype) for name, value in inputs.items()
@@ -119,22 +83,13 @@ class Model:
         return {name: value.numpy() for name, value in outputs.items()}
 
     def signature(self, name: str) -> Signature:
-        """Returns a signature by its name.
-
-        Raises:
-          BadInputError: There is no such signature.
-        """
         if name not in self.signatures:
             known = ", ".join(self.signatures)
             raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {known}.")
         return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:
-        """Returns the signature that predicts rows: one of tf.Examples, if the model has one.
-
-        Raises:
-          BadInputError: There is none.
-        """
+        """Returns the signature that predicts rows: one of tf.Examples, if the model has one."""
         found: Sequence[Signature] = sorted(
             (one for one in self.signatures.values() if one.columns),
             key=lambda one: not one.takes_examples,

@@ -10,12 +10,7 @@ MAX_CLASSES = 20
 
 
 def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """Returns the predictions as NumPy arrays of shape [num_rows], by column.
-
-    Args:
-      outputs: Outputs of a signature, with the rows in their first dimension.
-      method: Method of the signature.
-    """
+    """Returns the predictions as NumPy arrays of shape [num_rows], by column."""
     if method == "regress" and list(outputs) == ["outputs"]:
         return _columns("value", outputs["outputs"])
     if method == "classify" and "scores" in outputs:

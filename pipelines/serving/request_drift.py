@@ -32,27 +32,17 @@ _FILE = "Split-train/FeatureStats.pb"
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """Drift of a column of the requests.
-
-    Attributes:
-      column: Name of the column.
-      measure: `missing` for the share of rows without a value; `unread` for that of the cells of numbers or
-        dates that cannot be parsed; for the values `l_infinity` or `jensen_shannon`.
-      shift: Shift from the training data to the requests.
-    """
+    """Drift of a column of the requests."""
 
     column: str
+    # `missing` for the share of rows without a value; `unread` for that of the cells of numbers or
+    # dates that cannot be parsed; for the values `l_infinity` or `jensen_shannon`.
     measure: str
-    shift: "Shift"
+    shift: "Shift"  # Shift from the training data to the requests
 
 
 class TrainingData:
-    """Statistics of the data that a version was trained on.
-
-    Args:
-      num_rows: Number of rows.
-      columns: `FeatureNameStatistics` by column.
-    """
+    """Statistics of the data that a version was trained on."""
 
     def __init__(self, num_rows: int, columns: Mapping[str, Any]):
         self.num_rows = num_rows
@@ -63,11 +53,7 @@ class TrainingData:
 
     @classmethod
     def of_version(cls, root: Root, version: int) -> "TrainingData":
-        """Returns the statistics of a version's training split, without columns whose values always change.
-
-        Raises:
-          BadInputError: They are not known, or gone.
-        """
+        """Returns the statistics of a version's training split, without columns that always change."""
         from tensorflow_metadata.proto.v0 import statistics_pb2
 
         from pipelines.root.baseline import statistics_folder
@@ -96,12 +82,7 @@ class TrainingData:
         return cls(int(dataset.num_examples), kept)
 
     def drift(self, rows: Sequence[Row], columns: Mapping[str, Column]) -> list[ColumnDrift]:
-        """Returns the drift of each column that is known; empty without rows.
-
-        Args:
-          rows: Rows of requests.
-          columns: Columns that the model takes, by name.
-        """
+        """Returns the drift of each column that is known; empty without rows."""
         from components.example_validator.distributions import (
             compare_missing,
             compare_readings,
@@ -142,12 +123,7 @@ class TrainingData:
 
 
 def limits_of(root: Root, version: int) -> dict[str, float]:
-    """Returns the limits of the version's run, above which a column has drifted, by measure.
-
-    Args:
-      root: Root of the runs.
-      version: Version, served or withdrawn.
-    """
+    """Returns the limits of the version's run, above which a column has drifted, by measure."""
     settings = ExampleValidatorConfig()
     for known, origin in root.versions.origins():
         if known == version and (record := root.records.read(origin.pipeline_run_id)):

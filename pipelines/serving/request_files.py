@@ -22,22 +22,16 @@ _FILE = re.compile(r"(\d+)-(\d+)-(\d+)\.jsonl")  # version, start in Unix second
 
 @dataclass(frozen=True)
 class SampleLimits:
-    """Limits of a sample.
+    """Limits of a sample."""
 
-    Attributes:
-      share: Share of the rows to draw, from 0 to 1.
-      max_rows: Rows of a window; of more, each has the same chance to stay.
-      max_bytes: Size of a window's file, which lowers the number of rows if they are long. A row of more
-        than a hundredth of it is not kept.
-      window_secs: Time after which a new file begins. Each version has windows of its own.
-      max_files: Number of files that stay, of all versions.
-    """
-
-    share: float
-    max_rows: int = MAX_ROWS
+    share: float  # Share of the rows to draw, from 0 to 1
+    max_rows: int = MAX_ROWS  # Rows of a window; of more, each has the same chance to stay
+    # Size of a window's file, which lowers the number of rows if they are long. A row of more than
+    # a hundredth of it is not kept.
     max_bytes: int = 4 << 20
+    # Time after which a new file begins. Each version has windows of its own.
     window_secs: float = 3_600.0
-    max_files: int = 24
+    max_files: int = 24  # Number of files that stay, of all versions
 
 
 @dataclass
@@ -55,11 +49,7 @@ class _Window:
 class RequestSample:
     """Draws rows of requests, and writes them to files.
 
-    Args:
-      folder: Folder of the files, made when the first is written.
-      limits: Limits of the sample.
-      clock: Clock with Unix seconds.
-      seed: Seed of the draws. Default: another one each time.
+    `seed`: seed of the draws. Default: another one each time.
     """
 
     def __init__(
@@ -78,23 +68,13 @@ class RequestSample:
         self._lock = threading.Lock()
 
     def add(self, version: int, cells: Cells, num_rows: int) -> None:
-        """Draws from the rows of a request.
-
-        Args:
-          version: Version that has predicted them.
-          cells: Cells by column.
-          num_rows: Number of rows.
-        """
+        """Draws from the rows of a request."""
         for row in range(num_rows):
             if self._random.random() < self._limits.share:
                 self._add(version, _line(cells, row))
 
     def write(self) -> None:
-        """Writes what is new, and removes files beyond the limit.
-
-        Raises:
-          OSError: The folder cannot be written to.
-        """
+        """Writes what is new, and removes files beyond the limit."""
         with self._lock:
             windows = list(self._windows)
         for window in windows:
@@ -153,13 +133,7 @@ class RequestSample:
 
 
 def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, Any]]:
-    """Returns the newest sampled rows of a version: those of whole files, until there are so many.
-
-    Args:
-      folder: Folder of the files.
-      version: Version that has predicted them.
-      max_rows: Number of rows after which no further file is read.
-    """
+    """Returns the newest sampled rows of a version: those of whole files, until there are so many."""
     rows: list[dict[str, Any]] = []
     for file in reversed(_files(folder)):
         if len(rows) >= max_rows:

@@ -32,70 +32,44 @@ _PARSING = "ParseExampleV2"
 
 @dataclass(frozen=True)
 class Column:
-    """A raw column that a signature takes.
-
-    Attributes:
-      name: Name of the column, as in the CSV.
-      type: Type of its values.
-      is_required: True if each row needs a value.
-      takes_one: True if the model refuses several values in a row.
-      format: Format of the numbers or dates of a column of text; None for others, or if it is not known.
-    """
+    """A raw column that a signature takes."""
 
     name: str
     type: ColumnType
-    is_required: bool = False
-    takes_one: bool = False
+    is_required: bool = False  # True if each row needs a value
+    takes_one: bool = False  # True if the model refuses several values in a row
+    # Format of the numbers or dates of a column of text; None for others, or if it is not known.
     format: CellFormat | None = None
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output of a signature.
-
-    Attributes:
-      name: Name in the signature.
-      dtype: Type of the elements.
-      shape: Sizes, None where a size is unknown; None for an unknown rank.
-    """
+    """An input or an output of a signature."""
 
     name: str
-    dtype: Any
+    dtype: Any  # Type of the elements
+    # Sizes, None where a size is unknown; None for an unknown rank.
     shape: tuple[int | None, ...] | None
 
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature of a SavedModel.
-
-    Attributes:
-      name: Name of the signature.
-      method: `classify`, `regress` or `predict`; may be something else in a model of another program.
-      inputs: Inputs by name.
-      outputs: Outputs by name.
-      columns: Columns by name; empty if the signature takes neither tf.Examples nor one tensor a column.
-      takes_examples: True if the input is serialized tf.Examples, whose features are the columns.
-      proto: `SignatureDef` as it stands in the file.
-    """
+    """A signature of a SavedModel."""
 
     name: str
+    # `classify`, `regress` or `predict`; may be something else in a model of another program.
     method: str
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
+    # Columns by name; empty if the signature takes neither tf.Examples nor one tensor a column.
     columns: Mapping[str, Column]
+    # True if the input is serialized tf.Examples, whose features are the columns.
     takes_examples: bool
-    proto: Any = field(repr=False, compare=False)
+    proto: Any = field(repr=False, compare=False)  # `SignatureDef` as it stands in the file
 
 
 def read_signatures(folder: Path) -> dict[str, Signature]:
-    """Returns the signatures of a SavedModel by name, `serving_default` first.
-
-    Args:
-      folder: Folder of the SavedModel.
-
-    Raises:
-      BadInputError: There is no SavedModel for serving.
-    """
+    """Returns the signatures of a SavedModel by name, `serving_default` first."""
     graph = _serving_graph(folder)
     names = sorted(
         set(graph.signature_def) - set(_INTERNAL), key=lambda name: (name != _DEFAULT, name)

@@ -30,12 +30,7 @@ _TRAINING = ("components.trainer", "components.tuner")
 
 
 def code_fingerprints(class_path: str, properties: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the fingerprints of a component's executor, and of the module files that it is given.
-
-    Args:
-      class_path: Import path of the executor's class.
-      properties: Execution properties of the component.
-    """
+    """Returns the fingerprints of a component's executor, and of the module files that it is given."""
     fingerprints = {"libraries": library_versions()}
     for part, (name, library) in _LIBRARIES_OF.items():
         if f".{part}." in class_path:
@@ -58,11 +53,7 @@ def code_fingerprints(class_path: str, properties: Mapping[str, Any]) -> dict[st
 
 
 def content_fingerprint(uri: str, component: str) -> str:
-    """Returns a hash of an imported file or folder: of local files the content, of others size and time.
-
-    Raises:
-      BadInputError: There is nothing.
-    """
+    """Returns a hash of an imported file or folder: of local files the content, of others size and time."""
     digest = hashlib.sha256()
     if "://" in uri:
         states = list(_remote_states(uri))

@@ -24,15 +24,7 @@ _ADVICE = "run it with TFX's own LocalDagRunner, or leave it out"
 
 
 class CompiledDefinition:
-    """A pipeline as TFX compiles it.
-
-    Args:
-      pipeline: Pipeline with components of TFX, of ours or of the user's.
-      artifacts: Folder that takes the place of its `pipeline_root`.
-
-    Raises:
-      BadInputError: Something in it cannot be run as steps.
-    """
+    """A pipeline as TFX compiles it."""
 
     def __init__(self, pipeline: Pipeline, artifacts: str):
         for component in pipeline.components:
@@ -67,11 +59,7 @@ class CompiledDefinition:
         }
 
     def parameter_values(self, parameters: Mapping[str, str]) -> dict[str, int | float | str]:
-        """Returns a value for each RuntimeParameter: the given one, or its default.
-
-        Raises:
-          BadInputError: There is no such parameter, or one has no value.
-        """
+        """Returns a value for each RuntimeParameter: the given one, or its default."""
         declared = self.runtime_parameters
         if unknown := [name for name in parameters if name not in declared]:
             names = nearest_first(unknown[0], sorted(declared))
@@ -93,11 +81,7 @@ class CompiledDefinition:
         return values
 
     def substitute(self, run_id: str, parameters: Mapping[str, str]) -> None:
-        """Puts the values of RuntimeParameters into the nodes.
-
-        Raises:
-          BadInputError: There is no such parameter, or one has no value.
-        """
+        """Puts the values of RuntimeParameters into the nodes."""
         values = self.parameter_values(parameters)
         runtime_parameter_utils.substitute_runtime_parameter(
             self._definition,

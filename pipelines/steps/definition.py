@@ -48,15 +48,8 @@ def load_pipeline(
     Otherwise the file runs as a program, and the pipeline is the one that it passes to a runner of TFX, which
     does not run it.
 
-    Args:
-      file: Python file of the pipeline.
-      function: Name of the function.
-      arguments: Arguments of the function by name. A text becomes an integer, a number or a boolean where
-        the function's annotation or default value says so.
-
-    Raises:
-      BadInputError: There is no such file or function, an argument is missing or unknown, or there is not
-        exactly one pipeline.
+    `arguments`: arguments of the function by name. A text becomes an integer, a number or a boolean where
+    the function's annotation or default value says so.
     """
     module, source = _empty_module(file)
     arguments = dict(arguments or {})
@@ -147,11 +140,7 @@ def _missing(create: Callable[..., Any], arguments: Mapping[str, Any]) -> list[s
 
 
 def _convert(arguments: dict[str, Any], create: Callable[..., Any], where: str) -> None:
-    """Gives the arguments the types that a function declares.
-
-    Raises:
-      BadInputError: One is missing, unknown, or of another type.
-    """
+    """Gives the arguments the types that a function declares."""
     try:
         parameters = inspect.signature(create, eval_str=True).parameters
     except NameError:  # of names that are imported for type checkers alone

@@ -24,18 +24,9 @@ def run_executor(
 ) -> "Artifacts":
     """Runs the executor of a component, and returns its output artifacts, each below its given URI.
 
-    Args:
-      component: Id of the component.
-      executor: `type` is the name of TFX's proto, `spec` its content.
-      parameters: Execution properties, as TFX's `NodeParameters`; those that depend on inputs are resolved.
-      inputs: Input artifacts by key.
-      outputs: Output artifacts by key, one each; their folders exist.
-      scratch: Empty folder for the executor's temporary files.
-      beam_options: Beam options of this run; they take precedence over the component's.
-      run_id: Id of the run, for a component that depends on it.
-
-    Raises:
-      RunFailedError: The component makes several artifacts of one output.
+    `parameters`: execution properties, as TFX's `NodeParameters`; those that depend on inputs are resolved.
+    `outputs`: output artifacts by key, one each; their folders exist.
+    `beam_options`: beam options of this run; they take precedence over the component's.
     """
     from google.protobuf import json_format
     from tfx.orchestration import data_types_utils

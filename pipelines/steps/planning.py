@@ -84,16 +84,7 @@ def plan_steps(
 ) -> PipelinePlan:
     """Returns the steps of a pipeline. Nothing is written.
 
-    Args:
-      pipeline: Pipeline with components of TFX, of ours or of the user's.
-      root: Root of the runs; it takes the place of the pipeline's own `pipeline_root`.
-      run_id: Id of the run. Only the names of steps that use no cache depend on it.
-      parameters: Values of the pipeline's `RuntimeParameter`s.
-      use_cache: False runs every step.
-      context: Values from outside of the pipeline.
-
-    Raises:
-      BadInputError: Something in the pipeline cannot be run as steps, or a parameter has no value.
+    `root`: root of the runs; it takes the place of the pipeline's own `pipeline_root`.
     """
     return _Planner(pipeline, root, run_id, parameters, use_cache, context or PlanContext()).plan()
 

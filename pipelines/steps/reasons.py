@@ -56,9 +56,7 @@ def difference(former: FinishedStep, plan: StepPlan) -> Difference:
 def reason_of_run(plan: StepPlan, former: FinishedStep | None) -> str:
     """Returns one short line.
 
-    Args:
-      plan: Plan of a step that runs.
-      former: Step of its component that is compared with; None without one.
+    `former`: step of its component that is compared with; None without one.
     """
     if former is None:
         return "no earlier run has finished it"

@@ -66,18 +66,7 @@ def run_steps(
 ) -> list[FinishedStep]:
     """Runs the steps of a pipeline, and returns them.
 
-    Args:
-      plan: Plan of the pipeline.
-      folders: Folders of the root's steps.
-      run_id: Id of the run.
-      observer: Observer of the steps.
-      beam_options: Beam options of this run; they take precedence over the pipeline's.
-      last_run: The run before, with whose steps those that run are compared.
-      explain: Returns why a step runs, given the one that it is compared with.
-
-    Raises:
-      RunFailedError: A step failed, chained from its error.
-      RunInterruptedError: A signal has come.
+    `beam_options`: beam options of this run; they take precedence over the pipeline's.
     """
     # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
     worker_handlers.STATE_CACHE_SIZE_MB = 0
@@ -130,15 +119,7 @@ def find_reusable(
     last_run: RunRecord | None,
     explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> tuple[FinishedStep | None, str]:
-    """Returns the finished step that a run reuses, None if it makes it; and why.
-
-    Args:
-      step: Plan of the step.
-      folders: Folders of the root's steps.
-      run_id: Id of the run.
-      last_run: The run before, with whose steps those that run are compared.
-      explain: Returns why a step runs, given the one that it is compared with.
-    """
+    """Returns the finished step that a run reuses, None if it makes it; and why."""
     former = folders.finished(step.component, step.name)
     if former is not None:
         if former.run_id == run_id:
@@ -160,12 +141,7 @@ def make_step(
 ) -> FinishedStep:
     """Makes the outputs of a step in its folder, and returns it.
 
-    Args:
-      step: Plan of the step.
-      executor: Executor, with its Beam options; None for an Importer.
-      folders: Folders of the root's steps.
-      run_id: Id of the run.
-      beam_options: Beam options of this run; they take precedence over the executor's.
+    `beam_options`: beam options of this run; they take precedence over the executor's.
     """
     start = time.monotonic()
     with folders.locked(step):
@@ -193,7 +169,6 @@ def _outputs_of(
     run_id: str,
     beam_options: Sequence[str],
 ) -> dict[str, list["Artifact"]]:
-    """Runs a step in its folder, and returns its output artifacts."""
     if executor is None:
         return {key: [_imported(step, key)] for key in step.outputs}
     folder = folders.place(step)

@@ -110,11 +110,7 @@ class FinishedStep(_StepFile):
 
 
 class StepFolders:
-    """The folders of the steps of a root.
-
-    Args:
-      folder: Folder of all artifacts.
-    """
+    """The folders of the steps of a root."""
 
     def __init__(self, folder: Path):
         self.root = folder.parent
@@ -235,10 +231,7 @@ def new_artifact(
 ) -> "Artifact":
     """Returns a new artifact.
 
-    Args:
-      type_path: Import path of its type.
-      fields: Its `properties` and `customProperties`, as JSON of its proto; other keys are ignored.
-      number: Its id; 0 for none.
+    `fields`: its `properties` and `customProperties`, as JSON of its proto; other keys are ignored.
     """
     from google.protobuf import json_format
 

@@ -28,10 +28,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
     export makes it the newest checkpoint of the model_dir again, so that exports and evaluations after the
     training use the same model.
 
-    Args:
-      name: Name of the folder of exports.
-      serving_input_receiver_fn: See `FinalExporter`; None exports nothing.
-      assets_extra: See `Estimator.export_saved_model`.
+    `serving_input_receiver_fn`: see `FinalExporter`; None exports nothing.
     """
 
     def __init__(
@@ -84,13 +81,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
 class BestCheckpoint:
     """Copy of the best checkpoint in a model_dir.
 
-    Args:
-      model_dir: Directory of the Estimator.
-
-    Attributes:
-      checkpoint: Name of the checkpoint; None if there is none yet.
-      metrics: Metrics of its evaluation.
-      losses: Loss of each evaluation, by step.
+    `checkpoint`: Name of the checkpoint; None if there is none yet.
     """
 
     def __init__(self, model_dir: str) -> None:

@@ -22,9 +22,7 @@ def trim(text: Any) -> Any:
 def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
     """Returns the numbers of cells as float64, of the same shape; NaN where a cell is not a number.
 
-    Args:
-      values: Cells as text, or as the numbers that CsvExampleGen read.
-      number_format: Format of the numbers; None for the syntax of `float`.
+    `values`: cells as text, or as the numbers that CsvExampleGen read.
     """
     if values.dtype != tf.string:
         return tf.cast(values, tf.float64)
@@ -46,9 +44,7 @@ def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
 
     All have the shape of `values`; the seconds are int64, and meaningless where the mask is False.
 
-    Args:
-      values: Cells as text, or as the numbers that CsvExampleGen read.
-      date_format: Format of the dates.
+    `values`: cells as text, or as the numbers that CsvExampleGen read.
     """
     if date_format.unit_secs is not None:
         numbers = read_numbers(values, None)

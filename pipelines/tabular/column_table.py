@@ -15,24 +15,14 @@ HEADER = ("column", "kind", "used as", "missing", "note")
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """Row of the table.
-
-    Attributes:
-      name: Name of the column.
-      kind: Kind of the column.
-      use: Use of the column.
-      missing_share: Share of its cells that are missing, 0 to 1.
-      note: Evidence for the kind, or a peculiarity.
-      number_format: Format of numbers that `float` does not read.
-      date_format: Format of dates.
-    """
+    """Row of the table."""
 
     name: str
     kind: str
     use: str
     missing_share: float
-    note: str
-    number_format: NumberFormat | None = None
+    note: str  # Evidence for the kind, or a peculiarity
+    number_format: NumberFormat | None = None  # Format of numbers that `float` does not read
     date_format: DateName | None = None
 
     def cells(self) -> tuple[str, str, str, str, str]:
@@ -49,12 +39,7 @@ def list_columns(
 ) -> tuple[ColumnRow, ...]:
     """Returns the columns in the order of the header.
 
-    Args:
-      profile: Profile of the files.
-      kinds: Kind of each column.
-      label: Column of the label.
-      plan: Plan of the generic model; None for a user's module.
-      warnings: Text before the note of a column, by column.
+    `plan`: plan of the generic model; None for a user's module.
     """
     rows = []
     uses = _uses(label, plan)

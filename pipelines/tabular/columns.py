@@ -68,11 +68,8 @@ def tree_columns(
     indicators, and the means of the label are numbers. Without means, a category with more values than
     indicators is also a number, the rank of its frequency among all words; so is a hashed category.
 
-    Args:
-      plan: Plan of the features.
-      transform: Output of Transform, with the words of the categories.
-      means: Means of the label by id of a word, from `label_means`; None without means.
-      num_text_means: Numbers of each text, from `TextMeans`; 0 leaves texts out.
+    `means`: means of the label by id of a word, from `label_means`; None without means.
+    `num_text_means`: numbers of each text, from `TextMeans`; 0 leaves texts out.
     """
     columns = tf.feature_column
     found: list[Any] = []

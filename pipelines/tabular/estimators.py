@@ -31,14 +31,8 @@ def build_estimator(
 ) -> Any:
     """Returns an untrained Estimator.
 
-    Args:
-      model: Name of the model.
-      plan: Plan of the model.
-      transform: Output of Transform, with its features.
-      model_dir: Directory of the Estimator.
-      means: See `tree_columns`.
-      num_text_means: See `tree_columns`.
-      report: See `TreesEarlyStopping`, if trees learn from rows of `read_marked`; None without held-out rows.
+    `report`: see `TreesEarlyStopping`, if trees learn from rows of `read_marked`; None without held-out
+    rows.
     """
     config = estimator_core.RunConfig(
         model_dir=model_dir,

@@ -29,13 +29,9 @@ def only(
     The part of a row depends only on its number or its group, so copies of a row may be in both parts. The
     content does not matter, since the same row may be serialized in several ways.
 
-    Args:
-      part: Part to return.
-      dataset: Serialized rows, string scalars, in the same order each time.
-      one_in: Number of rows, or groups, of which one is held out.
-      groups_of: Function of serialized rows that returns the numbers of their groups, int64; the rows of a
-        group are in the same part. -1 is no group.
-      fold: See `is_held_out`.
+    `one_in`: number of rows, or groups, of which one is held out.
+    `groups_of`: function of serialized rows that returns the numbers of their groups, int64; the rows of a
+    group are in the same part. -1 is no group.
     """
     if part is Part.ALL:
         return dataset
@@ -52,11 +48,7 @@ def only(
 def is_held_out(numbers: Any, one_in: int, groups: Any = None, fold: int = 0) -> Any:
     """Returns the mask of the held-out rows, bool.
 
-    Args:
-      numbers: Numbers of the rows, int64.
-      one_in: See `only`.
-      groups: Numbers of their groups, int64; -1 is no group. None without groups.
-      fold: Number of the rows that are held out, below `one_in`: no row is in two folds.
+    `groups`: numbers of their groups, int64; -1 is no group. None without groups.
     """
     keys = tf.strings.as_string(numbers)
     if groups is not None:

@@ -48,16 +48,7 @@ MIN_LEAF_HESSIAN = 1e-3  # p * (1 - p) falls to 0 where classes are told apart
 def infer_kinds(
     profile: CsvProfile, config: PipelineConfig, kept: Mapping[str, ColumnUse] | None = None
 ) -> dict[str, ColumnKind]:
-    """Returns the kind of each column; the configuration takes precedence over the inference.
-
-    Args:
-      profile: Profile of the files.
-      config: Configuration of the pipeline.
-      kept: Former uses of columns, for those that the configuration does not name.
-
-    Raises:
-      BadInputError: A column of the configuration does not exist, or its cells do not fit the given kind.
-    """
+    """Returns the kind of each column; the configuration takes precedence over the inference."""
     data = config.data
     given = {**(kept or {}), **config.columns}
     for key in ("exclude", "numeric", "categorical"):
@@ -81,17 +72,7 @@ def infer_plan(
     config: PipelineConfig,
     kinds: Mapping[str, ColumnKind] | None = None,
 ) -> TabularPlan:
-    """Returns the plan for the data and the configuration.
-
-    Args:
-      profile: Profile of the files.
-      config: Configuration of the pipeline.
-      kinds: Kind of each column. Default: inferred.
-
-    Raises:
-      BadInputError: The label or the columns cannot be learned from, or a column of the configuration does
-        not exist.
-    """
+    """Returns the plan for the data and the configuration."""
     data = config.data
     kinds = infer_kinds(profile, config) if kinds is None else kinds
     column = check_label_column(profile, data.label)

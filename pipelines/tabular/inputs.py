@@ -45,14 +45,7 @@ def read(
 
     With a seed they are shuffled and repeated endlessly; without one they come once, in order.
 
-    Args:
-      transform: Output of Transform, with the features of the examples.
-      files: File patterns.
-      part: Part of the rows.
-      one_held_out_in: Number of rows, or groups, of which one is held out, see `only`.
-      batch_size: Examples per batch.
-      shuffle_seed: Seed of the order; None keeps the order of the files.
-      fold: Number of the held-out rows, see `is_held_out`.
+    `one_held_out_in`: number of rows, or groups, of which one is held out, see `only`.
     """
     paths = sorted(tf.io.gfile.glob(files))
     spec = transform.transformed_feature_spec()
@@ -80,18 +73,7 @@ def read(
 def check_held_out(
     transform: tft.TFTransformOutput, files: Any, one_held_out_in: int, column: str, fold: int = 0
 ) -> None:
-    """Checks that rows are held out and others are not, which a few groups do not ensure.
-
-    Args:
-      transform: Output of the Transform component.
-      files: File patterns.
-      one_held_out_in: See `read`.
-      column: Raw column of the groups, for the error.
-      fold: See `read`.
-
-    Raises:
-      SettingError: All rows are in one part.
-    """
+    """Checks that rows are held out and others are not, which a few groups do not ensure."""
     for part in (Part.VALIDATION, Part.TRAIN):
         rows = read(transform, files, part, one_held_out_in, batch_size=1, fold=fold).take(1)
         if not list(rows):
@@ -113,13 +95,6 @@ def read_marked(
     """Returns a dataset of (features, label) batches of all rows, once and in order.
 
     The feature `HELD_OUT_KEY` marks the rows of `Part.VALIDATION`.
-
-    Args:
-      transform: See `read`.
-      files: File patterns.
-      one_held_out_in: See `read`.
-      batch_size: Examples per batch.
-      fold: See `read`.
     """
     spec = transform.transformed_feature_spec()
 
@@ -140,10 +115,8 @@ def in_memory(
 ) -> Callable[..., Any]:
     """Returns an input_fn of batches that have been read already, without sparse features such as text.
 
-    Args:
-      batches: Pairs of (features, label), eager tensors.
-      batch_size: Examples per batch.
-      more: Further features of all rows, `[rows, ...]`, by name.
+    `batches`: pairs of (features, label), eager tensors.
+    `more`: further features of all rows, `[rows, ...]`, by name.
     """
     features, _ = batches[0]
     dense = [name for name, value in features.items() if isinstance(value, tf.Tensor)]
@@ -174,11 +147,7 @@ def serving_input_receiver_fn(
 
     The rows are serialized tf.Examples or, in the signature `serving_rows`, tensors by column.
 
-    Args:
-      plan: Plan of the features.
-      transform: Output of Transform.
-      schema: Schema of the raw data.
-      derive: Function that adds a model's own features to the transformed ones; None adds none.
+    `derive`: function that adds a model's own features to the transformed ones; None adds none.
     """
 
     def receive() -> ServingInputReceiver:

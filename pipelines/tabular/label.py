@@ -25,11 +25,6 @@ MAX_LABEL_ROUNDING = 0.01  # of the standard deviation of a regression label
 
 
 def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
-    """Returns the profile of the label column.
-
-    Raises:
-      BadInputError: There is no such column, or all its cells are empty.
-    """
     column = profile.columns.get(label)
     file = profile.user_files[0]
     if column is None:
@@ -61,14 +56,7 @@ def plan_label(
 ) -> LabelPlan:
     """Returns the plan of the label column.
 
-    Args:
-      profile: Profile of the files.
-      column: Profile of the label column.
-      data: Settings of `[data]`.
-      kind: Kind of the column; None uses only its type.
-
-    Raises:
-      BadInputError: The label cannot be learned: too few labels, one class, too many classes.
+    `kind`: kind of the column; None uses only its type.
     """
     where = f"{profile.user_files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
     if column.num_values < MIN_LABELLED_ROWS:

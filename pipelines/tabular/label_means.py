@@ -20,13 +20,7 @@ MAX_CONSTANTS = 4_000_000
 
 
 def has_label_means(label: LabelPlan, keys: tuple[str, ...], num_ids: int) -> bool:
-    """Returns True if the label has means: it is a number or one of two classes, with not too many ids.
-
-    Args:
-      label: Plan of the label.
-      keys: See `label_means`.
-      num_ids: See `label_means`.
-    """
+    """Returns True if the label has means: it is a number or one of two classes, with not too many ids."""
     has_mean = label.problem_type == "regression" or len(label.classes) == 2
     return has_mean and 0 < len(keys) * num_ids <= MAX_CONSTANTS
 
@@ -36,16 +30,12 @@ def label_means(
 ) -> npt.NDArray[np.float32]:
     """Returns the mean of the label by id, shrunk towards the mean of all rows.
 
-    Args:
-      batches: Pairs of (features, label). Features are ids, int64, shape [batch_size, ...]; labels are
-        numbers or class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do
-        not count.
-      label: Plan of the label; its second class counts as 1, the first one as 0.
-      keys: Features whose ids are counted. They share only the last id, of unknown values.
-      num_ids: Number of ids.
-
-    Returns:
-      Float32, shape [num_ids]; NaN for the last id, and for those of fewer than `MIN_ROWS` rows.
+    `batches`: pairs of (features, label). Features are ids, int64, shape [batch_size, ...]; labels are
+    numbers or class names, shape [batch_size]. The rows that `HELD_OUT_KEY` marks, if there is one, do not
+    count.
+    `label`: plan of the label; its second class counts as 1, the first one as 0.
+    `keys`: features whose ids are counted. They share only the last id, of unknown values.
+    Returns float32, shape [num_ids]; NaN for the last id, and for those of fewer than `MIN_ROWS` rows.
     """
     sums, counts = np.zeros(num_ids), np.zeros(num_ids)
     total, num_rows = 0.0, 0

@@ -30,64 +30,43 @@ _STANDARD_ERRORS = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """An Estimator with the specs of its training, evaluation and export.
-
-    Attributes:
-      estimator: The Estimator.
-      train_spec: Its `TrainSpec`.
-      eval_spec: Its `EvalSpec`.
-      best_step: Function that returns the best number of steps after the training; None takes that of the
-        checkpoint with the lowest loss.
-      steps_per_tree: Steps in which a tree is grown; 0 for a model without trees.
-      first_rung: Steps after which the model is compared with the others for the first time; None trains to
-        the end at once.
-      losses: Function that returns the losses on the held-out rows by step, after the training; None takes
-        those of the evaluations.
-      eval_input_receiver_fn: Receiver function of the SavedModel for the Evaluator; None for a model that is
-        not exported.
-    """
+    """An Estimator with the specs of its training, evaluation and export."""
 
     estimator: Any
     train_spec: estimator_core.TrainSpec
     eval_spec: estimator_core.EvalSpec
+    # Function that returns the best number of steps after the training; None takes that of the
+    # checkpoint with the lowest loss.
     best_step: Callable[[], int] | None = None
-    steps_per_tree: int = 0
+    steps_per_tree: int = 0  # Steps in which a tree is grown; 0 for a model without trees
+    # Steps after which the model is compared with the others for the first time; None trains to the
+    # end at once.
     first_rung: int | None = None
+    # Function that returns the losses on the held-out rows by step, after the training; None takes
+    # those of the evaluations.
     losses: Callable[[], Mapping[int, float]] | None = None
+    # Receiver function of the SavedModel for the Evaluator; None for a model that is not exported.
     eval_input_receiver_fn: Callable[[], Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A model that was trained, to its end or to the first rung.
-
-    Attributes:
-      model: Name of the model.
-      loss: Lowest loss on the held-out rows; NaN if the training failed.
-      metrics: Metrics of the checkpoint with that loss.
-      step: Global step of that checkpoint; of trees, the step at which they were best.
-      steps_per_tree: Steps in which a tree is grown; 0 for a model without trees.
-      seconds: Duration of the training since its last interruption.
-      failure: Reason why there is no loss.
-      is_dropped: True if the training ended early because the loss would not have become the lowest.
-      is_chosen: True if its loss is the lowest of all.
-      last_step: Global step at which the training has ended.
-      is_paused: True if the training waits for the others after its first rung.
-      expected: Loss that it was expected to reach at the end, see `expected_loss`; None if the training has
-        not been paused.
-    """
+    """A model that was trained, to its end or to the first rung."""
 
     model: ModelName
-    loss: float
+    loss: float  # Lowest loss on the held-out rows; NaN if the training failed
     metrics: dict[str, float] = dataclasses.field(default_factory=dict)
-    step: int = 0
-    steps_per_tree: int = 0
-    seconds: float = 0.0
-    failure: str = ""
+    step: int = 0  # Global step of that checkpoint; of trees, the step at which they were best
+    steps_per_tree: int = 0  # Steps in which a tree is grown; 0 for a model without trees
+    seconds: float = 0.0  # Duration of the training since its last interruption
+    failure: str = ""  # Reason why there is no loss
+    # True if the training ended early because the loss would not have become the lowest.
     is_dropped: bool = False
-    is_chosen: bool = False
-    last_step: int = 0
-    is_paused: bool = False
+    is_chosen: bool = False  # True if its loss is the lowest of all
+    last_step: int = 0  # Global step at which the training has ended
+    is_paused: bool = False  # True if the training waits for the others after its first rung
+    # Loss that it was expected to reach at the end, see `expected_loss`; None if the training has
+    # not been paused.
     expected: float | None = None
 
     def as_record(self) -> dict[str, Any]:
@@ -136,16 +115,9 @@ def select_model(
 
     An interrupted selection resumes. Its results are in `work_dir`, see `read_candidates`.
 
-    Args:
-      prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint. With
-        the step of that checkpoint as a third argument, it returns the training from all rows.
-      model_dir: Directory of the returned training.
-      work_dir: Directory of the models that are compared, as long as they are needed.
-      models: Names of the models to compare.
-      held_out_rows: Number of held-out rows; 0 takes losses on them as exact.
-
-    Raises:
-      RuntimeError: No model could be trained.
+    `prepare`: function of (model, model_dir) that returns a training that exports its best checkpoint. With
+    the step of that checkpoint as a third argument, it returns the training from all rows.
+    `held_out_rows`: number of held-out rows; 0 takes losses on them as exact.
     """
     found = {candidate.model: candidate for candidate in read_candidates(work_dir)}
     folder = os.path.join(work_dir, _FOLDER)
@@ -208,8 +180,7 @@ def _final_training(
 def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
     """Returns the results of a selection so far; empty without a selection.
 
-    Args:
-      work_dir: Directory passed to `select_model`, or its copy in the outputs.
+    `work_dir`: directory passed to `select_model`, or its copy in the outputs.
     """
     path = os.path.join(work_dir, _FILE)
     if not tf.io.gfile.exists(path):
@@ -220,13 +191,7 @@ def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
 
 
 def can_win(losses: Mapping[int, float], max_steps: int, to_beat: float) -> bool:
-    """Returns False if a training is very unlikely to reach a loss.
-
-    Args:
-      losses: Loss of each evaluation, by step.
-      max_steps: Step at which the training ends.
-      to_beat: Loss to reach.
-    """
+    """Returns False if a training is very unlikely to reach a loss."""
     return not expected_loss(losses, max_steps) > to_beat
 
 
@@ -235,10 +200,6 @@ def expected_loss(losses: Mapping[int, float], max_steps: int) -> float:
 
     A loss falls less and less. So it is assumed that each doubling of the steps lowers it as much as the last
     one did.
-
-    Args:
-      losses: Loss of each evaluation, by step.
-      max_steps: Step at which the training ends.
     """
     if len(losses) < _EVALUATIONS_BEFORE_DROPPED:
         return -math.inf
@@ -274,14 +235,7 @@ class _BestSoFar(BestCheckpointExporter):
 
 
 def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: bool) -> Candidate:
-    """Trains a model, without exports.
-
-    Args:
-      model: Name of the model.
-      training: Its training.
-      to_beat: Loss above which it is dropped.
-      to_first_rung: True to pause it at its first rung.
-    """
+    """Trains a model, without exports."""
     estimator, spec = training.estimator, training.train_spec
     every = estimator.config.save_checkpoints_steps
     max_steps = spec.max_steps or 0

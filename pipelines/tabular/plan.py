@@ -40,48 +40,32 @@ class _Part(BaseModel):
 
 
 class LabelPlan(_Part):
-    """Plan of the label.
-
-    Attributes:
-      column: Raw column.
-      problem_type: Type of the problem.
-      values: Type of the raw values; determines their conversion to class names.
-      classes: Class names in order; the last of two is the positive one. Empty for regression.
-      majority_share: Share of the rows that have the most frequent class.
-      mean: Mean of a regression label.
-      stddev: Standard deviation of a regression label.
-      number_format: Format of a label that `float` does not read.
-    """
+    """Plan of the label."""
 
     column: str
     problem_type: ProblemType
+    # Type of the raw values; determines their conversion to class names.
     values: Literal["number", "text"]
+    # Class names in order; the last of two is the positive one. Empty for regression.
     classes: tuple[str, ...] = ()
-    majority_share: float = 0.0
-    mean: float = 0.0
-    stddev: float = 1.0
-    number_format: NumberFormat | None = None
+    majority_share: float = 0.0  # Share of the rows that have the most frequent class
+    mean: float = 0.0  # Mean of a regression label
+    stddev: float = 1.0  # Standard deviation of a regression label
+    number_format: NumberFormat | None = None  # Format of a label that `float` does not read
 
 
 class NumericFeature(_Part):
-    """A column of numbers: z-score for the DNN, quantile bucket for the linear part.
-
-    Attributes:
-      column: Raw column.
-      center: A number near the mean; sums of squares are taken around it, to be accurate.
-      has_missing: Adds a feature to the DNN that marks missing values.
-      number_format: Format of cells that `float` does not read.
-      date: Format of dates, whose days since 1970 are the numbers. None for numbers.
-      newest: Last day of dates in the data; later dates count as this day, which is the last one learned.
-      unreadable: Cells that have no such number or date and count as missing; the first of many.
-    """
+    """A column of numbers: z-score for the DNN, quantile bucket for the linear part."""
 
     column: str
-    center: float
-    has_missing: bool
+    center: float  # A number near the mean; sums of squares are taken around it, to be accurate
+    has_missing: bool  # Adds a feature to the DNN that marks missing values
+    # Cells that have no such number or date and count as missing; the first of many.
     unreadable: tuple[str, ...] = ()
-    number_format: NumberFormat | None = None
+    number_format: NumberFormat | None = None  # Format of cells that `float` does not read
+    # Format of dates, whose days since 1970 are the numbers. None for numbers.
     date: DateName | None = None
+    # Last day of dates in the data; later dates count as this day, which is the last one learned.
     newest: float | None = None
 
     @property
@@ -91,21 +75,14 @@ class NumericFeature(_Part):
 
 
 class CategoricalFeature(_Part):
-    """A column of categories: ids for the linear part, an embedding of them for the DNN.
-
-    Attributes:
-      column: Raw column.
-      num_values: Number of different values.
-      hash_buckets: Number of hash buckets, or None for a vocabulary.
-      words: Words of a boolean in lower case: the true one and the false one.
-      date: Format of dates that have the category as a part. None for other columns.
-      part: Part of the dates that is the category.
-    """
+    """A column of categories: ids for the linear part, an embedding of them for the DNN."""
 
     column: str
     num_values: int
     hash_buckets: int | None = None
+    # Words of a boolean in lower case: the true one and the false one.
     words: tuple[str, str] | None = None
+    # Format of dates that have the category as a part. None for other columns.
     date: DateName | None = None
     part: Literal["month", "weekday", "hour"] | None = None
 
@@ -116,55 +93,32 @@ class CategoricalFeature(_Part):
 
 
 class TextFeature(_Part):
-    """A column of free text: its words, and pairs of words, hashed.
-
-    Attributes:
-      column: Raw column.
-      hash_buckets: Number of hash buckets.
-      has_pairs: Adds pairs of words as features.
-    """
+    """A column of free text: its words, and pairs of words, hashed."""
 
     column: str
     hash_buckets: int
-    has_pairs: bool = False
+    has_pairs: bool = False  # Adds pairs of words as features
 
 
 class ListFeature(_Part):
-    """A column of lists: a 1 for each part that a cell has, and a 0 for the others.
-
-    Attributes:
-      column: Raw column.
-      separator: Character between the parts.
-      parts: Parts that are used.
-    """
+    """A column of lists: a 1 for each part that a cell has, and a 0 for the others."""
 
     column: str
-    separator: str
+    separator: str  # Character between the parts
     parts: tuple[str, ...]
 
 
 class TreesPlan(_Part):
-    """Settings of boosted trees.
+    """Settings of boosted trees."""
 
-    Attributes:
-      n_trees: Maximal number of iterations.
-      max_depth: Layers of a tree.
-      learning_rate: Share of each tree that is added.
-      min_node_examples: See `BoostedTreesClassifier`.
-      min_node_weight: See `BoostedTreesClassifier`.
-      l2_regularization: See `BoostedTreesClassifier`.
-      batch_size: Examples that are read at a time.
-      num_batches: Upper bound of the number of batches.
-    """
-
-    n_trees: int = 400
-    max_depth: int = 6
-    learning_rate: float = 0.1
-    min_node_examples: int = 1
-    min_node_weight: float = 0.0
-    l2_regularization: float = 0.0
-    batch_size: int = 8_192
-    num_batches: int = 1
+    n_trees: int = 400  # Maximal number of iterations
+    max_depth: int = 6  # Layers of a tree
+    learning_rate: float = 0.1  # Share of each tree that is added
+    min_node_examples: int = 1  # See `BoostedTreesClassifier`
+    min_node_weight: float = 0.0  # See `BoostedTreesClassifier`
+    l2_regularization: float = 0.0  # See `BoostedTreesClassifier`
+    batch_size: int = 8_192  # Examples that are read at a time
+    num_batches: int = 1  # Upper bound of the number of batches
 
     @property
     def steps_per_tree(self) -> int:
@@ -173,40 +127,24 @@ class TreesPlan(_Part):
 
 
 class TrainingPlan(_Part):
-    """Settings of the training.
-
-    Attributes:
-      model: Name of the model; "auto" trains all models, and selects the best.
-      reason: Reason why it is not the model of the configuration.
-      trees: Settings of boosted trees.
-      batch_size: Examples per step.
-      train_steps: Optimizer steps.
-      eval_steps: Batches of an evaluation; None means all.
-      hidden_units: Layer sizes of the DNN.
-      learning_rate: Learning rate of the DNN's optimizer.
-      linear_learning_rate: Learning rate of the linear part's optimizer.
-      dropout: Share of the DNN's units that are dropped.
-      seed: `tf_random_seed`.
-      early_stopping: Holds out a part of the training rows, stops when the loss on them stops falling,
-        and keeps the checkpoint with the lowest loss.
-      one_held_out_in: Number of training rows of which one is held out.
-      held_out_rows: Number of held-out rows, about; 0 without early stopping.
-    """
+    """Settings of the training."""
 
     model: ModelName | Literal["auto"] = "wide_deep"
-    reason: str = ""
-    trees: TreesPlan = TreesPlan()
-    batch_size: int
+    reason: str = ""  # Reason why it is not the model of the configuration
+    trees: TreesPlan = TreesPlan()  # Settings of boosted trees
+    batch_size: int  # Examples per step
     train_steps: int
-    eval_steps: int | None
-    hidden_units: tuple[int, ...]
-    learning_rate: float
-    linear_learning_rate: float
-    dropout: float
-    seed: int
+    eval_steps: int | None  # Batches of an evaluation; None means all
+    hidden_units: tuple[int, ...]  # Layer sizes of the DNN
+    learning_rate: float  # Learning rate of the DNN's optimizer
+    linear_learning_rate: float  # Learning rate of the linear part's optimizer
+    dropout: float  # Share of the DNN's units that are dropped
+    seed: int  # `tf_random_seed`
+    # Holds out a part of the training rows, stops when the loss on them stops falling, and keeps
+    # the checkpoint with the lowest loss.
     early_stopping: bool = False
-    one_held_out_in: int = 6
-    held_out_rows: int = 0
+    one_held_out_in: int = 6  # Number of training rows of which one is held out
+    held_out_rows: int = 0  # Number of held-out rows, about; 0 without early stopping
 
     def max_steps(self, model: ModelName) -> int:
         """Returns the maximal number of steps of a model's training."""
@@ -228,30 +166,22 @@ class TrainingPlan(_Part):
 
 
 class FeaturePlan(_Part):
-    """Part of a plan that `preprocessing_fn` depends on; the other fields do not affect its results.
-
-    Attributes:
-      label: Plan of the label.
-      numeric: Columns used as numbers.
-      categorical: Columns used as categories; a column may be in both.
-      num_buckets: Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a
-        weight for each.
-      text: Columns used as free text.
-      lists: Columns used as lists.
-      group: Column each of whose values is either learned from or held out, but not both.
-    """
+    """Part of a plan that `preprocessing_fn` depends on; the other fields do not affect its results."""
 
     label: LabelPlan
-    numeric: tuple[NumericFeature, ...]
+    numeric: tuple[NumericFeature, ...]  # Columns used as numbers
+    # Columns used as categories; a column may be in both.
     categorical: tuple[CategoricalFeature, ...]
+    # Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a weight
+    # for each.
     num_buckets: int
-    text: tuple[TextFeature, ...] = ()
-    lists: tuple[ListFeature, ...] = ()
+    text: tuple[TextFeature, ...] = ()  # Columns used as free text
+    lists: tuple[ListFeature, ...] = ()  # Columns used as lists
+    # Column each of whose values is either learned from or held out, but not both.
     group: str | None = None
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "FeaturePlan":
-        """Returns the plan in a `custom_config` of `feature_config`."""
         return FeaturePlan.model_validate(custom_config[PLAN_KEY])
 
     @property
@@ -296,18 +226,12 @@ class FeaturePlan(_Part):
 
 
 class TabularPlan(FeaturePlan):
-    """Complete plan of a generic model.
+    """Complete plan of a generic model."""
 
-    Attributes:
-      ignored: Reason for each column that the model does not use.
-      slices: Columns with few values, for the evaluation.
-      training: Settings of the training.
-      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers.
-    """
-
-    ignored: dict[str, str]
-    slices: tuple[str, ...]
+    ignored: dict[str, str]  # Reason for each column that the model does not use
+    slices: tuple[str, ...]  # Columns with few values, for the evaluation
     training: TrainingPlan
+    # Columns that CsvExampleGen leaves as text though they look like numbers.
     text_columns: tuple[str, ...] = ()
 
     @staticmethod

@@ -48,21 +48,17 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     they share the operations that read them: what grows with the number of columns would take most of the
     time.
 
-    Args:
-      inputs: Tensors by column; int64, float32 or string. Sparse of shape [batch_size, <=1], or
-        dense of shape [batch_size, 1] or [batch_size] where the schema fixes the shape. The columns of
-        `FeaturePlan.packs` are sparse matrices instead, see `parse_packed`.
-      custom_config: Dict with the plan.
-
-    Returns:
-      `numeric` (z-scores, NaN for a missing value, float32, [batch_size, num_numeric]),
-      `numeric_bucket` (ids that no two columns share, int64, same shape; where the plan has buckets),
-      `numeric_is_missing` (float32, [batch_size, columns that have missing values]),
-      `category_<position>` (ids, int64, [batch_size]) or `category` (int64, [batch_size, num_words], with
-      many columns of `FeaturePlan.words`), `text_<position>` (ids of words and pairs of
-      words, sparse int64, [batch_size, None]), `list_<position>` (0 or 1 for each part of lists, float32,
-      [batch_size, num_parts]), `held_out_group` (int64, [batch_size], where the plan has
-      one) and `label` (class names as string or numbers as float32, [batch_size]).
+    `inputs`: tensors by column; int64, float32 or string. Sparse of shape [batch_size, <=1], or dense of
+    shape [batch_size, 1] or [batch_size] where the schema fixes the shape. The columns of
+    `FeaturePlan.packs` are sparse matrices instead, see `parse_packed`.
+    Returns `numeric` (z-scores, NaN for a missing value, float32, [batch_size, num_numeric]),
+    `numeric_bucket` (ids that no two columns share, int64, same shape; where the plan has buckets),
+    `numeric_is_missing` (float32, [batch_size, columns that have missing values]), `category_<position>`
+    (ids, int64, [batch_size]) or `category` (int64, [batch_size, num_words], with many columns of
+    `FeaturePlan.words`), `text_<position>` (ids of words and pairs of words, sparse int64, [batch_size,
+    None]), `list_<position>` (0 or 1 for each part of lists, float32, [batch_size, num_parts]),
+    `held_out_group` (int64, [batch_size], where the plan has one) and `label` (class names as string or
+    numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
     outputs = {LABEL_KEY: _label(plan.label, _sparse(inputs[plan.label.column]))}
@@ -161,15 +157,6 @@ def _matrix(
 
     Columns of the same type and format are read together: operations on each column would make a graph that
     takes minutes to build, several times in a run, when there are thousands of columns.
-
-    Args:
-      plan: The plan.
-      pack: Name of the pack that has the columns, if the plan has packs.
-      parts: Features of the columns.
-      inputs: See `preprocessing_fn`.
-      read: Function from features of one kind, their cells as a sparse tensor, and the position of each
-        cell's feature to the values of the cells.
-      missing: Value of a cell that has none.
     """
     if pack in plan.packs:
         return _packed_matrix(pack, parts, inputs, read, missing)

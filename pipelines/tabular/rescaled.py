@@ -13,13 +13,7 @@ _MOMENTS = ("label/mean", "prediction/mean")
 
 
 def rescaled(regressor: Any, mean: float, stddev: float) -> Any:
-    """Returns an Estimator whose labels, predictions, loss and metrics are in the label's units.
-
-    Args:
-      regressor: Canned regressor of one number, which learns the standardized label.
-      mean: Mean of the label.
-      stddev: Standard deviation of the label.
-    """
+    """Returns an Estimator whose labels, predictions, loss and metrics are in the label's units."""
 
     def model_fn(
         features: Any, labels: Any, mode: str, config: Any

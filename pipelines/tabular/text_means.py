@@ -38,15 +38,11 @@ def has_text_means(plan: FeaturePlan) -> bool:
 class TextMeans:
     """The means of words, and those of the texts that they were learned from.
 
-    Attributes:
-        of_words: Means of the words of each text column, float32 `[hash_buckets, num_means]`.
-        of_rows: Out-of-fold means of the rows by feature, float32 `[rows, num_means]`, in the order of the
-            batches. Those of held-out rows are from all rows to learn from.
-
-    Args:
-        batches: Pairs of (features, label), eager tensors. The rows that `HELD_OUT_KEY` marks, if there is
-            one, do not count.
-        plan: Plan with the label and the text columns.
+    `of_words`: Means of the words of each text column, float32 `[hash_buckets, num_means]`.
+    `of_rows`: Out-of-fold means of the rows by feature, float32 `[rows, num_means]`, in the order of the
+    batches. Those of held-out rows are from all rows to learn from.
+    `batches`: pairs of (features, label), eager tensors. The rows that `HELD_OUT_KEY` marks, if there is
+    one, do not count.
     """
 
     def __init__(self, batches: Sequence[Any], plan: FeaturePlan):
@@ -77,8 +73,7 @@ class TextMeans:
     def added_to(self, features: Mapping[str, Any]) -> dict[str, Any]:
         """Returns features with the means of texts, float32 `[batch_size, num_means]`, in TensorFlow.
 
-        Args:
-            features: Features of `preprocessing_fn`; texts are sparse int64 `[batch_size, None]`.
+        `features`: features of `preprocessing_fn`; texts are sparse int64 `[batch_size, None]`.
         """
         added = dict(features)
         for index, table in enumerate(self.of_words):

@@ -51,13 +51,6 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     rows is returned, see `select_model`. With the values of a Tuner, it is only the model that they name.
     Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best on
     held-out rows is that of the trees that are returned, which learn from all rows.
-
-    Args:
-      trainer_fn_args: TFX's `TrainerFnArgs`.
-      schema: Schema of the raw data.
-
-    Returns:
-      Dict with `estimator`, `train_spec`, `eval_spec` and `eval_input_receiver_fn`.
     """
     given = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     values = (trainer_fn_args.hyperparameters or {}).get("values", {})

@@ -29,19 +29,12 @@ MODEL = "model"
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of a model that can be searched.
+    """A setting of a model that can be searched."""
 
-    Attributes:
-      field: Field of the `TrainingPlan` or, for trees, of the `TreesPlan`.
-      low: Lowest value that the model takes; None for a setting that is no number.
-      high: Highest value that it takes.
-      is_whole: True for integers.
-    """
-
-    field: str
-    low: float | None
-    high: float = math.inf
-    is_whole: bool = False
+    field: str  # Field of the `TrainingPlan` or, for trees, of the `TreesPlan`
+    low: float | None  # Lowest value that the model takes; None for a setting that is no number
+    high: float = math.inf  # Highest value that it takes
+    is_whole: bool = False  # True for integers
 
 
 _POSITIVE = 1e-12
@@ -84,9 +77,6 @@ def search_space(plan: TabularPlan, config: TunerConfig) -> SearchSpace:
     """Returns the space that is searched: that of the configuration, or that of the plan's model.
 
     With several models, the model is a parameter, too; the names of the others begin with their model's.
-
-    Raises:
-      BadInputError: A parameter is none of the model's settings, or a value is none that it takes.
     """
     models = _models(plan)
     given = list(config.parameters())
@@ -117,9 +107,7 @@ def first_trials(plan: TabularPlan, space: SearchSpace) -> tuple[Values, ...]:
 def with_values(plan: TabularPlan, values: Mapping[str, Any]) -> TabularPlan:
     """Returns the plan with the values of a trial.
 
-    Args:
-      plan: Plan without a search.
-      values: Values of `search_space`, by name; empty changes nothing.
+    `values`: values of `search_space`, by name; empty changes nothing.
     """
     if not values:
         return plan
@@ -140,11 +128,7 @@ def with_values(plan: TabularPlan, values: Mapping[str, Any]) -> TabularPlan:
 
 
 def check_metric(config: TunerConfig, problem_type: ProblemType) -> None:
-    """Checks that the generic models have the metric.
-
-    Raises:
-      BadInputError: They have not.
-    """
+    """Checks that the generic models have the metric."""
     metrics = _METRICS[problem_type]
     if config.metric is not None and config.metric not in metrics:
         nearest = nearest_first(config.metric, metrics)
@@ -155,11 +139,7 @@ def check_metric(config: TunerConfig, problem_type: ProblemType) -> None:
 
 
 def direction_of(config: TunerConfig) -> Direction:
-    """Returns the direction of the search.
-
-    Raises:
-      BadInputError: It is not known which direction of the metric is better.
-    """
+    """Returns the direction of the search."""
     if config.direction is not None:
         return config.direction
     name = config.metric or DEFAULT_METRIC

@@ -42,9 +42,7 @@ def evaluation_in_words(text: str, thresholds: Iterable[str] = ()) -> str:
     A head measures the AUC for two classes, and the accuracy for several. Of a model_fn that measures
     neither, it is up to three metrics of its own. All others are in the log.
 
-    Args:
-      text: Metrics as the Estimator logs them, such as `auc = 0.9, loss = 0.2`.
-      thresholds: Metrics with a configured threshold.
+    `text`: metrics as the Estimator logs them, such as `auc = 0.9, loss = 0.2`.
     """
     found: dict[str, str] = {}
     for part in text.split(", "):
@@ -83,9 +81,7 @@ class Display(Protocol):
 class PlainDisplay:
     """Plain lines, for log files and pipes.
 
-    Args:
-      stream: Stream for the lines.
-      secs_between_activities: Minimum time between two activities; those that come sooner are left out.
+    `secs_between_activities`: minimum time between two activities; those that come sooner are left out.
     """
 
     def __init__(self, stream: TextIO, secs_between_activities: float = 2.0):
@@ -109,11 +105,7 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    """Lines above a status line with a spinner, for terminals.
-
-    Args:
-      stream: Stream of a terminal.
-    """
+    """Lines above a status line with a spinner, for terminals."""
 
     def __init__(self, stream: TextIO):
         from rich.console import Console
@@ -153,15 +145,7 @@ def terminal_stream() -> TextIO:
 
 
 class Progress(logging.Handler):
-    """Turns runner events and the Estimator's log records into display lines.
-
-    Args:
-      display: Display for the lines.
-      max_steps: Maximum of training steps, to show the share that is done.
-
-    Attributes:
-      thresholds: Metrics with a configured threshold, which an evaluation's line shows.
-    """
+    """Turns runner events and the Estimator's log records into display lines."""
 
     def __init__(self, display: Display, max_steps: int | None = None):
         super().__init__(logging.INFO)
@@ -185,12 +169,7 @@ class Progress(logging.Handler):
             logging.getLogger(name).removeHandler(self)
 
     def component_started(self, component: str, trains: bool = False) -> None:
-        """Shows that a component runs.
-
-        Args:
-          component: Name of the component.
-          trains: True if it trains the model, and may continue from a checkpoint.
-        """
+        """Shows that a component runs."""
         self._component = component
         self._trains = trains
         self._has_trained = False

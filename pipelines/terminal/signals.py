@@ -31,11 +31,7 @@ def line_without_run(status: str) -> dict[str, Any]:
 
 
 def end_at_signals(has_last_line: bool) -> None:
-    """Makes a signal end the process, as long as nothing needs to be cleaned up.
-
-    Args:
-      has_last_line: True if the command ends with a line of JSON.
-    """
+    """Makes a signal end the process, as long as nothing needs to be cleaned up."""
     text = json.dumps(line_without_run("interrupted")) + "\n" if has_last_line else ""
     stdout = os.dup(1)  # the descriptor may point to a log when the signal arrives
 
@@ -115,12 +111,7 @@ _interrupters: list[_Interrupter] = []
 
 
 def raise_at_signals(at_once: Callable[[], None] | None = None) -> None:
-    """Makes a signal raise `RunInterruptedError` in the main thread, and a second one end the process.
-
-    Args:
-      at_once: Function that a thread calls when the first signal comes, while the main thread may still save
-        a checkpoint.
-    """
+    """Makes a signal raise `RunInterruptedError` in the main thread, and a second one end the process."""
     interrupter = _Interrupter(at_once)
     _interrupters.append(interrupter)
     # In advance: starting a thread in the handler could wait for a lock of the interrupted code.

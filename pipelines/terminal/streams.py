@@ -31,9 +31,7 @@ def open_text(descriptor: int, encoding: str) -> TextIO:
 
     A character that the encoding lacks is written as an escape sequence, such as `\u2713`.
 
-    Args:
-      descriptor: File descriptor; it stays open when the stream is closed.
-      encoding: Encoding of the terminal.
+    `descriptor`: file descriptor; it stays open when the stream is closed.
     """
     buffer = io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False))
     return io.TextIOWrapper(buffer, encoding, errors="backslashreplace", line_buffering=True)
@@ -52,9 +50,6 @@ def checked_exit_code(code: int) -> int:
     """Returns the exit code of a command, after checking that its output could be written.
 
     A reader that has gone, as in `| head`, is not a failure.
-
-    Args:
-      code: Exit code of the command.
     """
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)

@@ -51,9 +51,7 @@ def checks_from(items: Any) -> tuple[Check, ...]:
 def describe(check: Check, fewest: int) -> str:
     """Returns the outcome of a check in words.
 
-    Args:
-        check: The check; its message is not read.
-        fewest: Number of examples, or for a binary problem the size of the rarer class.
+    `fewest`: number of examples, or for a binary problem the size of the rarer class.
     """
     if check.value is None:
         return f"{check.metric} is not a number: the model predicts NaN or infinity, or a class is missing"

@@ -49,18 +49,12 @@ _PROBLEM_TYPES = (None, *METRICS)
 
 @dataclass(frozen=True)
 class ValueThen:
-    """A metric of the baseline when it was pushed, on the examples of that time.
-
-    Attributes:
-        metric: Name of the metric.
-        value: Value of the baseline.
-        trivial: Value of the trivial model.
-        interval: Confidence interval of `value`; None for an end that is not known.
-    """
+    """A metric of the baseline when it was pushed, on the examples of that time."""
 
     metric: str
     value: float
     trivial: float
+    # Confidence interval of `value`; None for an end that is not known.
     interval: Interval = (None, None)
 
 
@@ -144,25 +138,19 @@ class DefaultChecks:
 
 @dataclass(frozen=True)
 class Checked:
-    """Results of the default checks.
+    """Results of the default checks."""
 
-    Attributes:
-        checks: Checks in the order in which they are shown.
-        not_checked: One sentence for each check that was not made, with the reason.
-        failures: Reasons not to push a model although a check could not be made.
-        intervals: Confidence intervals of the candidate's own metric and loss, by name; None for an
-            infinite end.
-        baseline_intervals: Confidence intervals of the baseline's metric and loss.
-        doubts: Reasons to look at the data before the model is pushed, one sentence each.
-        slices: Excesses of the candidate in the slices of the data, for a later comparison.
-    """
-
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = ()  # Checks in the order in which they are shown
+    # One sentence for each check that was not made, with the reason.
     not_checked: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()  # Reasons not to push a model although a check could not be made
+    # Confidence intervals of the candidate's own metric and loss, by name; None for an infinite
+    # end.
     intervals: Intervals = field(default_factory=dict)
     baseline_intervals: Intervals = field(default_factory=dict)
+    # Reasons to look at the data before the model is pushed, one sentence each.
     doubts: tuple[str, ...] = ()
+    # Excesses of the candidate in the slices of the data, for a later comparison.
     slices: tuple[SliceExcess, ...] = ()
 
 
@@ -175,12 +163,7 @@ def run_checks(
 ) -> Checked:
     """Returns the outcome of the default checks.
 
-    Args:
-        given: Examples with the answers of the models.
-        candidate: Name of the model.
-        baseline: Name of the baseline; None if there is none.
-        tally: Labels that the trivial model is based on; if its weight is 0, the labels of `given`.
-        settings: Settings of the checks.
+    `tally`: labels that the trivial model is based on; if its weight is 0, the labels of `given`.
     """
     if not len(given.weights):
         return Checked(

@@ -34,19 +34,12 @@ _FILE = "default_checks.json"
 
 @dataclass(frozen=True)
 class Gate:
-    """Models, weight and settings of the default checks.
-
-    Attributes:
-        settings: Settings of the checks.
-        candidate: Name of the model in a `Batch`.
-        baseline: Name of the baseline; None if there is none.
-        example_weight: Feature that weighs examples; empty without weights.
-    """
+    """Models, weight and settings of the default checks."""
 
     settings: DefaultChecks
-    candidate: str
+    candidate: str  # Name of the model in a `Batch`
     baseline: str | None = None
-    example_weight: str = ""
+    example_weight: str = ""  # Feature that weighs examples; empty without weights
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -103,12 +96,9 @@ def write_checks(
 
     The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker.
 
-    Args:
-        batches: `Batch`es of the examples to evaluate on.
-        training_labels: `Batch`es of the training examples, whose predictions are ignored; None bases the
-            trivial model on the labels of `batches` instead.
-        gate: Models and settings of the checks.
-        evaluation_uri: Directory for the outcome; `read_checks` reads it.
+    `training_labels`: `Batch`es of the training examples, whose predictions are ignored; None bases the
+    trivial model on the labels of `batches` instead.
+    `evaluation_uri`: directory for the outcome; `read_checks` reads it.
     """
     judged = batches | "Judge" >> beam.Map(gate.judge) | beam.CombineGlobally(concatenate)
     tally: Any = LabelTally()

@@ -19,17 +19,11 @@ Values: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of a metric, first model minus second.
-
-    Attributes:
-        value: The difference.
-        low: Lower end of its confidence interval; minus infinity with too few examples.
-        high: Upper end; infinity with too few examples.
-    """
+    """A difference of a metric, first model minus second."""
 
     value: float
-    low: float
-    high: float
+    low: float  # Lower end of its confidence interval; minus infinity with too few examples
+    high: float  # Upper end; infinity with too few examples
 
 
 def mean_difference(
@@ -37,11 +31,10 @@ def mean_difference(
 ) -> Difference:
     """Returns the difference of the means of a value per example, such as the log loss.
 
-    Args:
-        first: Values of the first model, `[n]`.
-        second: Values of the second model, `[n]`.
-        weights: Weights of the examples, `[n]`, not negative.
-        confidence: Confidence level of the two-sided interval, such as 0.95.
+    `first`: values of the first model, `[n]`.
+    `second`: values of the second model, `[n]`.
+    `weights`: weights of the examples, `[n]`, not negative.
+    `confidence`: confidence level of the two-sided interval, such as 0.95.
 
     Source: the paired t interval; with weights, the linearised variance of a ratio of sums.
     """
@@ -56,11 +49,9 @@ def rate_difference(
     Two examples are added, one that only the first model gets right and one that only the second
     does: without them the interval would be a point if the answers of the models never differ.
 
-    Args:
-        first: 1 for right answers of the first model, else 0, `[n]`.
-        second: 1 for right answers of the second model, else 0, `[n]`.
-        weights: Weights of the examples, `[n]`.
-        confidence: Confidence level of the two-sided interval.
+    `first`: 1 for right answers of the first model, else 0, `[n]`.
+    `second`: 1 for right answers of the second model, else 0, `[n]`.
+    `weights`: weights of the examples, `[n]`.
 
     Source: the adjusted Wald interval for paired proportions of Bonett and Price (2012).
     """
@@ -77,10 +68,7 @@ def rate_difference(
 def wilson_interval(successes: float, total: float, confidence: float) -> tuple[float, float]:
     """Returns the interval of a share, which lies within 0 and 1 even with few examples.
 
-    Args:
-        successes: Number of successes, at most `total`.
-        total: Number of examples; 0 gives the interval from 0 to 1.
-        confidence: Confidence level of the two-sided interval.
+    `total`: number of examples; 0 gives the interval from 0 to 1.
 
     Source: the score interval of Wilson (1927).
     """
@@ -98,11 +86,9 @@ def root_mean_difference(
 ) -> Difference:
     """Returns the difference of the roots of two means, such as of squared errors.
 
-    Args:
-        first: Squares of the first model, `[n]`.
-        second: Squares of the second model, `[n]`.
-        weights: Weights of the examples, `[n]`.
-        confidence: Confidence level of the two-sided interval.
+    `first`: squares of the first model, `[n]`.
+    `second`: squares of the second model, `[n]`.
+    `weights`: weights of the examples, `[n]`.
 
     Source: the delta method.
     """
@@ -118,10 +104,8 @@ def root_mean_difference(
 def auc(labels: Values, scores: Values, weights: Values) -> float:
     """Returns the exact area under the ROC curve; ties count half. NaN if a class is missing.
 
-    Args:
-        labels: 0 or 1, `[n]`.
-        scores: Scores, higher for 1, `[n]`.
-        weights: Weights of the examples, `[n]`.
+    `scores`: scores, higher for 1, `[n]`.
+    `weights`: weights of the examples, `[n]`.
     """
     positive, _ = _placements(labels, scores, weights)
     return _mean(positive, weights[labels > 0.5])
@@ -136,12 +120,8 @@ def auc_difference(
     wrong, where `k` is the size of the smaller class: otherwise three positives above all negatives
     would look certain.
 
-    Args:
-        labels: 0 or 1, `[n]`.
-        first: Scores of the first model, `[n]`.
-        second: Scores of the second model; None for a constant.
-        weights: Weights of the examples, `[n]`.
-        confidence: Confidence level of the two-sided interval.
+    `first`: scores of the first model, `[n]`.
+    `weights`: weights of the examples, `[n]`.
 
     Source: the paired comparison of DeLong, DeLong and Clarke-Pearson (1988), here with weights.
     """
@@ -172,8 +152,7 @@ def auc_difference(
 def _placements(labels: Values, scores: Values, weights: Values) -> tuple[Values, Values]:
     """Returns, for each example, the share of the other class that is ranked correctly against it.
 
-    Returns:
-        Shares for the positives, `[positives]`, and for the negatives, `[negatives]`; ties count half.
+    Returns shares for the positives, `[positives]`, and for the negatives, `[negatives]`; ties count half.
     """
     is_positive = labels > 0.5
     positive, negative = scores[is_positive], scores[~is_positive]

@@ -32,23 +32,16 @@ NEXT_STEP = (
 
 @dataclass(frozen=True)
 class LabelledPredictions:
-    """Labels and answers of some examples.
+    """Labels and answers of some examples."""
 
-    Attributes:
-        problem_type: None if it is not known, or if there are no examples.
-        labels: 0 or 1, class ids, or numbers: `[n]`.
-        weights: Weights of the examples, `[n]`.
-        answers: Answers by model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of
-            the right class, and 1 if it has the highest one, else 0, `[n, 2]`. Regression: the
-            number, `[n, 1]`.
-        unusable: Reason why the answers can't be judged, by model.
-        columns: Columns that divide the examples into slices, by name.
-    """
-
-    problem_type: ProblemType | None
-    labels: Values
-    weights: Values
+    problem_type: ProblemType | None  # None if it is not known, or if there are no examples
+    labels: Values  # 0 or 1, class ids, or numbers: `[n]`
+    weights: Values  # Weights of the examples, `[n]`
+    # Answers by model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of the
+    # right class, and 1 if it has the highest one, else 0, `[n, 2]`. Regression: the number, `[n,
+    # 1]`.
     answers: Mapping[str, Values]
+    # Reason why the answers can't be judged, by model.
     unusable: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, Column] = field(default_factory=dict)
 
@@ -63,12 +56,9 @@ class LabelledPredictions:
     ) -> "LabelledPredictions":
         """Returns the labels and reduced predictions of a batch.
 
-        Args:
-            labels: `[n]` or `[n, 1]`.
-            predictions: Predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
-            weights: `[n]`; None for equal weights.
-            problem_type: None if it is not known.
-            columns: Columns that divide the examples into slices. Default: none.
+        `predictions`: predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
+        `weights`: `[n]`; None for equal weights.
+        `columns`: columns that divide the examples into slices. Default: none.
         """
         size = len(labels)
         weighted = (
@@ -94,11 +84,7 @@ class LabelledPredictions:
         return cls(problem_type, numbers, weighted, answers, unusable, columns or {})
 
     def take(self, index: npt.NDArray[np.int64]) -> "LabelledPredictions":
-        """Returns some of the examples, without their columns.
-
-        Args:
-            index: Indices of the examples.
-        """
+        """Returns some of the examples, without their columns."""
         return LabelledPredictions(
             self.problem_type,
             self.labels[index],
@@ -135,17 +121,12 @@ def concatenate(parts: Iterable[LabelledPredictions]) -> LabelledPredictions:
 
 @dataclass(frozen=True)
 class LabelTally:
-    """Distribution of the labels of some examples, from which the trivial model predicts.
+    """Distribution of the labels of some examples, from which the trivial model predicts."""
 
-    Attributes:
-        by_class: Weight by class id; empty for a regression.
-        weight: Weight of all examples.
-        total: Weighted sum of the labels.
-    """
-
+    # Weight by class id; empty for a regression.
     by_class: Mapping[int, float] = field(default_factory=dict)
     weight: float = 0.0
-    total: float = 0.0
+    total: float = 0.0  # Weighted sum of the labels
 
     @classmethod
     def of(
@@ -172,12 +153,7 @@ class LabelTally:
 def trivial_answers(tally: LabelTally, given: LabelledPredictions) -> Values:
     """Returns the answers of a model without features: the prior, the majority class, or the mean.
 
-    Args:
-        tally: Labels that it is based on; their weight is above 0.
-        given: Examples with a known problem type.
-
-    Returns:
-        Answers as in `LabelledPredictions.answers`.
+    `tally`: labels that it is based on; their weight is above 0.
     """
     size = len(given.labels)
     if given.problem_type != "multi-class":

@@ -20,11 +20,7 @@ _MIN_COLUMNS = 5  # with the label: among two or three columns, one often explai
 
 
 def dominant_column(importance: Mapping[str, Any]) -> str | None:
-    """Returns the column that a model relies on; None if there is none, or not all columns were measured.
-
-    Args:
-        importance: Importances of the features, as in the details of an evaluation.
-    """
+    """Returns the column that a model relies on; None if there is none, or not all columns were measured."""
     features = importance["features"]
     trivial_loss = importance.get("trivial_loss")  # older versions did not record it
     if not trivial_loss or len(features) < _MIN_COLUMNS or importance.get("left_out"):
@@ -37,12 +33,7 @@ def dominant_column(importance: Mapping[str, Any]) -> str | None:
 
 
 def leak_doubts(importance: Mapping[str, Any], accepted: Collection[str]) -> tuple[str, ...]:
-    """Returns the doubt about the column that a model relies on, if any.
-
-    Args:
-        importance: Importances of the features, as in the details of an evaluation.
-        accepted: Columns that are known not to tell the label.
-    """
+    """Returns the doubt about the column that a model relies on, if any."""
     name = dominant_column(importance)
     if name is None or name in accepted:
         return ()

@@ -19,12 +19,8 @@ def metric_intervals(
 ) -> dict[str, Interval]:
     """Returns the intervals of a model's metrics, by the names in TFMA and Keras.
 
-    Args:
-        given: Examples with a known problem type.
-        answers: Answers of the model, as in `LabelledPredictions.answers`.
-        confidence: Confidence level of the two-sided intervals.
-        all_metrics: True to include further metrics; False for the metric and the loss of the
-            default checks only.
+    `all_metrics`: True to include further metrics; False for the metric and the loss of the default checks
+    only.
     """
     found = dict(_of_checks(given, answers, confidence))
     if all_metrics:

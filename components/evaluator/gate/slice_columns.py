@@ -16,15 +16,10 @@ Numbers: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Codes:
-    """A category.
+    """A category."""
 
-    Attributes:
-        codes: Index of each example's value in `names`, -1 where missing: `[n]`.
-        names: The values, as text; None if there are more than `MAX_VALUES`.
-    """
-
-    codes: npt.NDArray[np.int8]
-    names: tuple[str, ...] | None
+    codes: npt.NDArray[np.int8]  # Index of each example's value in `names`, -1 where missing: `[n]`
+    names: tuple[str, ...] | None  # The values, as text; None if there are more than `MAX_VALUES`
 
 
 Column: TypeAlias = Numbers | Codes
@@ -42,9 +37,8 @@ def is_text(values: Any) -> bool:
 def merge_values(values: Any, same: Mapping[str, str]) -> Any:
     """Returns a column of text, in which values that count as one are the same.
 
-    Args:
-        values: Arrow array of lists of text; the first value of each example counts.
-        same: Common name by value, without white space around it; the value of an example without one is "".
+    `values`: arrow array of lists of text; the first value of each example counts.
+    `same`: common name by value, without white space around it; the value of an example without one is "".
     """
     import pyarrow as pa
 
@@ -61,9 +55,7 @@ def merge_values(values: Any, same: Mapping[str, str]) -> Any:
 def column_of(values: Any, is_category: bool) -> Column:
     """Returns a column of a batch.
 
-    Args:
-        values: Arrow array of lists; the first value of each example counts.
-        is_category: True for a category, although it may consist of numbers. Text always is one.
+    `values`: arrow array of lists; the first value of each example counts.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

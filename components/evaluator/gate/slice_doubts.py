@@ -48,19 +48,12 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of the examples.
-
-    Attributes:
-        column: Name of the column; None for all examples.
-        value: Value of a category; None for a number.
-        low: Smallest number of the slice; None without a bound.
-        high: Number below which the slice ends; None without a bound.
-    """
+    """A part of the examples."""
 
     column: str | None = None
     value: str | None = None
-    low: float | None = None
-    high: float | None = None
+    low: float | None = None  # Smallest number of the slice; None without a bound
+    high: float | None = None  # Number below which the slice ends; None without a bound
 
     def __str__(self) -> str:
         if self.column is None:
@@ -96,20 +89,14 @@ ALL = Slice()
 
 @dataclass(frozen=True)
 class SliceExcess:
-    """The excess of a model in a slice.
-
-    Attributes:
-        slice: The slice.
-        num_examples: Number of its examples.
-        excess: The model's loss minus that of the best constant there, divided by that of a constant on all
-            examples. Below 0 if the model has any skill.
-        error: Standard error of `excess`.
-    """
+    """The excess of a model in a slice."""
 
     slice: Slice
     num_examples: int
+    # The model's loss minus that of the best constant there, divided by that of a constant on all
+    # examples. Below 0 if the model has any skill.
     excess: float
-    error: float
+    error: float  # Standard error of `excess`
 
 
 def excesses_from(items: Any) -> tuple[SliceExcess, ...]:
@@ -118,12 +105,7 @@ def excesses_from(items: Any) -> tuple[SliceExcess, ...]:
 
 
 def slice_excesses(given: LabelledPredictions, answers: Values) -> tuple[SliceExcess, ...]:
-    """Returns the excess of a model on all examples and in each slice, the largest slices first.
-
-    Args:
-        given: Examples with a known problem type, and the columns to divide them by.
-        answers: Answers of the model, as in `LabelledPredictions.answers`.
-    """
+    """Returns the excess of a model on all examples and in each slice, the largest slices first."""
     unit, loss = _loss_of_constant(given), _losses(given, answers)
     slices = [ALL, *_slices(given, answers)]
     found = filter(None, (_excess(one, given, loss, unit) for one in slices))
@@ -138,15 +120,7 @@ def doubts_about_slices(
     then: Sequence[SliceExcess],
     confidence: float,
 ) -> Iterator[str]:
-    """Yields a doubt for each comparison that finds one.
-
-    Args:
-        given: Examples with a known problem type, and the columns to divide them by.
-        candidate: Answers of the new model.
-        baseline: Answers of the served model.
-        then: Excesses of the served model when it was pushed.
-        confidence: Confidence level of a two-sided interval for all slices together.
-    """
+    """Yields a doubt for each comparison that finds one."""
     unit = _loss_of_constant(given)
     mine, others = _losses(given, candidate), _losses(given, baseline)
     reach = _quantile(confidence, len(then))

@@ -102,18 +102,7 @@ def make_verdict(
     checked: Checked = NOTHING_CHECKED,
     holds: bool = True,
 ) -> Verdict:
-    """Returns the verdict on TFMA's results and the default checks.
-
-    Args:
-        evaluation_uri: TFMA's output directory.
-        eval_config: The user's configuration, including change thresholds without a baseline, so that a
-            first model is not reported as one without thresholds.
-        candidate: Name of the model in the evaluation.
-        baseline: Name of the baseline in the evaluation; None without one.
-        further: Names of the model in the evaluation under further ModelSpecs.
-        checked: Results of the default checks.
-        holds: True if a model that is doubted is held.
-    """
+    """Returns the verdict on TFMA's results and the default checks."""
     result = tfma.load_eval_result(evaluation_uri, model_name=candidate or None)
     metrics, baseline_metrics = _by_slice(result), {}
     if baseline is not None:

@@ -42,17 +42,11 @@ _CLASSES_OF_METRICS = {
 
 @dataclass(frozen=True)
 class Computations:
-    """The computations of a configuration, in TFMA's order, each once.
+    """The computations of a configuration, in TFMA's order, each once."""
 
-    Attributes:
-        sums: Sums over examples.
-        derived: Metrics computed from the sums.
-        has_plots: True if there is a plot among the results.
-    """
-
-    sums: list[Sums]
-    derived: list[metric_types.DerivedMetricComputation]
-    has_plots: bool
+    sums: list[Sums]  # Sums over examples
+    derived: list[metric_types.DerivedMetricComputation]  # Metrics computed from the sums
+    has_plots: bool  # True if there is a plot among the results
 
     @classmethod
     def from_config(cls, eval_config: config_pb2.EvalConfig) -> "Computations | None":
@@ -81,9 +75,7 @@ class Computations:
 class SliceBatch(beam.DoFn):
     """Turns a `Batch` into the rows of each slice.
 
-    Args:
-        eval_config: Configuration with the slices.
-        example_weight: Feature that weighs examples; empty without weights.
+    `example_weight`: feature that weighs examples; empty without weights.
     """
 
     def __init__(self, eval_config: config_pb2.EvalConfig, example_weight: str) -> None:
@@ -154,7 +146,6 @@ class CombineRows(beam.CombineFn):
         return []
 
     def add_input(self, accumulator: list[Any], rows: Rows) -> list[Any]:
-        """Adds rows."""
         return self.merge_accumulators([accumulator, [s.add(rows) for s in self._all]])
 
     def merge_accumulators(self, accumulators: Any) -> list[Any]:
@@ -171,7 +162,6 @@ class CombineRows(beam.CombineFn):
         return merged
 
     def extract_output(self, accumulator: list[Any]) -> MetricsDict:
-        """Returns the metrics."""
         result: MetricsDict = {}
         for sums, values in zip(self._all, accumulator, strict=True):
             result.update(sums.output(values))
@@ -243,10 +233,8 @@ def evaluate(
 ) -> dict[str, beam.PCollection]:
     """Returns TFMA's evaluation of `Batch`es: metrics, plots and validations.
 
-    Args:
-        batches: `Batch`es.
-        eval_config: Configuration, with defaults, for which `Computations.from_config` is not None.
-        example_weight: Feature that weighs examples; empty without weights.
+    `eval_config`: configuration, with defaults, for which `Computations.from_config` is not None.
+    `example_weight`: feature that weighs examples; empty without weights.
     """
     computations = Computations.from_config(eval_config)
     if computations is None:

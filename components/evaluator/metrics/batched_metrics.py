@@ -51,19 +51,13 @@ MetricsDict = dict[metric_types.MetricKey, Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """Examples of one slice.
+    """Examples of one slice."""
 
-    Attributes:
-        labels: `[n]` or `[n, label_dimension]`.
-        predictions: Predictions by model name, `[n]` or `[n, prediction_dimension]`.
-        weights: `[n]`; None without weights.
-        serialized: tf.Examples `[n]`; None if no metric reads them.
-    """
-
-    labels: Array
+    labels: Array  # `[n]` or `[n, label_dimension]`
+    # Predictions by model name, `[n]` or `[n, prediction_dimension]`.
     predictions: Mapping[str, Array]
-    weights: Array | None
-    serialized: Array | None = None
+    weights: Array | None  # `[n]`; None without weights
+    serialized: Array | None = None  # tf.Examples `[n]`; None if no metric reads them
 
     @classmethod
     def concatenate(cls, parts: Sequence["Rows"]) -> "Rows":

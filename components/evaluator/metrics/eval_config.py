@@ -103,11 +103,7 @@ def with_defaults(
 
 
 def with_single_output(eval_config: config_pb2.EvalConfig) -> config_pb2.EvalConfig:
-    """Returns the configuration for evaluation models, of which one output is evaluated.
-
-    Raises:
-        SettingError: It names several outputs.
-    """
+    """Returns the configuration for evaluation models, of which one output is evaluated."""
     config = config_pb2.EvalConfig()
     config.CopyFrom(eval_config)
     for spec in config.model_specs:
@@ -148,12 +144,7 @@ def resolve_thresholds(
 
     A name is that of a metric in the configuration, or else one of the model's own, or else one of TFMA's.
 
-    Args:
-        eval_config: The configuration, with defaults.
-        graphs: Evaluation models by name, the candidate first; empty if there are none.
-
-    Raises:
-        SettingError: A name is none of these, or there is nothing to evaluate.
+    `graphs`: evaluation models by name, the candidate first; empty if there are none.
     """
     config = config_pb2.EvalConfig()
     config.CopyFrom(eval_config)

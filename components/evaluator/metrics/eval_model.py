@@ -35,16 +35,12 @@ _ALL_CLASSES = "all_classes"
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Labels and predictions of a batch, from an evaluation model.
+    """Labels and predictions of a batch, from an evaluation model."""
 
-    Attributes:
-        labels: `[batch_size]`, or `[batch_size, label_dimension]` above 1; numbers, or class ids
-            for labels that are strings.
-        predictions: `[batch_size]` or `[batch_size, prediction_dimension]` above 1.
-    """
-
+    # `[batch_size]`, or `[batch_size, label_dimension]` above 1; numbers, or class ids for labels
+    # that are strings.
     labels: npt.NDArray[Any]
-    predictions: npt.NDArray[Any]
+    predictions: npt.NDArray[Any]  # `[batch_size]` or `[batch_size, prediction_dimension]` above 1
 
 
 class EvalGraph:
@@ -52,14 +48,7 @@ class EvalGraph:
 
     `load_graph` returns it; all threads of a process share it.
 
-    Attributes:
-        path: Directory of the SavedModel.
-        labels: Labels by name; `labels` if there is only one.
-        predictions: Predictions by name, such as `logistic`.
-        metric_names: Names of the model's own metrics: `eval_metric_ops`, and those of `add_metrics`.
-
-    Raises:
-        ValueError: The model does not take serialized tf.Examples alone.
+    `labels`: Labels by name; `labels` if there is only one.
     """
 
     def __init__(self, path: str) -> None:
@@ -145,17 +134,9 @@ class EvalModel:
     The labels are those of training, even if `preprocessing_fn` derives them: the model contains
     all steps from the raw example.
 
-    Args:
-        path: Directory of the SavedModel; has the tag `eval` and the signature `eval`.
-        prediction_key: The prediction to evaluate. Default: `logistic`, `probabilities` or
-            `predictions`, whichever comes first, or the only prediction of the model.
-        label_key: The label to evaluate, if the model has several by name.
-
-    Attributes:
-        prediction: Name of the evaluated prediction, such as `logistic`.
-
-    Raises:
-        ValueError: The model lacks the label or prediction, or several match.
+    `path`: directory of the SavedModel; has the tag `eval` and the signature `eval`.
+    `prediction_key`: the prediction to evaluate. Default: `logistic`, `probabilities` or `predictions`,
+    whichever comes first, or the only prediction of the model.
     """
 
     def __init__(self, path: str, prediction_key: str = "", label_key: str = "") -> None:
@@ -177,11 +158,7 @@ class EvalModel:
         self._classes: npt.NDArray[Any] | None = None
 
     def __call__(self, serialized: npt.NDArray[Any]) -> Evaluated:
-        """Returns labels and predictions of serialized tf.Examples `[batch_size]`.
-
-        Raises:
-            ValueError: A label is not in the vocabulary, or is a string without a vocabulary.
-        """
+        """Returns labels and predictions of serialized tf.Examples `[batch_size]`."""
         outputs = self._run(serialized)
         return Evaluated(self._numbers(outputs["labels"]), _squeeze(outputs["predictions"]))
 
@@ -190,20 +167,12 @@ class EvalModel:
         return _squeeze(self._run(serialized)["predictions"])
 
     def labels(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Returns the labels alone, which is cheaper than predicting.
-
-        Raises:
-            ValueError: A label is not in the vocabulary, or is a string without a vocabulary.
-        """
+        """Returns the labels alone, which is cheaper than predicting."""
         self.classes(serialized[:1])
         return self._numbers(self._labels_function(serialized)["labels"])
 
     def classes(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-        """Returns the names of the classes in their order; None if the model has no names.
-
-        Args:
-            serialized: Any example, to run the model on.
-        """
+        """Returns the names of the classes in their order; None if the model has no names."""
         if self._classes is None and self._has_class_names:
             self._run(serialized)
         return self._classes

@@ -30,44 +30,28 @@ BATCH_SIZE = 8192
 
 @dataclass(frozen=True)
 class ModelToEvaluate:
-    """An evaluation model, with its prediction and label.
+    """An evaluation model, with its prediction and label."""
 
-    Attributes:
-        name: Its name in the EvalConfig; empty when there is only one model.
-        path: Directory of the evaluation SavedModel.
-        prediction_key: See `EvalModel`.
-        label_key: See `EvalModel`.
-    """
-
-    name: str
-    path: str
-    prediction_key: str = ""
-    label_key: str = ""
+    name: str  # Its name in the EvalConfig; empty when there is only one model
+    path: str  # Directory of the evaluation SavedModel
+    prediction_key: str = ""  # See `EvalModel`
+    label_key: str = ""  # See `EvalModel`
 
 
 @dataclass(frozen=True)
 class RawFeatures:
-    """The raw features that slices and metrics read.
-
-    Attributes:
-        names: Names of the features.
-        example_weight: Feature that weighs examples; empty without weights.
-        serialized_schema: Schema of `names` and of the columns; None infers types from the data.
-        categories: Columns that the gate slices by their values.
-        numbers: Columns that the gate slices by their quantiles.
-        same_values: Values that count as one in slices, see `Evaluator`.
-        reads_all: True if all features are read, as the user's own metrics may need them.
-        keeps_examples: True if a metric reads the serialized examples.
-    """
+    """The raw features that slices and metrics read."""
 
     names: tuple[str, ...] = ()
-    example_weight: str = ""
+    example_weight: str = ""  # Feature that weighs examples; empty without weights
+    # Schema of `names` and of the columns; None infers types from the data.
     serialized_schema: bytes | None = field(default=None, repr=False)
-    categories: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()  # Columns that the gate slices by their values
+    numbers: tuple[str, ...] = ()  # Columns that the gate slices by their quantiles
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # True if all features are read, as the user's own metrics may need them.
     reads_all: bool = False
-    keeps_examples: bool = False
+    keeps_examples: bool = False  # True if a metric reads the serialized examples
 
     @classmethod
     def from_config(
@@ -79,14 +63,7 @@ class RawFeatures:
     ) -> "RawFeatures":
         """Returns the features that a configuration names.
 
-        Args:
-            eval_config: The configuration.
-            schema: Schema of the raw examples, if there is one.
-            categories: Columns that the gate slices by their values; those that are no feature are left out.
-            numbers: Columns that the gate slices by their quantiles, likewise.
-
-        Raises:
-            ValueError: The schema has no such feature.
+        `categories`: columns that the gate slices by their values; those that are no feature are left out.
         """
         names = set()
         slicing_specs = list(eval_config.slicing_specs)
@@ -120,32 +97,22 @@ class RawFeatures:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of evaluated examples.
+    """A batch of evaluated examples."""
 
-    Attributes:
-        labels: `[batch_size, ...]`, from the first model.
-        predictions: Predictions by model name, `[batch_size, ...]`.
-        features: List of each example's values by feature; None for an example without values.
-        prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
-        classes: Names of the first model's classes in their order; empty if it has no names.
-        columns: Columns that the gate slices by, by name.
-        serialized: The tf.Examples `[batch_size]`; None if no metric reads them.
-    """
-
-    labels: npt.NDArray[Any]
-    predictions: Mapping[str, npt.NDArray[Any]]
+    labels: npt.NDArray[Any]  # `[batch_size, ...]`, from the first model
+    predictions: Mapping[str, npt.NDArray[Any]]  # Predictions by model name, `[batch_size, ...]`
+    # List of each example's values by feature; None for an example without values.
     features: Mapping[str, Sequence[Sequence[Any] | None]]
+    # Name of the first model's prediction, such as `logistic`; empty if not known.
     prediction: str = ""
+    # Names of the first model's classes in their order; empty if it has no names.
     classes: tuple[str, ...] = ()
     columns: Mapping[str, Column] = field(default_factory=dict)
+    # The tf.Examples `[batch_size]`; None if no metric reads them.
     serialized: npt.NDArray[Any] | None = None
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
-        """Returns the feature `name` as weights: `[batch_size]`.
-
-        Raises:
-            ValueError: An example does not have exactly one value of the feature.
-        """
+        """Returns the feature `name` as weights: `[batch_size]`."""
         for values in self.features.get(name, [None]):
             if values is None or len(values) != 1:
                 raise ValueError(
@@ -163,12 +130,8 @@ _OTHER_TYPES = "Data types don't match"
 class ReadAndEvaluate(beam.DoFn):
     """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
 
-    Args:
-        models: Models to evaluate; the first one supplies the labels and the order of the classes.
-        raw_features: Raw features to decode.
-        batch_size: Number of examples in a batch.
-        labels_only: True to leave out predictions.
-        models_of: Cache of the models in a process; stages with the same cache load the same models once.
+    `models`: models to evaluate; the first one supplies the labels and the order of the classes.
+    `models_of`: cache of the models in a process; stages with the same cache load the same models once.
     """
 
     def __init__(
@@ -200,11 +163,7 @@ class ReadAndEvaluate(beam.DoFn):
             )
 
     def process(self, path: str) -> Iterator[Batch]:
-        """Yields the batches of a file.
-
-        Raises:
-            RuntimeError: The model cannot be applied to the examples; names the file.
-        """
+        """Yields the batches of a file."""
         dataset = tf.data.TFRecordDataset(
             path, compression_type="GZIP" if path.endswith(".gz") else ""
         ).batch(self._batch_size)
@@ -284,10 +243,9 @@ def in_order_of(
     Class ids alone are not comparable: a model that was trained on fewer classes has other ids. A
     class that the model does not know has the probability 0.
 
-    Args:
-        predictions: `[n]` or `[n, number of classes]`.
-        classes: Names of the model's classes; None if it has no names.
-        wanted: Class names in the requested order; None leaves the predictions unchanged.
+    `predictions`: `[n]` or `[n, number of classes]`.
+    `classes`: names of the model's classes; None if it has no names.
+    `wanted`: class names in the requested order; None leaves the predictions unchanged.
     """
     if classes is None or wanted is None or np.array_equal(classes, wanted):
         return predictions
@@ -313,9 +271,7 @@ def load_models(
 ) -> dict[str, EvalModel]:
     """Returns the models by their names, loaded once for all threads of a process.
 
-    Args:
-        models_of: Cache of the models.
-        models: Models to load; the same ones in each call with this cache.
+    `models`: models to load; the same ones in each call with this cache.
     """
     loaded: dict[str, EvalModel] = models_of.acquire(lambda: _Models(models))
     return loaded
@@ -324,9 +280,7 @@ def load_models(
 def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, Any]]:
     """Yields TFMA's extracts for each example of a batch.
 
-    Args:
-        batch: The batch.
-        example_weight: Feature that weighs examples; empty without weights.
+    `example_weight`: feature that weighs examples; empty without weights.
     """
     single = len(batch.predictions) == 1
     rows = {name: _rows(values) for name, values in batch.predictions.items()}

@@ -25,11 +25,7 @@ Accumulator = tuple[Sums, list[bytes]]
 class ModelMetrics(metric_types.Metric):
     """Metrics of evaluation models.
 
-    Args:
-        paths: Directory of the evaluation model by the model's name in the EvalConfig.
-        names: Pairs of a metric's name in the evaluation and its name in the models, which have it or not.
-        output_name: Output of the keys.
-        name: Name of this metric in TFMA; no result has it.
+    `name`: name of this metric in TFMA; no result has it.
     """
 
     def __init__(
@@ -69,12 +65,7 @@ def _computations(
 
 
 class ModelMetricsCombiner(beam.CombineFn):
-    """Adds up the variables of a model's metrics.
-
-    Args:
-        path: Directory of the evaluation model.
-        keys: Keys of the metrics with their names in the model. Those that it lacks have no result.
-    """
+    """Adds up the variables of a model's metrics."""
 
     def __init__(self, path: str, keys: Mapping[metric_types.MetricKey, str]) -> None:
         self._path = path
@@ -118,7 +109,6 @@ class ModelMetricsCombiner(beam.CombineFn):
         )
 
     def extract_output(self, accumulator: Accumulator) -> dict[metric_types.MetricKey, Any]:
-        """Returns the metrics."""
         sums, _ = self.compact(accumulator)
         return self.metrics(sums) if sums else {}
 

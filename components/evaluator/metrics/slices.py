@@ -15,11 +15,7 @@ SliceKey = tuple[tuple[str, Any], ...]
 class Slices:
     """The slices of a configuration.
 
-    Args:
-        eval_config: Configuration with the slices; without any, all examples are one slice.
-
-    Attributes:
-        features: Raw features that the slices depend on.
+    `eval_config`: configuration with the slices; without any, all examples are one slice.
     """
 
     def __init__(self, eval_config: config_pb2.EvalConfig) -> None:

@@ -32,15 +32,9 @@ MAX_SLICES = 500
 
 @dataclass(frozen=True)
 class _Part:
-    """Sums, labels and answers of some examples.
+    """Sums, labels and answers of some examples."""
 
-    Attributes:
-        by_model: Sums for the plots, by model.
-        classes: Names of the classes.
-        by_slice: Labels and answers of the candidate, by slice.
-    """
-
-    by_model: dict[str, PredictionSums]
+    by_model: dict[str, PredictionSums]  # Sums for the plots, by model
     classes: tuple[str, ...]
     by_slice: dict[SliceKey, LabelledPredictions]
 
@@ -52,11 +46,7 @@ def write_details(
 
     All of it is collected in one step: each further grouping in Beam would cost as much as the rest.
 
-    Args:
-        batches: `Batch`es of the examples to evaluate on.
-        slices: Slices of the evaluation.
-        gate: Names of the models and the weight.
-        evaluation_uri: Directory for the details; `load_details` reads them.
+    `evaluation_uri`: directory for the details; `load_details` reads them.
     """
     _ = (
         batches
@@ -67,12 +57,7 @@ def write_details(
 
 
 def write_importance(found: beam.PCollection, evaluation_uri: str) -> None:
-    """Adds the importances of features to a pipeline.
-
-    Args:
-        found: Importances that `Importance` yields.
-        evaluation_uri: Directory for the importances, as for `write_details`.
-    """
+    """Adds the importances of features to a pipeline."""
     _ = found | "WriteImportance" >> beam.Map(_write, evaluation_uri, _IMPORTANCE)
 
 

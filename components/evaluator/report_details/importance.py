@@ -57,13 +57,9 @@ Predict = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Row:
-    """A serialized tf.Example in parts that can be exchanged.
+    """A serialized tf.Example in parts that can be exchanged."""
 
-    Attributes:
-        parts: Serialized entry in the map of features, by feature name.
-    """
-
-    parts: dict[str, bytes]
+    parts: dict[str, bytes]  # Serialized entry in the map of features, by feature name
 
     @classmethod
     def parse(cls, serialized: bytes) -> "Row":
@@ -81,11 +77,7 @@ class Row:
 class Importance(beam.DoFn):
     """Turns the list of all files into the importances of features, in JSON form.
 
-    Args:
-        models: Models as for `ReadAndEvaluate`; only the first one is used.
-        models_of: Cache of the models as for `ReadAndEvaluate`.
-        gate: Settings with the problem type.
-        clock: Returns seconds.
+    `models`: models as for `ReadAndEvaluate`; only the first one is used.
     """
 
     def __init__(
@@ -149,12 +141,7 @@ class Importance(beam.DoFn):
 
 
 def read_sample(paths: Sequence[str], size: int) -> npt.NDArray[Any]:
-    """Returns some serialized examples of the files: every k-th of the rows read.
-
-    Args:
-        paths: TFRecord files.
-        size: Maximum number of examples.
-    """
+    """Returns some serialized examples of the files: every k-th of the rows read."""
     records: list[bytes] = []
     num_files = max(1, len(paths))
     rows_of_each, bytes_of_each = -(-size * _READ_FOR_ONE // num_files), _MAX_BYTES // num_files
@@ -183,13 +170,11 @@ def permutation_importance(
 ) -> dict[str, Any]:
     """Returns the growth of the loss for each feature, the most important feature first.
 
-    Args:
-        serialized: Examples `[n]`.
-        predict: Returns the predictions of examples `[k]`.
-        loss: Returns the losses of the examples with the given indices `[k]`, from their predictions.
-        usual: Losses of the unchanged examples, `[n]`.
-        classes: Class of each example, from 0 on, `[n]`.
-        clock: Returns seconds.
+    `serialized`: examples `[n]`.
+    `predict`: returns the predictions of examples `[k]`.
+    `loss`: returns the losses of the examples with the given indices `[k]`, from their predictions.
+    `usual`: losses of the unchanged examples, `[n]`.
+    `classes`: class of each example, from 0 on, `[n]`.
     """
     start = clock()
     size = len(serialized)

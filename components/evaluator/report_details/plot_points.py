@@ -31,9 +31,7 @@ _THRESHOLD = 0.5
 def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
     """Returns the points of a model's plots in JSON form; empty if nothing was counted.
 
-    Args:
-        sums: Sums over the examples.
-        classes: Names of the classes; empty names them by their ids.
+    `classes`: names of the classes; empty names them by their ids.
     """
     if sums.by_class is not None:
         return _binary(sums.by_class)

@@ -28,25 +28,20 @@ MAX_SAMPLE = 2_000
 
 @dataclass(frozen=True)
 class PredictionSums:
-    """Sums over the examples of one model.
+    """Sums over the examples of one model."""
 
-    Attributes:
-        problem_type: None if nothing was counted.
-        num_examples: Number of examples counted.
-        by_class: Binary: weight by interval of the probability, `[2, NUM_BINS]`; row 1 has the examples
-            with label 1.
-        confusion: Multi-class: weight by (label, most probable class).
-        confidence: Multi-class: by interval of the highest probability, its weighted sum, the weight of
-            right answers, and the weight, `[3, NUM_CONFIDENCE_BINS]`.
-        sample: Regression: label, prediction and a random number of some examples, those with the lowest
-            random numbers, `[at most MAX_SAMPLE, 3]`.
-    """
-
-    problem_type: ProblemType | None = None
+    problem_type: ProblemType | None = None  # None if nothing was counted
     num_examples: int = 0
+    # Binary: weight by interval of the probability, `[2, NUM_BINS]`; row 1 has the examples with
+    # label 1.
     by_class: Values | None = None
+    # Multi-class: weight by (label, most probable class).
     confusion: dict[tuple[int, int], float] = field(default_factory=dict)
+    # Multi-class: by interval of the highest probability, its weighted sum, the weight of right
+    # answers, and the weight, `[3, NUM_CONFIDENCE_BINS]`.
     confidence: Values | None = None
+    # Regression: label, prediction and a random number of some examples, those with the lowest
+    # random numbers, `[at most MAX_SAMPLE, 3]`.
     sample: Values | None = None
 
     @classmethod
@@ -59,11 +54,7 @@ class PredictionSums:
     ) -> "PredictionSums":
         """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type.
 
-        Args:
-            labels: `[n]`.
-            predictions: `[n]` probabilities or numbers, or `[n, number of classes]`.
-            weights: `[n]`.
-            problem_type: None if it is not known.
+        `predictions`: `[n]` probabilities or numbers, or `[n, number of classes]`.
         """
         numbers = np.asarray(labels).reshape(-1)
         is_numeric = all(
@@ -144,7 +135,6 @@ class PredictionSums:
 
 
 def add_by_model(parts: Iterable[dict[str, PredictionSums]]) -> dict[str, PredictionSums]:
-    """Returns the sums of all parts, by model."""
     total: dict[str, PredictionSums] = {}
     for part in parts:
         for name, sums in part.items():

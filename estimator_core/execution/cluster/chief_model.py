@@ -18,12 +18,7 @@ _LISTED = 5
 
 
 class Model:
-    """The properties of a model that all tasks of a cluster must agree on.
-
-    Args:
-        tensorflow: Version of TensorFlow.
-        variables: Name to [dtype, shape] of each global variable.
-    """
+    """The properties of a model that all tasks of a cluster must agree on."""
 
     def __init__(self, tensorflow: str, variables: dict[str, list[str]]):
         self.tensorflow = tensorflow
@@ -31,7 +26,6 @@ class Model:
 
     @classmethod
     def of(cls, graph: tf.Graph) -> Model:
-        """Returns the model of a graph."""
         return cls(
             tf.__version__,
             {
@@ -65,13 +59,7 @@ class Model:
 
 
 class ChiefModel:
-    """The model that the chief trains, kept in the chief's process and lost when that ends.
-
-    Args:
-        chief: The chief, or master.
-        own: This task.
-        master: Address of this task's server, on which sessions are opened.
-    """
+    """The model that the chief trains, kept in the chief's process and lost when that ends."""
 
     def __init__(self, chief: Task, own: Task, master: str):
         self._chief = chief

@@ -27,12 +27,7 @@ class TaskLostError(RuntimeError):
 
 
 class Peers:
-    """The tasks that train in step, from the point of view of one of them.
-
-    Args:
-        tasks: All tasks, in the same order in each process.
-        index: Index of this task.
-    """
+    """The tasks that train in step, from the point of view of one of them."""
 
     def __init__(self, tasks: Sequence[Task], index: int):
         self.tasks = list(tasks)
@@ -48,9 +43,7 @@ class Peers:
     def sum(self, value: tf.Tensor, purpose: int) -> tf.Tensor:
         """Returns the sum of a value over all tasks, each of which must run it equally often.
 
-        Args:
-            value: Tensor of the same shape and dtype in all tasks.
-            purpose: Number that distinguishes the collectives of a graph.
+        `value`: tensor of the same shape and dtype in all tasks.
         """
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveReduce(
@@ -64,10 +57,8 @@ class Peers:
     def concat(self, value: tf.Tensor, purpose: int, timeout_secs: float = 0) -> tf.Tensor:
         """Returns the concatenated values of all tasks, each of which must run it equally often.
 
-        Args:
-            value: Tensor of the same shape, [1, ...], and dtype in all tasks.
-            purpose: Number that distinguishes the collectives of a graph.
-            timeout_secs: Longest wait for the others; 0 waits for ever.
+        `value`: tensor of the same shape, [1, ...], and dtype in all tasks.
+        `timeout_secs`: longest wait for the others; 0 waits for ever.
         """
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveGather(
@@ -87,11 +78,7 @@ class Peers:
         }
 
     def gather(self, numbers: Sequence[int], master: str, config: Any, timeout_secs: float) -> Any:
-        """Returns the numbers of all tasks, as an array `[tasks, numbers]`, once all tasks have called this.
-
-        Raises:
-            TaskLostError: A task was lost, or did not call this in time.
-        """
+        """Returns the numbers of all tasks, `[tasks, numbers]`, once all tasks have called this."""
         own = np.array([numbers], np.int64)
         with tf.Graph().as_default(), Watch(self) as watch:
             rows = self.concat(tf.constant(own), MEETING, timeout_secs)
@@ -110,13 +97,7 @@ class Peers:
 class Watch:
     """Closes a session when another task is lost, so that the session does not wait for ever.
 
-    Args:
-        peers: The tasks.
-        every_secs: Seconds between two checks.
-
-    Attributes:
-        session: The session to close; None if there is none.
-        lost: The task that was lost, or None.
+    `session`: The session to close; None if there is none.
     """
 
     def __init__(self, peers: Peers, every_secs: float = 2.0):

@@ -20,12 +20,6 @@ class InputsInStep(Inputs):
 
     Before each step, the tasks tell each other whether they take part in it. If one does not, the step
     ends in all tasks with an OutOfRangeError that gives the reason.
-
-    Args:
-        dataset: Input of this task.
-        mode: One of `ModeKeys`.
-        peers: The tasks.
-        watch: Watch that closes the training session when a task is lost.
     """
 
     def __init__(self, dataset: tf.data.Dataset, mode: str, peers: Peers, watch: Watch):
@@ -101,12 +95,7 @@ class InputsInStep(Inputs):
 
 
 class _EndTogether(tf1.train.SessionRunHook):
-    """Ends the training of all tasks together, and has its session watched.
-
-    Args:
-        inputs: Inputs of this task.
-        watch: Watch that closes the session when another task is lost.
-    """
+    """Ends the training of all tasks together, and has its session watched."""
 
     def __init__(self, inputs: InputsInStep, watch: Watch):
         self._inputs = inputs

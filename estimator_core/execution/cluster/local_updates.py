@@ -20,11 +20,6 @@ def changed_by_batches(
 
     An optimizer's updates do not count, as they use gradients summed over the tasks. Updates within
     `tf.cond` and loops are not found.
-
-    Args:
-        variables: Variables of one graph to look at.
-        components: Function that returns the variable of each replica of this task.
-        batches: Operations that give the batches.
     """
     graph_operations = list(batches)
     if not graph_operations:

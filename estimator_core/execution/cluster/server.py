@@ -24,13 +24,7 @@ _started: dict[tuple[Any, ...], Any] = {}  # TensorFlow has no way to stop a ser
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A task of a cluster.
-
-    Args:
-        kind: One of `TASK_TYPES`.
-        index: Index among the tasks of its type.
-        address: "host:port" of its server.
-    """
+    """A task of a cluster."""
 
     kind: str
     index: int
@@ -41,17 +35,7 @@ class Task:
 
 
 def start_server(cluster: Cluster, protocol: str | None = None, session_config: Any = None) -> Any:
-    """Starts and returns the server of this task; a second call in a process returns the same server.
-
-    Args:
-        cluster: Cluster, including this task's type and index.
-        protocol: Protocol of the server; None is "grpc".
-        session_config: `ConfigProto` from which the server takes the GPU options and the leader of
-            collective groups.
-
-    Raises:
-        RuntimeError: The server can't be started because its port is taken.
-    """
+    """Starts and returns the server of this task; a second call in a process returns the same server."""
     task = Task(cluster.task_type, cluster.task_id, cluster.address)
     key = (task, protocol, tuple(sorted(cluster.tasks.items())))
     if key in _started:
@@ -96,14 +80,7 @@ def wait_for_tasks(
 ) -> None:
     """Waits until something listens at the address of every task.
 
-    Args:
-        tasks: Tasks whose servers are needed.
-        timeout_secs: Longest wait.
-        clock: Function that returns seconds.
-        sleep: Function that waits for a number of seconds.
-
-    Raises:
-        tf.errors.DeadlineExceededError: Tasks do not answer in time; the message names them.
+    `sleep`: function that waits for a number of seconds.
     """
     start = clock()
     log_at = start + _LOG_EVERY_SECS

@@ -29,14 +29,7 @@ class CompiledSteps:
     first one's is trained on by the operations of the graph. Batches read before an error or the end of the
     input are trained on before the error is raised: no batch is lost.
 
-    Args:
-        step_graph: Operations of the step, in the default graph.
-        train_op: The step.
-        loss: Loss of the step.
-
-    Attributes:
-        parts: Division of the step's operations into compiled and other parts.
-        last_loss: Loss of the last step of `run`; None if it made none.
+    `last_loss`: Loss of the last step of `run`; None if it made none.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
@@ -104,15 +97,7 @@ class CompiledSteps:
     def first_step(self, session: Any, *, chooses: bool) -> tuple[bool, Any]:
         """Makes a step by the operations of the graph, and compiles the loop for batches of the same size.
 
-        Args:
-            session: The `tf.compat.v1.Session`.
-            chooses: True to only log that the loop can't be compiled, and run the steps without it.
-
-        Returns:
-            A pair: True if the loop is compiled, and the loss of the step.
-
-        Raises:
-            ValueError: The loop can't be compiled, and `chooses` is False.
+        `chooses`: True to only log that the loop can't be compiled, and run the steps without it.
         """
         _, loss, sizes = session.run([self._train_op, self._loss, self._sizes])
         try:
@@ -125,12 +110,7 @@ class CompiledSteps:
         return True, loss
 
     def run(self, session: Any, steps: int) -> Any:
-        """Makes steps, stopping after one whose loss is NaN; returns the last loss.
-
-        Raises:
-            tf.errors.OpError: An operation failed, or the input has ended. Batches read before were trained
-                on; `last_loss` is the loss of the last of them.
-        """
+        """Makes steps, stopping after one whose loss is NaN; returns the last loss."""
         self.last_loss = None
         made = 0
         while made < steps and not is_nan(self.last_loss):

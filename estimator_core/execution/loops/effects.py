@@ -31,11 +31,7 @@ def effects_of(outputs: Sequence[Any]) -> list[Any]:
     Running these has the same effects as computing the outputs, without the values computed afterwards, such
     as a metric's value after each batch.
 
-    Args:
-        outputs: Tensors and operations of one graph.
-
-    Returns:
-        The operations; the outputs themselves if they depend on a variable or a loop of TensorFlow 1.
+    Returns the operations; the outputs themselves if they depend on a variable or a loop of TensorFlow 1.
     """
     found: set[tf.Operation] = set()
     effects = []

@@ -21,12 +21,6 @@ class RepeatedUpdate:
     Once added, a loop in the graph does so: its body is a copy of the operations of an update, which uses the
     variables, iterators and tables of the graph. If a copy might compute something else, the graph's own
     operations are run repeatedly. The results are the same.
-
-    Args:
-        update_op: Operation that adds a batch to all metrics.
-
-    Attributes:
-        batches_made: Number of batches that the last call added, even if it ended with an error.
     """
 
     def __init__(self, update_op: tf.Operation):
@@ -59,15 +53,7 @@ class RepeatedUpdate:
             graph.finalize()
 
     def __call__(self, session: Any, batches: int) -> None:
-        """Adds batches to the metrics.
-
-        Args:
-            session: The `tf.compat.v1.Session`.
-            batches: Number of batches.
-
-        Raises:
-            tf.errors.OutOfRangeError: The input has ended. The batches before its end are added.
-        """
+        """Adds batches to the metrics."""
         self.batches_made = 0
         if session is not self._session:
             self._session = session
@@ -95,10 +81,6 @@ class _Loop:
 
     An iteration begins after the previous one has finished completely: its counter waits for the update,
     and only one iteration runs at a time.
-
-    Args:
-        step_graph: Operations that an update runs.
-        update_op: The update.
     """
 
     def __init__(self, step_graph: StepGraph, update_op: tf.Operation):

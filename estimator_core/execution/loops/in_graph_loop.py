@@ -29,15 +29,10 @@ _ONE_BY_ONE = "Training steps are run one by one, as %s."
 
 @dataclasses.dataclass(frozen=True)
 class ManySteps:
-    """Limits on the training steps of one session call.
-
-    Attributes:
-        most_steps: Largest number of steps.
-        call_secs: Approximate largest number of seconds; None sets no time.
-    """
+    """Limits on the training steps of one session call."""
 
     most_steps: int
-    call_secs: float | None = None
+    call_secs: float | None = None  # Approximate largest number of seconds; None sets no time
 
 
 def with_calls_in_order(session_config: Any) -> Any:
@@ -46,8 +41,7 @@ def with_calls_in_order(session_config: Any) -> Any:
     If TensorFlow inlined the functions, one function might update a variable before another one has read
     it, as only the calls are ordered. A `function_optimization` set by the user is kept.
 
-    Args:
-        session_config: `ConfigProto`; None is TensorFlow's default.
+    `session_config`: `ConfigProto`; None is TensorFlow's default.
     """
     config = tf1.ConfigProto()
     if session_config is not None:
@@ -61,9 +55,8 @@ def with_calls_in_order(session_config: Any) -> Any:
 class RepeatsSteps(Execution):
     """An Execution that can make many training steps in one session call.
 
-    Args:
-        many_steps: Limits on the steps of a session call; None makes one step.
-        jit_compile: True to compile the steps by XLA; "auto" chooses.
+    `many_steps`: limits on the steps of a session call; None makes one step.
+    `jit_compile`: True to compile the steps by XLA; "auto" chooses.
     """
 
     def __init__(self, many_steps: ManySteps | None = None, jit_compile: bool | str = False):
@@ -75,12 +68,6 @@ class RepeatsSteps(Execution):
             self._repeats = True
 
     def step_of(self, spec: EstimatorSpec, mode: str) -> Step:
-        """Returns the step of a spec.
-
-        Args:
-            spec: Spec of all replicas together.
-            mode: One of `ModeKeys`.
-        """
         if mode != ModeKeys.TRAIN or not self._repeats:
             return Step(spec)
         repeated = RepeatedStep(spec, self._jit_compile)
@@ -101,9 +88,7 @@ class RepeatedStep:
     variables, iterators and tables of the graph. If a copy might compute something else, the graph's own
     operations are run repeatedly. The results are the same.
 
-    Args:
-        spec: Spec of all replicas together, in mode TRAIN.
-        jit_compile: True to compile a part of the copy by XLA; "auto" chooses.
+    `jit_compile`: True to compile a part of the copy by XLA; "auto" chooses.
     """
 
     def __init__(self, spec: EstimatorSpec, jit_compile: bool | str = False):
@@ -123,12 +108,8 @@ class RepeatedStep:
     def add_loop(self) -> int | None:
         """Adds the loop to the default graph if a copy of the step does the same.
 
-        Returns:
-            Largest number of steps of a call; None without XLA. It does not depend on time, because it
-            decides which steps are compiled, and compiled steps round differently.
-
-        Raises:
-            ValueError: XLA must compile a part of the step, and can't.
+        Returns largest number of steps of a call; None without XLA. It does not depend on time, because it
+        decides which steps are compiled, and compiled steps round differently.
         """
         targets = [self._train_op, self._loss.op]
         self._loop = loop_over(targets, self._make_loop, _ONE_BY_ONE)
@@ -161,15 +142,7 @@ class RepeatedStep:
         return steps
 
     def __call__(self, session: Any, steps: int) -> bool:
-        """Makes steps, stopping after one whose loss is NaN; returns whether the last loss is NaN.
-
-        Args:
-            session: The `tf.compat.v1.Session`.
-            steps: Number of steps to make.
-
-        Raises:
-            tf.errors.OutOfRangeError: The input has ended.
-        """
+        """Makes steps, stopping after one whose loss is NaN; returns whether the last loss is NaN."""
         self._last_loss = None
         self._runs_copy = False
         if session is not self._session:
@@ -217,12 +190,6 @@ class RepeatedStep:
         """Runs the graph's operations at the end of the input, unless the last call has done so.
 
         The operations that need no batch are run once more, by the graph itself and not by a copy.
-
-        Args:
-            session: The `tf.compat.v1.Session`.
-
-        Raises:
-            tf.errors.OutOfRangeError: The input has ended.
         """
         if self._runs_copy:
             session.run([self._train_op, self._loss])
@@ -248,10 +215,7 @@ def loop_over(
 ) -> LoopKind | None:
     """Returns a loop over a copy of the targets; None if a copy might compute something else.
 
-    Args:
-        targets: Operations of the default graph, to which the loop is added.
-        make: Function that creates the loop from the operations to copy.
-        one_by_one: Log message if there is no loop, with "%s" for the reason.
+    `targets`: operations of the default graph, to which the loop is added.
     """
     if not tf1.control_flow_v2_enabled():
         logger.info(one_by_one, "loops of TensorFlow 1 are on (disable_v2_behavior)")
@@ -269,13 +233,7 @@ def loop_over(
 
 
 def runnable(loop: LoopKind | None, session: Any, one_by_one: str) -> LoopKind | None:
-    """Returns the loop, compiled by running it zero times; None if the session can't run it.
-
-    Args:
-        loop: A loop in the graph of the session, if there is one.
-        session: A `tf.compat.v1.Session`.
-        one_by_one: Log message if the session can't run it, with "%s" for the reason.
-    """
+    """Returns the loop, compiled by running it zero times; None if the session can't run it."""
     if loop is None:
         return None
     try:
@@ -309,13 +267,7 @@ class _Loop:
     An iteration begins after the previous one has finished completely: its counter waits for the step, and
     only one iteration runs at a time.
 
-    Args:
-        step_graph: Operations that a step runs.
-        train_op: The step.
-        loss: Loss of the step.
-
-    Attributes:
-        waited_secs: Seconds that the steps have waited for their batches; None unless there is one iterator.
+    `waited_secs`: Seconds that the steps have waited for their batches; None unless there is one iterator.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):

@@ -26,9 +26,7 @@ _HEAVY = (
 def why_not_compiled(step: CompiledSteps, *, chooses: bool) -> str | None:
     """Returns the reason why a step is not compiled; None if it is.
 
-    Args:
-        step: The step.
-        chooses: True to compile only if it is worthwhile. Otherwise, the step only has to be compilable.
+    `chooses`: True to compile only if it is worthwhile. Otherwise, the step only has to be compilable.
     """
     reason = step.why_not()
     if reason or not chooses:

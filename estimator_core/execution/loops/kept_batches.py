@@ -14,12 +14,6 @@ class KeptBatches:
     """Keeps the tensors of several batches of one shape, and of one batch of another shape.
 
     They are kept in variables of the session, so that no batch is lost by an error or the end of the input.
-
-    Args:
-        inputs: Tensors of a batch, in the default graph.
-
-    Attributes:
-        wanted: Placeholder for the number of batches to read.
     """
 
     def __init__(self, inputs: Sequence[tf.Tensor]):
@@ -48,12 +42,7 @@ class KeptBatches:
     def start(self, session: Any, shapes: Sequence[Sequence[int]]) -> dict[Any, Any]:
         """Allocates the variables in a session, with no batches kept.
 
-        Args:
-            session: The `tf.compat.v1.Session`.
-            shapes: Shape of all batches together, `[most batches, ...]`, for each of the inputs.
-
-        Returns:
-            Feeds for a loop that reads batches.
+        `shapes`: shape of all batches together, `[most batches, ...]`, for each of the inputs.
         """
         session.run(self._start, dict(zip(self._zeros, shapes, strict=True)))
         sizes = [size for index in self._in_order for size in shapes[index][1:]]
@@ -88,11 +77,7 @@ class KeptBatches:
     def read_loop(self, next_batch: Callable[[], Sequence[tf.Tensor]]) -> tf.Tensor:
         """Returns a loop that reads the wanted number of batches, stopping after one of another shape.
 
-        Args:
-            next_batch: Function that creates the operations that compute the inputs of the next batch.
-
-        Returns:
-            A bool scalar: True if the last batch has another shape.
+        Returns a bool scalar: True if the last batch has another shape.
         """
 
         def go_on(done: Any, is_other: Any) -> Any:

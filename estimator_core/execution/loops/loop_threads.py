@@ -28,13 +28,6 @@ class LoopThreads:
     to 0 and Python's don't: the caller's thread only requests the batch, and the thread that delivers it runs
     the step. That thread was created by one of TensorFlow's threads in the first trial, and rounds as they
     do. So a loop without an iterator is always run by the session's threads.
-
-    Args:
-        clock: Function that returns seconds.
-        chooses: False leaves a loop to the session's threads.
-
-    Attributes:
-        done: Number of iterations that the last call made in completed trials.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter, *, chooses: bool = True):
@@ -47,12 +40,7 @@ class LoopThreads:
         self._is_chosen = not chooses
 
     def __call__(self, run: Run, times: int) -> int:
-        """Runs iterations of a loop until they are done or it ends by itself; returns their number.
-
-        Args:
-            run: Function that runs the loop.
-            times: Number of iterations.
-        """
+        """Runs iterations of a loop until they are done or it ends by itself; returns their number."""
         self.done = 0
         may_go_on = True
         while may_go_on and not self._is_chosen and self.done < times:

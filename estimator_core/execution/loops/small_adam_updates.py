@@ -42,9 +42,6 @@ def small_adam_update(update: Any) -> list[Any]:
 
     Operations that wait for the update then wait for all of them.
 
-    Args:
-        update: `NodeDef` of the update.
-
     Source: the formula of TensorFlow's operation, the same as of `tf.keras.optimizers.Adam`.
     """
     var, m, v, power_1, power_2, rate, beta_1, beta_2, epsilon, gradient = (
@@ -75,14 +72,7 @@ def small_adam_update(update: Any) -> list[Any]:
 
 
 class _Operations:
-    """Collects the operations that replace one update.
-
-    Args:
-        update: `NodeDef` of the replaced update.
-
-    Attributes:
-        nodes: `NodeDef`s of the operations.
-    """
+    """Collects the operations that replace one update."""
 
     def __init__(self, update: Any):
         self.nodes: list[Any] = []

@@ -99,16 +99,7 @@ _FIRST_REF = 100  # larger numbers in TensorFlow's enumeration of types are refe
 
 
 class StepGraph:
-    """The operations that a training step runs.
-
-    Args:
-        targets: Operations that a step fetches, all of one graph.
-
-    Attributes:
-        operations: Operations to copy, in the order in which they were created.
-        outside: Operations that are shared, not copied: handles of variables, iterators and tables, and
-            placeholders.
-    """
+    """The operations that a training step runs."""
 
     def __init__(self, targets: Sequence[tf.Operation]):
         self._graph = targets[0].graph
@@ -153,10 +144,6 @@ class StepGraph:
 
         Control inputs from other operations are left out. As in a `copy`, operations that change something
         wait for the next batch, if that is included.
-
-        Args:
-            names: Names of the operations.
-            with_outside: True to include the operations that are not copied, too.
         """
         within = names | {each.name for each in self.outside} if with_outside else names
         graph_def = tf1.GraphDef(node=self._nodes(within))
@@ -165,7 +152,6 @@ class StepGraph:
         return graph_def
 
     def operation(self, name: str) -> tf.Operation:
-        """Returns the operation with the name."""
         return self._graph.get_operation_by_name(name)
 
     def _why_not_functions(self) -> str | None:
@@ -193,9 +179,6 @@ class StepGraph:
 
         The default graph is the graph of the step, or the body of a loop in it. In the copy, all operations
         that change something wait for the next batch: a step that finds the end of the input changes nothing.
-
-        Args:
-            wanted: Operations and tensors of the step whose copies are returned.
         """
         return self._copied(self._step_nodes(), [each.name for each in wanted])
 
@@ -209,12 +192,6 @@ class StepGraph:
 
         All operations except those that produce the batch wait for it. So their time is not counted, and the
         thread that requests the batch runs none of them.
-
-        Args:
-            wanted: Operations and tensors as for `copy`.
-
-        Raises:
-            ValueError: The step has no iterator, or several.
         """
         nodes = self._step_nodes()
         (batch,) = (node for node in nodes if node.op in NEXT_BATCH)

@@ -26,15 +26,9 @@ class StepParts:
     once: their shapes follow from the batch size, and the compilation does not depend on values of the
     batch. Checks, reads of the input, lookups of rows and operations on strings come before or after it.
 
-    Args:
-        step_graph: Operations of the step.
-        wanted: Operations and tensors of the step that are fetched.
-
-    Attributes:
-        order: All operations, each after those that it needs; reads of a variable come before writes if the
-            graph does not order them.
-        part_of: Operation name to its part.
-        fixed: Names of operations whose values follow from the shapes; each part may have a copy of them.
+    `order`: All operations, each after those that it needs; reads of a variable come before writes if the
+    graph does not order them.
+    `fixed`: Names of operations whose values follow from the shapes; each part may have a copy of them.
     """
 
     def __init__(self, step_graph: StepGraph, wanted: Sequence[tf.Operation | tf.Tensor]):

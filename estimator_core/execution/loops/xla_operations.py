@@ -101,12 +101,7 @@ _NOT_COMPILED_TYPES = (tf.string, tf.variant, tf.resource)
 
 
 def can_be_compiled(operation: tf.Operation, functions: Mapping[str, Any]) -> bool:
-    """Returns whether XLA compiles the operation, regardless of its inputs' values.
-
-    Args:
-        operation: Operation to check.
-        functions: Name to `FunctionDef` of the graph's functions.
-    """
+    """Returns whether XLA compiles the operation, regardless of its inputs' values."""
     if not all(output.dtype.base_dtype not in _NOT_COMPILED_TYPES for output in operation.outputs):
         return False
     for each in operation.inputs:

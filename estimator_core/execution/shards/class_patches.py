@@ -11,16 +11,10 @@ _INHERITED = object()
 
 
 class Replacement(NamedTuple):
-    """A method to replace.
-
-    Attributes:
-        owner: The class.
-        name: The method's name.
-        wrap: Function of the current method that returns its replacement.
-    """
+    """A method to replace."""
 
     owner: type
-    name: str
+    name: str  # The method's name
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -20,15 +20,6 @@ def replaced_sums(graph: tf.Graph, replace: Replace, advice: str) -> Iterator[No
 
     `tf.compat.v1.tpu.CrossShardOptimizer` sums gradients by an operation that only a TPU has. A graph
     that contains it runs nowhere else, even if nothing uses its result. Other graphs are not touched.
-
-    Args:
-        graph: The default graph.
-        replace: Function that creates the operation in place of the sum.
-        advice: Advice to the user about a sum that can't be replaced.
-
-    Raises:
-        ValueError: A sum over replicas was created in a function (`tf.cond`, `tf.while_loop`,
-            `tf.function`), which has its own graph.
     """
     # TensorFlow has no public way to replace a type of operation. All wrappers of operations call
     # `_create_op_internal`, in TensorFlow 2.16 to 2.21.

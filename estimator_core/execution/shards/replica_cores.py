@@ -14,13 +14,6 @@ def place_on_shard(operations: Sequence[tf.Operation], num_cores: int) -> None:
 
     Operations within functions keep their core; sessions move them, as with any other device that does not
     exist.
-
-    Args:
-        operations: Operations of a model.
-        num_cores: Number of cores of a copy of the model.
-
-    Raises:
-        ValueError: An operation is on a core that does not exist.
     """
     for operation in operations:
         if _CORE in operation.device:

@@ -31,12 +31,8 @@ class ModelGraph:
     different seed for each shard. All others are shared by the shards: variables, their updates, and
     operations that depend only on variables. A copy that runs after an update waits for the shared update.
 
-    Args:
-        operations: Operations created by model_fn, in order.
-        entries: Tensors of the first shard's batch.
-        sums: Operations that have the same result on every shard.
-        updates_once: True if variables are updated only for the first shard. Otherwise each shard has copies
-            of the updates.
+    `updates_once`: True if variables are updated only for the first shard. Otherwise each shard has copies
+    of the updates.
     """
 
     def __init__(
@@ -101,12 +97,6 @@ class ModelGraph:
         """Returns the names of variables that keep a value of one shard for a later step.
 
         Only variables count that a sum over shards, or an update of a trainable variable, depends on.
-
-        Args:
-            variables: Variables of the graph.
-            trainable: Trainable variables.
-            copied: Operations that `to_copy` returned.
-            in_step: Operations of a step.
         """
         found = set(self.updates_by_one_shard(variables, copied, in_step))
         weights = {_handle(variable).op for variable in trainable}
@@ -128,13 +118,7 @@ class ModelGraph:
         copied: Collection[tf.Operation],
         in_step: Collection[tf.Operation],
     ) -> list[str]:
-        """Returns the names of the variables that a step updates with a value of one shard.
-
-        Args:
-            variables: Variables of the graph.
-            copied: Operations that `to_copy` returned.
-            in_step: Operations of a step.
-        """
+        """Returns the names of the variables that a step updates with a value of one shard."""
         handles = {_handle(variable).op: variable.name for variable in variables}
         reached: set[tf.Operation] = set()
         pending = list(self._entries)
@@ -160,13 +144,7 @@ class ModelGraph:
         copied: Collection[tf.Operation],
         copies: Sequence[Mapping[tf.Operation, Any]],
     ) -> None:
-        """Makes copies read a variable before it is updated, if the original operation does.
-
-        Args:
-            train_op: Operation that runs the updates.
-            copied: Operations that `to_copy` returned.
-            copies: Copy of each of these operations, for each shard.
-        """
+        """Makes copies read a variable before it is updated, if the original operation does."""
         chosen = set(copied)
         updates = [
             operation
@@ -196,14 +174,7 @@ def copy(
     shard: int,
     device: str,
 ) -> dict[tf.Operation, tf.Operation]:
-    """Returns a copy, in the same graph, of each of the operations.
-
-    Args:
-        operations: Operations to copy, in the order in which they were created.
-        replaced: Reference of a tensor to the tensor that the copies take in its place.
-        shard: Number of the shard that gets the copies.
-        device: Device of the copies, except those that use a variable, which run where the variable is.
-    """
+    """Returns a copy, in the same graph, of each of the operations."""
     if not operations:
         return {}
     graph = operations[0].graph
@@ -252,13 +223,7 @@ def one_after_the_other(
     updates: Callable[[int], Sequence[tf.Operation]],
     num_shards: int,
 ) -> None:
-    """Makes each shard wait with its use of variables until the previous shard has updated them.
-
-    Args:
-        users: Function that returns the operations that use the variables on a shard, by the shard's number.
-        updates: Function that returns the updates on a shard, by the shard's number.
-        num_shards: Number of shards.
-    """
+    """Makes each shard wait with its use of variables until the previous shard has updated them."""
     for shard in range(1, num_shards):
         before = list(updates(shard - 1))
         for user in users(shard):

@@ -32,13 +32,8 @@ class ShardInput(enum.Enum):
 class ShardInputs(Inputs):
     """The batches of all shards.
 
-    Args:
-        inputs: Single entry for all shards, or with `ShardInput.OWN` one for each.
-        kind: Way in which the shards get their batches.
-        batch_axis: Dimensions along which features and labels are split; None is the first.
-        has_static_shapes: True to refuse batches of unknown size.
-        mode: One of `ModeKeys`.
-        takes_sparse: True to allow sparse tensors even if sizes have to be known.
+    `inputs`: single entry for all shards, or with `ShardInput.OWN` one for each.
+    `batch_axis`: dimensions along which features and labels are split; None is the first.
     """
 
     def __init__(
@@ -64,11 +59,7 @@ class ShardInputs(Inputs):
         return self._inputs[0].next_batch()
 
     def next_batches(self, count: int) -> list[tuple[Any, Any]]:
-        """Returns (features, labels) for each shard; if a batch is missing at the end, none is used.
-
-        Raises:
-            ValueError: The size of a batch is not known statically, or it can't be split.
-        """
+        """Returns (features, labels) for each shard; if a batch is missing at the end, none is used."""
         if self._kind is ShardInput.SPLIT:
             batches = _split(self.next_batch(), count, self._batch_axis)
         elif self._kind is ShardInput.SAME:
@@ -90,12 +81,7 @@ def shard_inputs(
     mode: str,
     takes_sparse: bool = False,
 ) -> ShardInputs:
-    """Returns the inputs for the results of input_fn, which is called once or for each shard.
-
-    Raises:
-        ValueError: A result is neither a `tf.data.Dataset` nor features and labels.
-        TypeError: A result is not a dataset where one is needed.
-    """
+    """Returns the inputs for the results of input_fn, which is called once or for each shard."""
     inputs = [inputs_from(result, mode) for result in results]
     if kind is ShardInput.NEXT and not isinstance(results[0], tf.data.Dataset):
         raise TypeError(
@@ -110,15 +96,7 @@ def padded_inputs(
 ) -> PaddedInputs:
     """Returns the inputs of prediction over a dataset, whose batches are all padded to full size.
 
-    Args:
-        dataset: Dataset that input_fn returns.
-        kind: Way in which the shards get their batches.
-        batch_size: Number of examples in a full batch; those of input_fn may be smaller.
-        num_shards: Number of shards that take a batch each with `ShardInput.NEXT`.
-        takes_sparse: True to allow sparse tensors.
-
-    Raises:
-        TypeError: input_fn does not return a dataset.
+    `batch_size`: number of examples in a full batch; those of input_fn may be smaller.
     """
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
@@ -145,12 +123,9 @@ def padded_inputs(
 
 
 class PaddedInputs(ShardInputs):
-    """Batches padded to full size, with a mask of the added examples.
+    """Batches padded to full size, with a mask of the added examples."""
 
-    Attributes:
-        is_padding: Mask for each shard, int32 `[batch_size]`: 1 for an example that was added.
-    """
-
+    # Mask for each shard, int32 `[batch_size]`: 1 for an example that was added.
     is_padding: list[tf.Tensor]
 
     def next_batches(self, count: int) -> list[tuple[Any, Any]]:

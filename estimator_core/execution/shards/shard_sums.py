@@ -27,28 +27,20 @@ _sums_of: dict[tf.Operation, Any] = {}  # only while gradients can still be comp
 
 @dataclasses.dataclass(frozen=True)
 class Sum:
-    """A value that shards add up.
+    """A value that shards add up."""
 
-    Attributes:
-        operation: Identity of the first shard's value. `connect` changes its input to the sum.
-        value: Value of the first shard.
-        groups: Groups of shards that add up their values; None is all shards.
-        is_concatenated: True if values are concatenated on axis 0 instead of added.
-    """
-
+    # Identity of the first shard's value. `connect` changes its input to the sum.
     operation: tf.Operation
-    value: tf.Tensor
+    value: tf.Tensor  # Value of the first shard
+    # Groups of shards that add up their values; None is all shards.
     groups: tuple[tuple[int, ...], ...] | None = None
-    is_concatenated: bool = False
+    is_concatenated: bool = False  # True if values are concatenated on axis 0 instead of added
 
 
 class ShardSums:
     """The sums over shards that the model of one shard asks for.
 
     The model of the first shard is built before the others, so each sum is an identity at first.
-
-    Args:
-        num_shards: Number of shards of the model.
     """
 
     def __init__(self, num_shards: int):
@@ -58,11 +50,7 @@ class ShardSums:
 
     @contextlib.contextmanager
     def taken_from(self, graph: tf.Graph) -> Any:
-        """Turns each `tf.compat.v1.tpu.cross_replica_sum` of a model into a sum over shards.
-
-        Args:
-            graph: The default graph.
-        """
+        """Turns each `tf.compat.v1.tpu.cross_replica_sum` of a model into a sum over shards."""
 
         def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
             # `replaced_sums` refuses the same within functions of TensorFlow 2.
@@ -99,12 +87,7 @@ class ShardSums:
     def reduce_gradient(self, gradient: Any, average: bool) -> Any:
         """Returns the sum or the mean of a gradient over all shards.
 
-        Args:
-            gradient: `Tensor`, or `IndexedSlices`, whose slices are concatenated.
-            average: True for the mean, False for the sum.
-
-        Raises:
-            ValueError: The call is within `tf.cond`, a loop or a function.
+        `gradient`: `Tensor`, or `IndexedSlices`, whose slices are concatenated.
         """
         graph = tf1.get_default_graph()
         in_context = graph._get_control_flow_context() is not None  # noqa: SLF001
@@ -157,8 +140,7 @@ class ShardSums:
     def connect(self, of_shard: Callable[[tf.Tensor, int], tf.Tensor]) -> None:
         """Connects each sum to the values of the shards.
 
-        Args:
-            of_shard: Function of (tensor of the first shard, shard number) that returns the shard's tensor.
+        `of_shard`: function of (tensor of the first shard, shard number) that returns the shard's tensor.
         """
         with tf.control_dependencies(None), tf.name_scope("shard_sums"):
             for each in self.sums:

@@ -22,18 +22,7 @@ _REPLICA_ID = "XlaReplicaId"
 
 
 class Shards:
-    """Copies the first shard's model for the other shards, and finds each shard's copy of a tensor.
-
-    Args:
-        sums: Sums over the shards.
-        operations: Operations of the first shard's model.
-        entries: Tensors of each shard's batch.
-        spec: Spec of the first shard.
-        num_shards: Number of shards.
-
-    Raises:
-        ValueError: Training updates a weight with a value of one shard.
-    """
+    """Copies the first shard's model for the other shards, and finds each shard's copy of a tensor."""
 
     def __init__(
         self,
@@ -104,11 +93,7 @@ class Shards:
 
 
 def replica_ids_of(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
-    """Returns the numbers of the shard that a model reads, which TensorFlow has for TPUs and GPUs only.
-
-    Raises:
-        ValueError: A function of the model reads it.
-    """
+    """Returns the numbers of the shard that a model reads, which TensorFlow has for TPUs and GPUs only."""
     in_functions = [
         name
         for name, function in called_functions(operations).items()

@@ -46,12 +46,7 @@ def called_functions(operations: Collection[tf.Operation]) -> dict[str, Any]:
 
 
 def updated_by(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
-    """Returns the handles of the variables that an operation updates, also in functions that it calls.
-
-    Args:
-        operation: Operation of a graph.
-        functions: Functions that `called_functions` returned.
-    """
+    """Returns the handles of the variables that an operation updates, also in functions that it calls."""
     handles = [(index, each) for index, each in enumerate(operation.inputs) if is_handle(each)]
     if is_update(operation):
         return [handle for _, handle in handles]

@@ -28,12 +28,7 @@ _SHAPE = re.compile(r"\b(pred|[a-z]+\d+)\[([\d,]*)\]")
 
 
 class NotCompiledError(Exception):
-    """The program can't be compiled.
-
-    Args:
-        stage: "graph" if XLA lacks an operation, "compiler" if the TPU's compiler fails.
-        message: Message of TensorFlow or the compiler.
-    """
+    """The program can't be compiled."""
 
     def __init__(self, stage: str, message: str):
         super().__init__(message)
@@ -43,13 +38,8 @@ class NotCompiledError(Exception):
 def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
     """Returns the program of the graph in the folder as StableHLO.
 
-    Args:
-        folder: Folder with `graph.pb`.
-        description: Dict of "feeds" and "variables": name to dtype and shape; "fetches": names of tensors;
-            "targets": names of operations that run, too.
-
-    Raises:
-        NotCompiledError: XLA lacks one of its operations.
+    `description`: dict of "feeds" and "variables": name to dtype and shape; "fetches": names of tensors;
+    "targets": names of operations that run, too.
     """
     import tensorflow as tf
 
@@ -89,11 +79,7 @@ def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
 
 
 def compiled(text: str, topology: str) -> Any:
-    """Returns the executable of a program for all cores of a topology, and the cores as devices.
-
-    Raises:
-        NotCompiledError: The compiler fails.
-    """
+    """Returns the executable of a program for all cores of a topology, and the cores as devices."""
     os.environ.update(
         TPU_SKIP_MDS_QUERY="1",
         TPU_WORKER_HOSTNAMES="localhost",

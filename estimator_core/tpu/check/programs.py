@@ -19,15 +19,7 @@ def write(
     fetches: Sequence[Any],
     topology: str,
 ) -> None:
-    """Writes the input of `compile_program`.
-
-    Args:
-        folder: Folder to create and write to.
-        graph: Graph with the step.
-        feeds: Placeholders with static shapes.
-        fetches: Tensors, and operations, of the step.
-        topology: Name of the topology, such as "v5e:2x2".
-    """
+    """Writes the input of `compile_program`."""
     folder.mkdir()
     tensors = [fetch for fetch in fetches if tf.is_tensor(fetch)]
     targets = [fetch for fetch in fetches if not tf.is_tensor(fetch)]

@@ -11,17 +11,11 @@ from estimator_core.tpu.check.topologies import Topology
 
 @dataclasses.dataclass(frozen=True)
 class RefusedOperation:
-    """An operation that a TPU can't run.
+    """An operation that a TPU can't run."""
 
-    Attributes:
-        type: Type of the operation, such as "PyFunc".
-        name: Name of the operation in the graph.
-        made_at: "file:line" of the model's code that made it, and that line; "" if it is unknown.
-    """
-
-    type: str
-    name: str
-    made_at: str
+    type: str  # Type of the operation, such as "PyFunc"
+    name: str  # Name of the operation in the graph
+    made_at: str  # "file:line" of the model's code that made it, and that line; "" if it is unknown
 
     def __str__(self) -> str:
         where = f", made at {self.made_at}" if self.made_at else ""
@@ -30,30 +24,22 @@ class RefusedOperation:
 
 @dataclasses.dataclass(frozen=True)
 class ModeReport:
-    """The compiler's results for the step of one core in one mode.
-
-    Attributes:
-        mode: One of `ModeKeys`.
-        error: Error of the compilation; None if it succeeds.
-        operations: Operations that cause the error, as far as they are known.
-        memory: Bytes on one core by use: "arguments" (variables and the batch), "outputs", "aliases" (outputs
-            in the memory of arguments), "temporaries" and "code".
-        collectives: (kind, bytes on one core) of each operation that synchronizes the cores.
-        flops: Floating-point operations of a step on one core, by the compiler's count.
-        bytes_accessed: Bytes that a step reads and writes in the memory of one core, by its count.
-        compile_secs: Seconds of the compilation.
-        topology: Topology that it was compiled for.
-    """
+    """The compiler's results for the step of one core in one mode."""
 
     mode: str
-    topology: Topology
-    error: str | None = None
+    topology: Topology  # Topology that it was compiled for
+    error: str | None = None  # Error of the compilation; None if it succeeds
+    # Operations that cause the error, as far as they are known.
     operations: tuple[RefusedOperation, ...] = ()
+    # Bytes on one core by use: "arguments" (variables and the batch), "outputs", "aliases" (outputs
+    # in the memory of arguments), "temporaries" and "code".
     memory: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    # (kind, bytes on one core) of each operation that synchronizes the cores.
     collectives: tuple[tuple[str, int], ...] = ()
-    flops: float = 0.0
+    flops: float = 0.0  # Floating-point operations of a step on one core, by the compiler's count
+    # Bytes that a step reads and writes in the memory of one core, by its count.
     bytes_accessed: float = 0.0
-    compile_secs: float = 0.0
+    compile_secs: float = 0.0  # Seconds of the compilation
 
     @property
     def compiles(self) -> bool:
@@ -100,13 +86,9 @@ class ModeReport:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The results of the check. `str` of it is a text for people.
+    """The results of the check. `str` of it is a text for people."""
 
-    Attributes:
-        modes: The report of each mode that was compiled.
-    """
-
-    modes: Mapping[str, ModeReport]
+    modes: Mapping[str, ModeReport]  # The report of each mode that was compiled
 
     @property
     def compiles(self) -> bool:

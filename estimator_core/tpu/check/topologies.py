@@ -12,19 +12,12 @@ _FORM = re.compile(r"(v\d+[ep]?):(\d+x\d+(?:x\d+)?)")
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """The resources of one core of a chip.
-
-    Attributes:
-        cores: Number of cores of the chip.
-        memory_bytes: High-bandwidth memory of a core.
-        flops_per_sec: Peak of bfloat16 multiplications and additions.
-        bytes_per_sec: Peak bandwidth of the memory.
-    """
+    """The resources of one core of a chip."""
 
     cores: int
-    memory_bytes: int
-    flops_per_sec: float
-    bytes_per_sec: float
+    memory_bytes: int  # High-bandwidth memory of a core
+    flops_per_sec: float  # Peak of bfloat16 multiplications and additions
+    bytes_per_sec: float  # Peak bandwidth of the memory
 
 
 def _of_chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float) -> Chip:
@@ -50,25 +43,15 @@ CHIPS = {
 
 @dataclasses.dataclass(frozen=True)
 class Topology:
-    """TPU chips in a grid.
+    """TPU chips in a grid."""
 
-    Attributes:
-        name: Name of the topology, such as "v5e:2x2".
-        chip: Resources of one core.
-        num_cores: Number of cores of all chips.
-    """
-
-    name: str
-    chip: Chip
+    name: str  # Name of the topology, such as "v5e:2x2"
+    chip: Chip  # Resources of one core
     num_cores: int
 
 
 def topology_named(name: str) -> Topology:
-    """Returns the topology of a name, such as "v5e:2x2" or "v4:2x2x1".
-
-    Raises:
-        ValueError: The name has another form, or the chip is unknown.
-    """
+    """Returns the topology of a name, such as "v5e:2x2" or "v4:2x2x1"."""
     form = _FORM.fullmatch(name)
     if not form or form[1] not in CHIPS:
         raise ValueError(

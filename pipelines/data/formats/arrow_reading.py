@@ -11,17 +11,11 @@ from pipelines.data.formats.number_format import NumberFormat, reading_of
 
 @dataclass(frozen=True)
 class Times:
-    """Points in time, one for each cell.
+    """Points in time, one for each cell."""
 
-    Attributes:
-      is_valid: True where the cell is a time; elsewhere the other attributes are meaningless.
-      local_secs: Seconds since 1970 in local time.
-      utc_secs: Seconds since 1970 in UTC.
-    """
-
-    is_valid: Any
-    local_secs: Any
-    utc_secs: Any
+    is_valid: Any  # True where the cell is a time; elsewhere the other attributes are meaningless
+    local_secs: Any  # Seconds since 1970 in local time
+    utc_secs: Any  # Seconds since 1970 in UTC
 
 
 def matches(cells: Any, pattern: str) -> Any:
@@ -32,12 +26,7 @@ def matches(cells: Any, pattern: str) -> Any:
 
 
 def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
-    """Returns the numbers of cells as float64; NaN where a cell is not a number.
-
-    Args:
-      cells: pyarrow string array without white space around the cells.
-      number_format: Format of the numbers; None for numbers as `float` reads them.
-    """
+    """Returns the numbers of cells as float64; NaN where a cell is not a number."""
     import pyarrow
     import pyarrow.compute as pc
 
@@ -54,12 +43,7 @@ def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
 
 
 def read_times(cells: Any, date_format: DateFormat) -> Times:
-    """Returns the points in time of cells.
-
-    Args:
-      cells: pyarrow string array without white space around the cells.
-      date_format: Format of the times.
-    """
+    """Returns the points in time of cells."""
     import pyarrow
     import pyarrow.compute as pc
 

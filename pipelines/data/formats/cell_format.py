@@ -43,16 +43,11 @@ _GROUP = re.compile(r"\\([0-9])")
 
 @dataclass(frozen=True)
 class CellFormat:
-    """Format of the numbers or dates of a column of text.
+    """Format of the numbers or dates of a column of text."""
 
-    Attributes:
-      number: Format of the numbers; None for dates.
-      date: Format of the dates; None for numbers.
-      missing: Cells of the training data, up to 100, that are in no such format and counted as missing.
-    """
-
-    number: NumberFormat | None = None
+    number: NumberFormat | None = None  # Format of the numbers; None for dates
     date: DateName | None = None
+    # Cells of the training data, up to 100, that are in no such format and counted as missing.
     missing: tuple[str, ...] = ()
 
     def reads(self, cell: str) -> bool:
@@ -78,11 +73,7 @@ class CellFormat:
         return bool(seconds_of(parts)[2])
 
     def is_read(self, cells: Any) -> Any:
-        """Returns a mask (NumPy) of the cells that have a value in this format.
-
-        Args:
-          cells: pyarrow string array without white space around the cells.
-        """
+        """Returns a mask (NumPy) of the cells that have a value in this format."""
         from pipelines.data.formats import arrow_reading
 
         if self.date is not None:
@@ -94,9 +85,6 @@ class CellFormat:
 
         A column of numbers has `numbers`. One of dates has `days` since 1970 (UTC) and, unless all times are
         midnight, the `hours` of the day (local time).
-
-        Args:
-          cells: pyarrow string array, with or without white space around the cells.
         """
         import pyarrow.compute as pc
 
@@ -170,8 +158,8 @@ def parse_cells(cells: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
 def format_of_column(row: Mapping[str, Any]) -> CellFormat | None:
     """Returns the format of a column of a plan or a record; None if its cells are not parsed.
 
-    Args:
-      row: Fields of a `ColumnRow`, which in records of former versions has only the decimal mark of numbers.
+    `row`: fields of a `ColumnRow`, which in records of former versions has only the decimal mark of
+    numbers.
     """
     number, decimal = row.get("number_format"), row.get("decimal")
     if number is None and decimal:
@@ -183,12 +171,7 @@ def format_of_column(row: Mapping[str, Any]) -> CellFormat | None:
 def find_parsed_columns(
     columns: Iterable[Mapping[str, Any]], former: Iterable[Mapping[str, Any]] = ()
 ) -> "ParsedColumns":
-    """Returns the columns whose cells StatisticsGen parses, in the formats of two plans.
-
-    Args:
-      columns: Columns of the plan, see `format_of_column`.
-      former: Columns of the data to compare with.
-    """
+    """Returns the columns whose cells StatisticsGen parses, in the formats of two plans."""
     from components.parsed_columns import ParsedColumns
 
     formats: dict[str, dict[str, Any]] = {}
@@ -200,14 +183,7 @@ def find_parsed_columns(
 
 
 def read_formats(model: Path) -> dict[str, CellFormat]:
-    """Returns the formats of columns by name; empty if the model has no file of them.
-
-    Args:
-      model: Folder of a SavedModel.
-
-    Raises:
-      ValueError: The file is not one of this version.
-    """
+    """Returns the formats of columns by name; empty if the model has no file of them."""
     file = model / "assets.extra" / FILE
     if not file.exists():
         return {}

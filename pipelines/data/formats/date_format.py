@@ -98,16 +98,13 @@ SECS_PER_DAY = 86_400
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A format of points in time.
+    """A format of points in time."""
 
-    Attributes:
-      name: `iso` is year-month-day, `compact` the same without separators; `day-and-name` and
-        `name-and-day` have names of months in English. A time of day may follow these and the two others
-        that have days. `month` is year-month; a month and a quarter count as their first day, a week
-        without a weekday as its Monday. `epoch-seconds` and `epoch-milliseconds` are numbers that count
-        from 1970, UTC.
-    """
-
+    # `iso` is year-month-day, `compact` the same without separators; `day-and-name` and
+    # `name-and-day` have names of months in English. A time of day may follow these and the two
+    # others that have days. `month` is year-month; a month and a quarter count as their first day,
+    # a week without a weekday as its Monday. `epoch-seconds` and `epoch-milliseconds` are numbers
+    # that count from 1970, UTC.
     name: DateName
 
     @property
@@ -183,9 +180,8 @@ def seconds_of(parts: Mapping[Part, Any]) -> tuple[Any, Any, Any]:
 
     A time without an offset counts as UTC, and a month as its first day.
 
-    Args:
-      parts: Integers by part, as NumPy arrays or tensors. `half` is 1 in the morning, 2 in the
-        afternoon and 0 on a 24-hour clock; `sign` is the sign of the offset, 0 without one.
+    `parts`: integers by part, as NumPy arrays or tensors. `half` is 1 in the morning, 2 in the afternoon
+    and 0 on a 24-hour clock; `sign` is the sign of the offset, 0 without one.
     """
     if "week" in parts:
         fourth = days_since_1970(parts["year"], 1, 4)  # is in the first week
@@ -206,13 +202,7 @@ def seconds_of(parts: Mapping[Part, Any]) -> tuple[Any, Any, Any]:
 
 
 def days_since_1970(year: Any, month: Any, day: Any) -> Any:
-    """Returns the days from 1970-01-01 to a date of the Gregorian calendar.
-
-    Args:
-      year: Integers, a NumPy array or a tensor like the other arguments.
-      month: Integers from 1 to 12.
-      day: Integers from 1 to 31.
-    """
+    """Returns the days from 1970-01-01 to a date of the Gregorian calendar."""
     # The year begins in March here, so that a leap day is its last.
     march_month = (month + 9) % 12
     march_year = year - march_month // 10

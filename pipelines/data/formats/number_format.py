@@ -46,23 +46,20 @@ PLAIN = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The way in which the numbers of a column are written, with signs, or parentheses for negative ones.
+    """The way in which the numbers of a column are written, with signs, or parentheses for negative ones."""
 
-    Attributes:
-      decimal: Mark between the integer and the fraction. The other of the two marks, white space and
-        apostrophes separate thousands.
-      currency: Name of the currency that may stand before or behind a number; empty for any.
-      unit: Unit behind each number, which is dropped; only zero needs none. Empty without one.
-      scale: Units that are converted: `multiples` are `K`, `M`, `bn` and the like, which a number may have;
-        with other scales, each number needs a unit, and may have several, as in `5 ft 11 in`.
-      clock: Meaning of `12:34`, beside which `1:23:45` are hours, minutes and seconds. The numbers are
-        seconds.
-    """
-
+    # Mark between the integer and the fraction. The other of the two marks, white space and
+    # apostrophes separate thousands.
     decimal: DecimalMark = "."
+    # Name of the currency that may stand before or behind a number; empty for any.
     currency: str = ""
+    # Unit behind each number, which is dropped; only zero needs none. Empty without one.
     unit: str = ""
+    # Units that are converted: `multiples` are `K`, `M`, `bn` and the like, which a number may
+    # have; with other scales, each number needs a unit, and may have several, as in `5 ft 11 in`.
     scale: Scale | None = None
+    # Meaning of `12:34`, beside which `1:23:45` are hours, minutes and seconds. The numbers are
+    # seconds.
     clock: Literal["h:mm", "m:ss"] | None = None
 
     @cached_property

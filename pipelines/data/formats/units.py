@@ -25,15 +25,10 @@ CURRENCIES = {
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit, as it is written after a number.
+    """A unit, as it is written after a number."""
 
-    Attributes:
-      factor: Value in the unit of its scale, as text.
-      spelling: Regular expression, without capturing groups.
-    """
-
-    factor: str
-    spelling: str
+    factor: str  # Value in the unit of its scale, as text
+    spelling: str  # Regular expression, without capturing groups
 
 
 MULTIPLES = {

@@ -21,17 +21,17 @@ def write_csv(path: pathlib.Path, rows: int, seed: int) -> dict[str, float]:
     """Writes `rows` trips to `path`, and returns facts about them.
 
     Args:
-      path: CSV file; its folder is made if needed, and it appears only when it is complete.
-      rows: Number of trips, at least 1. A run needs about 30 bytes of memory for each.
-      seed: The same seed gives the same trips, and fewer rows are the first of more.
+        path: CSV file; its folder is made if needed, and it appears only when it is complete.
+        rows: Number of trips, at least 1. A run needs about 30 bytes of memory for each.
+        seed: The same seed gives the same trips, and fewer rows are the first of more.
 
     Returns:
-      `rows`, `seed`, `positive_rate` (the share of trips with a tip above a fifth of the fare) and
-      `best_auc` (the ROC AUC of the true probabilities, to 6 digits, as ties in them depend on the
-      processor; NaN when only one class occurs).
+        `rows`, `seed`, `positive_rate` (the share of trips with a tip above a fifth of the fare) and
+        `best_auc` (the ROC AUC of the true probabilities, to 6 digits, as ties in them depend on the
+        processor; NaN when only one class occurs).
 
     Raises:
-      ValueError: If `rows` or `seed` is out of range.
+        ValueError: If `rows` or `seed` is out of range.
     """
     blocks = trips.generate(rows, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,11 +59,11 @@ def roc_auc(label: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]) -> flo
     """Returns the area under the ROC curve: how often a positive scores above a negative.
 
     Args:
-      label: bool [rows].
-      score: float64 [rows]; higher means more likely positive. Ties count half.
+        label: bool [rows].
+        score: float64 [rows]; higher means more likely positive. Ties count half.
 
     Returns:
-      A number in [0, 1], or NaN when only one class occurs.
+        A number in [0, 1], or NaN when only one class occurs.
     """
     positives = int(label.sum())
     negatives = label.size - positives

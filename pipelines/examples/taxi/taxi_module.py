@@ -71,12 +71,12 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     """Returns the features and the label of a batch of trips.
 
     Args:
-      inputs: The raw columns. A column that may be missing is a `tf.SparseTensor`, so that a
-        missing value is one that is not there; otherwise it is a `tf.Tensor` [batch_size, 1].
+        inputs: The raw columns. A column that may be missing is a `tf.SparseTensor`, so that a missing
+            value is one that is not there; otherwise it is a `tf.Tensor` [batch_size, 1].
 
     Returns:
-      Tensors of shape [batch_size, 1], named by `transformed_name`: float32 for numeric columns,
-      int64 for all others. The label is int64, 0 or 1.
+        Tensors of shape [batch_size, 1], named by `transformed_name`: float32 for numeric columns,
+        int64 for all others. The label is int64, 0 or 1.
     """
     outputs = {}
     for name in SKEWED_NUMERIC:
@@ -111,14 +111,14 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the Estimator and what `train_and_evaluate` needs.
 
     Args:
-      trainer_fn_args: Paths of the data and of the model, and the length of the training: `train_files`,
-        `eval_files`, `transform_output`, `serving_model_dir`, `train_steps`, `eval_steps`,
-        `custom_config`, ...
-      schema: `Schema` of the raw columns, as SchemaGen inferred it or as you curated it.
+        trainer_fn_args: Paths of the data and of the model, and the length of the training: `train_files`,
+            `eval_files`, `transform_output`, `serving_model_dir`, `train_steps`, `eval_steps`,
+            `custom_config`, ...
+        schema: `Schema` of the raw columns, as SchemaGen inferred it or as you curated it.
 
     Returns:
-      `estimator`, `train_spec`, `eval_spec`, and `eval_input_receiver_fn`, which gives the
-      Evaluator features and labels from raw examples.
+        `estimator`, `train_spec`, `eval_spec`, and `eval_input_receiver_fn`, which gives the
+        Evaluator features and labels from raw examples.
     """
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
     run_config = estimator.RunConfig(

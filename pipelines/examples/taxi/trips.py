@@ -92,9 +92,9 @@ class Trips:
     """A block of trips as columns, in the order of `COLUMNS`; `None` or NaN means missing.
 
     Attributes:
-      columns: name -> array of shape [rows]. Floats are rounded as they are written.
-      true_probability: float64 [rows], the probability of a tip above a fifth of the fare.
-      good_tip: bool [rows], whether there was one: a draw with `true_probability`.
+        columns: name -> array of shape [rows]. Floats are rounded as they are written.
+        true_probability: float64 [rows], the probability of a tip above a fifth of the fare.
+        good_tip: bool [rows], whether there was one: a draw with `true_probability`.
     """
 
     columns: dict[str, npt.NDArray[np.generic]]
@@ -106,7 +106,7 @@ def generate(rows: int, seed: int) -> Iterator[Trips]:
     """Returns an iterator over `rows` trips in blocks of at most `BLOCK_ROWS`.
 
     Raises:
-      ValueError: If `rows` or `seed` is out of range.
+        ValueError: If `rows` or `seed` is out of range.
     """
     if rows < 1:
         raise ValueError(f"rows must be at least 1. Received: rows={rows}")

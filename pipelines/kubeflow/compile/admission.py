@@ -38,11 +38,7 @@ _SEEN = ("data.path", "module.file", "schema.path")
 
 
 def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
-    """Checks a configuration, without reading the data or the definition.
-
-    Raises:
-      BadInputError: A setting is wrong; the message has the key, the value received and the fix.
-    """
+    """Checks a configuration, without reading the data or the definition."""
     settings = config.kubeflow
     if settings.image is None:
         raise BadInputError(
@@ -67,11 +63,7 @@ def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
 
 
 def check_texts(config: PipelineConfig | TfxPipelineConfig) -> None:
-    """Checks that Kubeflow finds no placeholder in a configuration.
-
-    Raises:
-      BadInputError: It would; the message has the key.
-    """
+    """Checks that Kubeflow finds no placeholder in a configuration."""
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
             raise BadInputError(
@@ -81,16 +73,7 @@ def check_texts(config: PipelineConfig | TfxPipelineConfig) -> None:
 
 
 def check_names(settings: KubeflowConfig, name: str, components: Collection[str]) -> str:
-    """Returns the name of the pipeline on Kubeflow.
-
-    Args:
-      settings: Settings of `[kubeflow]`.
-      name: Name of the pipeline.
-      components: Ids of the components that have or may have a task.
-
-    Raises:
-      BadInputError: The name, that of a component or one in the settings is wrong.
-    """
+    """Returns the name of the pipeline on Kubeflow."""
     key, name = ("kubeflow.name", settings.name) if settings.name else ("name", name)
     if not _LABEL.fullmatch(name) or len(name) > MAX_NAME:
         proposal = re.sub(r"[^a-z0-9]+", "-", name.lower())[:MAX_NAME].strip("-") or "pipeline"
@@ -120,14 +103,7 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
 
 
 def check_specification(text: str) -> None:
-    """Checks a compiled pipeline as the server does when it is uploaded.
-
-    Args:
-      text: The YAML.
-
-    Raises:
-      BadInputError: The server would refuse the pipeline.
-    """
+    """Checks a compiled pipeline as the server does when it is uploaded."""
     import yaml
 
     specification = next(yaml.safe_load_all(text))

@@ -8,11 +8,7 @@ from pipelines.errors import BadInputError
 
 
 def check_for_steps(given: PipelineConfig | TfxPipelineConfig) -> None:
-    """Checks that the steps can follow the settings of `[beam]`.
-
-    Raises:
-      BadInputError: The settings name an engine outside of the steps.
-    """
+    """Checks that the steps can follow the settings of `[beam]`."""
     config = given.beam
     if config.runner != "direct":
         raise BadInputError(

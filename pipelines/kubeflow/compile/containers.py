@@ -35,11 +35,7 @@ def output_names(components: Iterable[str], taken: Iterable[str] = ()) -> dict[s
 def component_step(component: str, image: str, root: str, backend: str) -> Any:
     """Returns Kubeflow's component for a TFX component.
 
-    Args:
-      component: Id of the TFX component.
-      image: Image of the container.
-      root: Folder of the pipeline, as the container sees it.
-      backend: `kubeflow`, or `vertex`, whose containers find the id of their run in the `ExecutorInput`.
+    `backend`: `kubeflow`, or `vertex`, whose containers find the id of their run in the `ExecutorInput`.
     """
     of_run = ["--executor-input", "{{$}}"] if backend == "vertex" else []
     return _container(
@@ -54,15 +50,7 @@ def plan_step(
     image: str,
     root: str,
 ) -> Any:
-    """Returns the component that plans the run; its outputs are the keys of all steps.
-
-    Args:
-      config: Configuration as JSON.
-      components: Ids of the components with a task.
-      given: Parameters of a run.
-      image: Image of the container.
-      root: Folder of the pipeline, as the container sees it.
-    """
+    """Returns the component that plans the run; its outputs are the keys of all steps."""
     names = {parameter.key: parameter.name for parameter in given}
     outputs = output_names(components, names.values())
     parameters: dict[str, Any] = {

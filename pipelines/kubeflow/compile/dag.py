@@ -46,16 +46,12 @@ _ANY_TUNING = TunerSettings(SearchSpace((Range("any", 0, 1),)))
 
 @dataclass(frozen=True)
 class Dag:
-    """The tasks of a pipeline.
-
-    Attributes:
-      name: Name of the pipeline.
-      upstream: Ids of the components with a task, each after those that it depends on; and these.
-      parameters: Default value of each of the pipeline's RuntimeParameters.
-    """
+    """The tasks of a pipeline."""
 
     name: str
+    # Ids of the components with a task, each after those that it depends on; and these.
     upstream: Mapping[str, list[str]]
+    # Default value of each of the pipeline's RuntimeParameters.
     parameters: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
@@ -77,11 +73,7 @@ def dag_of_csv(config: PipelineConfig) -> Dag:
 
 
 def dag_of_definition(config: TfxPipelineConfig, pipeline: "Pipeline") -> Dag:
-    """Returns the tasks of a TFX pipeline of the user's own.
-
-    Raises:
-      BadInputError: Something in it cannot be run as steps, or a RuntimeParameter has no value.
-    """
+    """Returns the tasks of a TFX pipeline of the user's own."""
     from pipelines.steps.compiled import CompiledDefinition
 
     definition = CompiledDefinition(pipeline, str(_PLACE))

@@ -15,15 +15,7 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 
 def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the parameters of a run in the types that the pipeline declares.
-
-    Args:
-      specification: The PipelineSpec.
-      given: Values by name, as the user wrote them.
-
-    Raises:
-      BadInputError: A parameter does not exist, or is of another type; the server would refuse it.
-    """
+    """Returns the parameters of a run in the types that the pipeline declares."""
     declared = specification["root"].get("inputDefinitions", {}).get("parameters", {})
     found: dict[str, Any] = {}
     for name, text in given.items():

@@ -37,15 +37,10 @@ _PARAMETER_TYPES = {
 
 @dataclass(frozen=True)
 class RuntimeParameter:
-    """A parameter of the compiled pipeline.
+    """A parameter of the compiled pipeline."""
 
-    Attributes:
-      key: Key of the configuration, such as `trainer.train_steps`.
-      default: Value in a run that does not set the parameter.
-    """
-
-    key: str
-    default: bool | int | float | str
+    key: str  # Key of the configuration, such as `trainer.train_steps`
+    default: bool | int | float | str  # Value in a run that does not set the parameter
 
     @property
     def name(self) -> str:
@@ -59,15 +54,7 @@ class RuntimeParameter:
 def runtime_parameters(
     config: PipelineConfig, asked_for: Iterable[str] = ()
 ) -> tuple[RuntimeParameter, ...]:
-    """Returns the parameters of a compiled pipeline.
-
-    Args:
-      config: The configuration.
-      asked_for: Keys in addition to those that are always parameters.
-
-    Raises:
-      BadInputError: A key does not exist, has no value for the default, or is a list or a section.
-    """
+    """Returns the parameters of a compiled pipeline."""
     values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
     found = []
@@ -95,11 +82,7 @@ def runtime_parameters(
 
 
 def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, ...]:
-    """Returns the parameters of a compiled TFX pipeline: its RuntimeParameters, all of which have values.
-
-    Raises:
-      BadInputError: Kubeflow does not take a name.
-    """
+    """Returns the parameters of a compiled TFX pipeline: its RuntimeParameters, all of which have values."""
     values = config.pipeline.parameters.items()
     parameters = [RuntimeParameter(_OF_DEFINITION + name, value) for name, value in values]
     _check_names(parameters)
@@ -114,15 +97,7 @@ def names_on_kubeflow(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
-    """Checks the parameters of a run, before the pipeline is compiled.
-
-    Args:
-      config: The configuration.
-      given: Values by name, as the user wrote them.
-
-    Raises:
-      BadInputError: The pipeline has no such parameter, or a value is of another type.
-    """
+    """Checks the parameters of a run, before the pipeline is compiled."""
     declared = {
         parameter.name: {"parameterType": _PARAMETER_TYPES[type(parameter.default)]}
         for parameter in runtime_parameters(config)
@@ -153,15 +128,7 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
 def configuration_of_run(
     text: str, given: Sequence[Sequence[str]]
 ) -> PipelineConfig | TfxPipelineConfig:
-    """Returns a configuration with the parameters of a run applied.
-
-    Args:
-      text: The configuration that was compiled, as JSON.
-      given: Pairs of key and value, as the launcher writes them.
-
-    Raises:
-      BadInputError: A key does not take its value.
-    """
+    """Returns a configuration with the parameters of a run applied."""
     tree: dict[str, Any] = json.loads(text)
     defaults = flat(tree)
     for key, value in given:

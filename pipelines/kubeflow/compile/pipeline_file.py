@@ -41,13 +41,8 @@ def compile_pipeline(
 
     It does not read the data: `Plan` does so in each run.
 
-    Args:
-      config: The configuration.
-      parameters: Keys that become parameters, in addition to `kubeflow.parameters`; for a pipeline from a
-        CSV.
-
-    Raises:
-      BadInputError: Kubeflow would refuse the pipeline, or its steps could not work.
+    `parameters`: keys that become parameters, in addition to `kubeflow.parameters`; for a pipeline from a
+    CSV.
     """
     check_config(config)
     check_for_steps(config)

@@ -17,13 +17,6 @@ _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
 
 def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
-    """Applies the settings of a component to its task.
-
-    Args:
-      task: Task of kfp.
-      settings: Settings of `[kubeflow]`.
-      component: Id of the component, or of a step that is not one.
-    """
     step = settings.components.get(component, StepConfig())
     is_cached = settings.cache if step.cache is None else step.cache
     task.set_caching_options(component not in NEVER_CACHED and is_cached)

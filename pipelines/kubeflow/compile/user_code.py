@@ -23,9 +23,6 @@ def loaded(source: PipelineSource) -> Iterator["Pipeline"]:
     """Yields the pipeline of a definition, with relative paths resolved against the definition's folder.
 
     That folder is the working directory meanwhile, since a container starts in any folder.
-
-    Raises:
-      BadInputError: The definition cannot be loaded.
     """
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.steps.definition import load_pipeline
@@ -40,16 +37,7 @@ def loaded(source: PipelineSource) -> Iterator["Pipeline"]:
 
 
 def seen_path(settings: KubeflowConfig, key: str, file: str) -> str:
-    """Returns the path by which the steps see a Python file of this machine.
-
-    Args:
-      settings: Settings of `[kubeflow]`.
-      key: Key of the configuration that names it.
-      file: Path on this machine.
-
-    Raises:
-      BadInputError: No step sees it.
-    """
+    """Returns the path by which the steps see a Python file of this machine."""
     path = Path(file).absolute()
     if settings.code is not None:
         return str(PurePosixPath(settings.code) / path.name)
@@ -71,16 +59,7 @@ def is_seen(settings: KubeflowConfig, path: str) -> bool:
 
 
 def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) -> None:
-    """Checks that the steps see the files that a definition names.
-
-    Args:
-      settings: Settings of `[kubeflow]`.
-      pipeline: Pipeline, as its definition gives it on this machine.
-      folder: Folder of the definition. Its files are where `kubeflow.code` says.
-
-    Raises:
-      BadInputError: No step sees one.
-    """
+    """Checks that the steps see the files that a definition names."""
     for component, name, path in paths_of(pipeline):
         moves_along = settings.code is not None and Path(path).is_relative_to(folder)
         if not moves_along and not is_seen(settings, path):

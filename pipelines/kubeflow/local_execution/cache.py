@@ -15,11 +15,7 @@ from pipelines.kubeflow.local_execution.inputs import Values
 
 
 class TaskCache:
-    """Outputs of a pipeline's tasks that succeeded, by key.
-
-    Args:
-      folder: Folder of the cache.
-    """
+    """Outputs of a pipeline's tasks that succeeded, by key."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -42,14 +38,7 @@ def cache_key(
     container: Mapping[str, Any],
     pod: Mapping[str, Any],
 ) -> str:
-    """Returns the key of a task.
-
-    Args:
-      inputs: Inputs of the task.
-      component: Component of the task.
-      container: Container specification of the task.
-      pod: Kubernetes settings of the task.
-    """
+    """Returns the key of a task."""
     key = {
         "inputParameterValues": inputs,
         "outputParametersSpec": component.get("outputDefinitions", {}).get("parameters", {}),

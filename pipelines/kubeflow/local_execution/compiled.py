@@ -10,14 +10,10 @@ from pipelines.errors import BadInputError
 
 @dataclass(frozen=True)
 class CompiledPipeline:
-    """The two documents of the YAML.
+    """The two documents of the YAML."""
 
-    Attributes:
-      specification: PipelineSpec of the pipeline.
-      platform: Kubernetes settings by executor label; empty without any.
-    """
-
-    specification: dict[str, Any]
+    specification: dict[str, Any]  # PipelineSpec of the pipeline
+    # Kubernetes settings by executor label; empty without any.
     platform: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -36,7 +32,6 @@ class CompiledPipeline:
         return str(self.specification["pipelineInfo"]["name"])
 
     def component(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Returns the component of a task."""
         component: dict[str, Any] = self.specification["components"][task["componentRef"]["name"]]
         return component
 
@@ -54,14 +49,7 @@ class CompiledPipeline:
         return pod
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Returns the parameters of a run.
-
-        Args:
-          given: Values that replace defaults, by name.
-
-        Raises:
-          BadInputError: The server would refuse the parameters.
-        """
+        """Returns the parameters of a run."""
         declared = self.specification["root"].get("inputDefinitions", {}).get("parameters", {})
         unknown = sorted(set(given) - set(declared))
         if unknown:

@@ -30,16 +30,12 @@ _LAST_LINES_OF_BUILDAH = re.compile(
 
 @dataclass(frozen=True)
 class ImageContainer:
-    """An image that is ready to run any number of commands.
+    """An image that is ready to run any number of commands."""
 
-    Attributes:
-      start: Beginning of the engine's command, which its options follow.
-      end: Function that returns the rest of it, for a program and its arguments.
-      added_lines: Pattern of the lines that the engine adds to the output of a command that failed.
-    """
-
-    start: tuple[str, ...]
+    start: tuple[str, ...]  # Beginning of the engine's command, which its options follow
+    # Function that returns the rest of it, for a program and its arguments.
     end: Callable[[Sequence[str]], Sequence[str]]
+    # Pattern of the lines that the engine adds to the output of a command that failed.
     added_lines: re.Pattern[str] | None = None
 
     def command(
@@ -51,11 +47,7 @@ class ImageContainer:
     ) -> list[str]:
         """Returns the command of this machine that runs `argv` in the container.
 
-        Args:
-          argv: Program and arguments inside the container.
-          env: Environment variables, in addition to the image's.
-          mounts: Absolute path inside the container for each path of this machine that is seen there.
-          user: User that it runs as, `UID:GID`. Default: the image's.
+        `user`: user that it runs as, `UID:GID`. Default: the image's.
         """
         return [
             *self.start,
@@ -68,11 +60,7 @@ class ImageContainer:
 
 @contextlib.contextmanager
 def container_of(image: str) -> Iterator[ImageContainer]:
-    """Yields a container of an image, and removes its resources at the end.
-
-    Raises:
-      BadInputError: No engine works here, or buildah does not have the image.
-    """
+    """Yields a container of an image, and removes its resources at the end."""
     engine = find_engine()
     if engine != "buildah":  # each command gets a container of its own
         yield ImageContainer(
@@ -104,9 +92,6 @@ def find_engine() -> str:
     """Returns the engine that `IMAGE_ENGINE` names, or the first that works here.
 
     A docker client without an engine does not work: `docker info` fails.
-
-    Raises:
-      BadInputError: There is no engine of this name, or none works.
     """
     name = os.environ.get(ENGINE_VARIABLE)
     if name and name not in _ENGINES:

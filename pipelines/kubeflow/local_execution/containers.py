@@ -20,37 +20,23 @@ _GRACE_SECS = 20.0  # for a training to save
 
 @dataclass(frozen=True)
 class Container:
-    """A container to run.
-
-    Attributes:
-      image: Image of the container.
-      arguments: Command and arguments.
-      environment: Environment variables of the specification.
-      folder: Folder of all its files: working folder, temporary files, local copies.
-      mounts: Paths of this machine that it sees under the same name.
-    """
+    """A container to run."""
 
     image: str
     arguments: tuple[str, ...]
-    environment: Mapping[str, str]
-    folder: Path
-    mounts: tuple[Path, ...] = ()
+    environment: Mapping[str, str]  # Environment variables of the specification
+    folder: Path  # Folder of all its files: working folder, temporary files, local copies
+    mounts: tuple[Path, ...] = ()  # Paths of this machine that it sees under the same name
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that starts a container.
-
-    Attributes:
-      arguments: Command and arguments.
-      environment: Complete environment.
-      folder: Working folder.
-      added_lines: Pattern of the lines that the engine adds to the log after a failure.
-    """
+    """A process that starts a container."""
 
     arguments: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
     folder: Path = Path()
+    # Pattern of the lines that the engine adds to the log after a failure.
     added_lines: re.Pattern[str] | None = None
 
 
@@ -95,14 +81,7 @@ class Processes:
     def run(self, process: Process, log: Path, timeout_secs: float | None = None) -> int:
         """Runs a process to its end, and returns its exit code.
 
-        Args:
-          process: Process to run.
-          log: File for its output.
-          timeout_secs: Seconds after which it is ended. Default: never.
-
-        Raises:
-          TimeoutError: The process took longer.
-          InterruptedError: All processes were ended.
+        `timeout_secs`: seconds after which it is ended. Default: never.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as stream:

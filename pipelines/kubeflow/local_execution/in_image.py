@@ -22,12 +22,6 @@ def in_image(image: str) -> Iterator[Engine]:
     For a caller other than root, containers run as the caller, who thus owns their files. For root, they
     run as the image's user (uid 1000 in ours), who gets access to the folders of the container and to the
     root of the pipeline.
-
-    Args:
-      image: Image that replaces the one of the specification.
-
-    Raises:
-      BadInputError: No engine works here, or the image does not exist.
     """
     with container_of(image) as container:
         yield _InImage(container)

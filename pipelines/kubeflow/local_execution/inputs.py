@@ -15,15 +15,6 @@ def resolve_inputs(
     done: Mapping[str, Values],
     run_id: str,
 ) -> Values:
-    """Returns the inputs of a task.
-
-    Args:
-      task: Task of a DAG.
-      component: Component of the task.
-      given: Inputs of the DAG.
-      done: Outputs of the tasks that have ended.
-      run_id: Id of the run, which replaces its placeholder.
-    """
     declared = component.get("inputDefinitions", {}).get("parameters", {})
     parameters = {}
     for name, source in task.get("inputs", {}).get("parameters", {}).items():
@@ -50,13 +41,7 @@ def _of_type(value: Any, kind: str) -> Any:
 
 
 def substitute(arguments: list[str], inputs: Values, output_files: Mapping[str, str]) -> list[str]:
-    """Returns the arguments of a container with KFP's placeholders replaced.
-
-    Args:
-      arguments: Arguments of the container specification.
-      inputs: Inputs of the task.
-      output_files: Files of its outputs, by name.
-    """
+    """Returns the arguments of a container with KFP's placeholders replaced."""
     values = {}
     for name, value in inputs.items():
         text = value if isinstance(value, str) else json.dumps(value)

@@ -20,9 +20,8 @@ _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 class ContainerFailedError(RuntimeError):
     """A container has failed.
 
-    Attributes:
-      exit_code: Exit code of the container; 1 if it did not end by itself.
-      log: File with its output; None if it was not started.
+    `exit_code`: Exit code of the container; 1 if it did not end by itself.
+    `log`: File with its output; None if it was not started.
     """
 
     def __init__(self, message: str, exit_code: int = 1, log: Path | None = None):
@@ -33,32 +32,18 @@ class ContainerFailedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Launcher:
-    """Runs the containers of one run.
-
-    Attributes:
-      pipeline: Pipeline of the run.
-      run_id: Id of the run.
-      folder: Folder for the containers' files.
-      logs: Folder for the containers' output.
-      engine: Engine that makes a process of a container.
-      processes: Running processes.
-      mounts: Paths of this machine that containers see.
-    """
+    """Runs the containers of one run."""
 
     pipeline: CompiledPipeline
     run_id: str
-    folder: Path
-    logs: Path
-    engine: Engine
+    folder: Path  # Folder for the containers' files
+    logs: Path  # Folder for the containers' output
+    engine: Engine  # Engine that makes a process of a container
     processes: Processes
-    mounts: tuple[Path, ...] = ()
+    mounts: tuple[Path, ...] = ()  # Paths of this machine that containers see
 
     def launch(self, name: str, component: Mapping[str, Any], inputs: Values) -> Values:
-        """Runs the container of a task, and returns its outputs.
-
-        Raises:
-          ContainerFailedError: The container failed; the message is the last line of its output.
-        """
+        """Runs the container of a task, and returns its outputs."""
         folder = self.folder / f"{name}-{uuid.uuid4().hex[:8]}"
         declared = component.get("outputDefinitions", {}).get("parameters", {})
         files = {key: folder / "kfp" / "outputs" / key for key in declared}

@@ -45,19 +45,7 @@ def run_locally(
 ) -> RunRecord:
     """Executes the compiled pipeline in a root, and returns the record of the run.
 
-    Args:
-      root: Root of the run.
-      given_config: Configuration of the run.
-      progress: Display of the run.
-      parameters: Parameters of the run, as the user wrote them.
-      enable_cache: Reuses results of former runs.
-      parallelism: Number of containers at a time.
-      engine: Engine that makes a process of a container.
-      processes: Runner of those processes. Default: a new one.
-
-    Raises:
-      BadInputError: The configuration or the data cannot be used; no run was begun.
-      RunFailedError: The run could not begin.
+    `processes`: runner of those processes. Default: a new one.
     """
     with readable(root, "--root"):
         root = Root(root.path.resolve())
@@ -110,10 +98,7 @@ def as_seen_here(
 ) -> PipelineConfig | TfxPipelineConfig:
     """Returns a configuration with the root and the files of this machine.
 
-    Args:
-      config: Configuration for a cluster, or without `[kubeflow]`.
-      root: Folder that replaces `kubeflow.root`.
-      enable_cache: Reuses results of former runs.
+    `config`: configuration for a cluster, or without `[kubeflow]`.
     """
     settings = config.kubeflow
     folders = {root.path.parent: None}
@@ -164,11 +149,7 @@ def _folders_of_definition(source: PipelineSource) -> Iterator[Path]:
 
 
 def _check_data_are_here(path: str) -> None:
-    """Checks that the data, or the folder of a pattern, are on this machine.
-
-    Raises:
-      BadInputError: There is no such file or folder.
-    """
+    """Checks that the data, or the folder of a pattern, are on this machine."""
     place = Path(path).absolute()
     if any(mark in path for mark in (*PATTERN_MARKS, "{")):
         place = _folder_of(place)
@@ -194,13 +175,7 @@ def _folder_of(path: Path) -> Path:
 
 
 class TaskDisplay:
-    """Shows the tasks, and the notes of Plan.
-
-    Args:
-      progress: Display to show them on.
-      root: Root of the runs.
-      run_id: Id of the run on Kubeflow.
-    """
+    """Shows the tasks, and the notes of Plan."""
 
     def __init__(self, progress: Progress, root: Root, run_id: str):
         self._progress = progress

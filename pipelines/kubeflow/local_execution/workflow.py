@@ -35,33 +35,17 @@ class Workflow:
 
     A container that fails is not started again, whatever the task's retry policy says: Kubeflow Pipelines as
     it is installed retries lost pods only. Retries after an error that may pass are the step's.
-
-    Attributes:
-      pipeline: Pipeline to run.
-      launcher: Launcher of the containers.
-      cache: Cache of tasks.
-      observer: Observer of the tasks.
-      parallelism: Number of containers at a time.
-      failures: Errors of the tasks that failed, in that order.
     """
 
     pipeline: CompiledPipeline
     launcher: Launcher
     cache: TaskCache
     observer: TaskObserver
-    parallelism: int = 2
+    parallelism: int = 2  # Number of containers at a time
     failures: list[ContainerFailedError] = field(default_factory=list)
 
     def run(self, parameters: Mapping[str, Any]) -> None:
-        """Runs all tasks.
-
-        Args:
-          parameters: Parameters of the run.
-
-        Raises:
-          ContainerFailedError: The error of the task that failed first; exit handlers have run.
-          RunInterruptedError: A signal has come; all containers have ended.
-        """
+        """Runs all tasks."""
         with ThreadPoolExecutor(self.parallelism) as pool:
             try:
                 self._run_dag(self.pipeline.specification["root"]["dag"], dict(parameters), pool)

@@ -19,18 +19,12 @@ _ITEM = re.compile(
 
 @dataclass(frozen=True)
 class CronField:
-    """A field of a schedule.
-
-    Attributes:
-      name: Name of the field.
-      lowest: Lowest value.
-      highest: Highest value.
-      words: Names of the values from `lowest` on, in capitals; case does not matter.
-    """
+    """A field of a schedule."""
 
     name: str
     lowest: int
     highest: int
+    # Names of the values from `lowest` on, in capitals; case does not matter.
     words: tuple[str, ...] = ()
 
     def fault(self, text: str) -> str | None:
@@ -76,14 +70,7 @@ _ADVICE = (
 
 
 def six_fields(cron: str) -> str:
-    """Returns a schedule with Kubeflow's six fields: one of five fields gets second 0.
-
-    Args:
-      cron: Schedule as the user wrote it.
-
-    Raises:
-      BadInputError: It does not have five or six fields, or a field has an invalid character or value.
-    """
+    """Returns a schedule with Kubeflow's six fields: one of five fields gets second 0."""
     fields = cron.split()
     if len(fields) == 5:
         fields.insert(0, "0")

@@ -8,19 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Recurrence:
-    """Schedule of runs. Either `cron` or `interval_secs` is given.
+    """Schedule of runs. Either `cron` or `interval_secs` is given."""
 
-    Attributes:
-      cron: Six fields, seconds first, in the time zone of the server.
-      interval_secs: Seconds between two starts.
-      catches_up: Starts a run for each missed time; otherwise only for the latest one.
-      max_concurrency: Number of runs at a time. In one root they wait for each other.
-    """
-
-    cron: str | None = None
-    interval_secs: int | None = None
-    catches_up: bool = False
-    max_concurrency: int = 1
+    cron: str | None = None  # Six fields, seconds first, in the time zone of the server
+    interval_secs: int | None = None  # Seconds between two starts
+    catches_up: bool = False  # Starts a run for each missed time; otherwise only for the latest one
+    max_concurrency: int = 1  # Number of runs at a time. In one root they wait for each other.
 
     def as_arguments(self) -> dict[str, Any]:
         """Returns the arguments of `kfp.Client.create_recurring_run`."""
@@ -34,35 +27,21 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class RecurringRun:
-    """A recurring run on the server.
+    """A recurring run on the server."""
 
-    Attributes:
-      id: Id of the recurring run.
-      name: Name of the recurring run; it need not be unique.
-      when: Description of its schedule.
-      status: `ENABLED` or `DISABLED`.
-      missed: `catch-up` or `latest`.
-      max_concurrency: Number of runs at a time.
-      pipeline_id: Id of its pipeline; None if it was made without one.
-      parameters: Parameters that its runs set; the others have their defaults.
-    """
-
-    id: str
-    name: str
-    when: str
-    status: str
-    missed: str
-    max_concurrency: int
-    pipeline_id: str | None
+    id: str  # Id of the recurring run
+    name: str  # Name of the recurring run; it need not be unique
+    when: str  # Description of its schedule
+    status: str  # `ENABLED` or `DISABLED`
+    missed: str  # `catch-up` or `latest`
+    max_concurrency: int  # Number of runs at a time
+    pipeline_id: str | None  # Id of its pipeline; None if it was made without one
+    # Parameters that its runs set; the others have their defaults.
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 def described(found: Any) -> RecurringRun:
-    """Returns a recurring run from the server's description.
-
-    Args:
-      found: `V2beta1RecurringRun` of KFP's client.
-    """
+    """Returns a recurring run from the server's description."""
     trigger, reference = found.trigger, found.pipeline_version_reference
     configured = found.runtime_config
     cron = trigger.cron_schedule if trigger else None

@@ -37,36 +37,22 @@ class ServerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted pipeline and its run or recurring run on the server.
-
-    Attributes:
-      pipeline_id: Id of the pipeline.
-      version_id: Id of its version with this content.
-      experiment_id: Id of the experiment.
-      run_id: Id of the run; None for a recurring one.
-      recurring_run_id: Id of the recurring run; None for a single one.
-      status: Status of the run on the server.
-      replaced: Ids of the recurring runs that it replaces.
-      dropped_parameters: Parameters that those set and this one does not.
-    """
+    """A submitted pipeline and its run or recurring run on the server."""
 
     pipeline_id: str
-    version_id: str
+    version_id: str  # Id of its version with this content
     experiment_id: str
     run_id: str | None = None
     recurring_run_id: str | None = None
-    status: str | None = None
-    replaced: tuple[str, ...] = ()
+    status: str | None = None  # Status of the run on the server
+    replaced: tuple[str, ...] = ()  # Ids of the recurring runs that it replaces
     dropped_parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Server:
     """A server of Kubeflow Pipelines.
 
-    Args:
-      host: Address of the server, such as `http://localhost:8080`.
-      namespace: Namespace of the user, on a server with several. Default: none.
-      token: Token to log in with. Default: none.
+    `namespace`: namespace of the user, on a server with several. Default: none.
     """
 
     def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
@@ -95,17 +81,11 @@ class Server:
         The same content is uploaded only once, as a version that is named after it. A pipeline has one
         schedule: its former recurring run is deleted after the new one is made.
 
-        Args:
-          text: The compiled pipeline.
-          experiment: Name of the experiment of the run, which is created if missing. Default: the pipeline's.
-          parameters: Parameters of the run, as the user wrote them.
-          recurrence: Schedule of runs. Default: one run, now.
-          service_account: Service account of the run's pods. Default: the server's.
-          name: Name of the recurring run. Default: the pipeline's.
-
-        Raises:
-          BadInputError: The server would refuse the parameters or the schedule.
-          ServerError: The server cannot be reached, or refused a request.
+        `experiment`: name of the experiment of the run, which is created if missing. Default: the
+        pipeline's.
+        `recurrence`: schedule of runs. Default: one run, now.
+        `service_account`: service account of the run's pods. Default: the server's.
+        `name`: name of the recurring run. Default: the pipeline's.
         """
         import yaml
 
@@ -183,14 +163,7 @@ class Server:
     ) -> str:
         """Waits for a run to end, and returns its state, one of `FINISHED`.
 
-        Args:
-          run_id: Id of the run.
-          timeout_secs: Seconds until waiting is given up; the run goes on.
-          sleep: Function that waits between two requests.
-          clock: Function that returns seconds.
-
-        Raises:
-          ServerError: The run has not ended by then, or the server cannot be reached any more.
+        `timeout_secs`: seconds until waiting is given up; the run goes on.
         """
         deadline = clock() + timeout_secs
         while True:
@@ -206,11 +179,7 @@ class Server:
             sleep(_POLL_SECS)
 
     def list_recurring_runs(self, name: str | None = None) -> list[RecurringRun]:
-        """Returns the recurring runs of the user's namespace, in all experiments.
-
-        Args:
-          name: Name to look for. Default: all.
-        """
+        """Returns the recurring runs of the user's namespace, in all experiments."""
         found: list[RecurringRun] = []
         token = ""
         with self._server_errors("listing the recurring runs"):
@@ -228,11 +197,7 @@ class Server:
                     return found
 
     def recurring_runs(self, name: str) -> list[RecurringRun]:
-        """Returns the recurring runs with a name, at least one.
-
-        Raises:
-          BadInputError: No recurring run has this name.
-        """
+        """Returns the recurring runs with a name, at least one."""
         found = self.list_recurring_runs(name)
         if not found:
             names = sorted({one.name for one in self.list_recurring_runs()})
@@ -254,18 +219,9 @@ class Server:
     ) -> Submission:
         """Uploads a pipeline and makes a recurring run of it.
 
-        Args:
-          text: The compiled pipeline.
-          recurrence: Schedule of runs.
-          name: Name of the recurring run. Default: the pipeline's.
-          experiment: Name of the experiment of its runs. Default: the name of the pipeline.
-          service_account: Service account of its pods. Default: the server's.
-          replace: Replaces the recurring run of this name.
-          parameters: Parameters of its runs, as the user wrote them. Default: the configuration's values.
-
-        Raises:
-          BadInputError: The name is in use, or the server would refuse the schedule.
-          ServerError: The server cannot be reached, or refused a request.
+        `name`: name of the recurring run. Default: the pipeline's.
+        `service_account`: service account of its pods. Default: the server's.
+        `parameters`: parameters of its runs, as the user wrote them. Default: the configuration's values.
         """
         import yaml
 
@@ -372,11 +328,7 @@ def _without_retry_lines() -> Iterator[None]:
 
 
 def check_host(host: str) -> None:
-    """Checks that an address has a scheme and a host.
-
-    Raises:
-      BadInputError: One of them is missing.
-    """
+    """Checks that an address has a scheme and a host."""
     if not re.match(r"https?://[^/]", host):
         raise BadInputError(
             f"--host takes an address such as http://localhost:8080. Received: {host!r}"
@@ -384,11 +336,6 @@ def check_host(host: str) -> None:
 
 
 def read_token(file: Path) -> str:
-    """Returns the token in a file.
-
-    Raises:
-      BadInputError: The file does not exist, or does not hold one token.
-    """
     try:
         token = read_small(file, "a token").decode().strip()
     except (OSError, UnicodeDecodeError) as error:

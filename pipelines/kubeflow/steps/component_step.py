@@ -19,18 +19,7 @@ from pipelines.steps.step_folders import StepFolders
 def run_component(
     root: Root, folder: RunFolder, planned: PlannedRun, component: str, start: float
 ) -> StepEnd:
-    """Makes the outputs of a step unless they exist, and checks them.
-
-    Args:
-      root: Root of the runs.
-      folder: Folder of the run.
-      planned: Plan of the run.
-      component: Id of the component.
-      start: Time at which the step began, by `time.monotonic`.
-
-    Raises:
-      RunFailedError: The outputs must not be used.
-    """
+    """Makes the outputs of a step unless they exist, and checks them."""
     step = planned.step(component)
     folders = StepFolders(root.artifacts)
     finished = folders.finished(component, step.plan.name)

@@ -23,12 +23,8 @@ _FORMER = ("plans", "findings", "training")
 def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     """Closes the records of runs without a sign of life, and removes the files that their steps left.
 
-    Args:
-      root: Root of the runs; its lock is held. Copies of data that no recent run needed are removed, too.
-      now: Current time in seconds since 1970. Default: the clock's.
-
-    Returns:
-      Ids of the runs whose records were closed.
+    `root`: root of the runs; its lock is held. Copies of data that no recent run needed are removed, too.
+    `now`: current time in seconds since 1970. Default: the clock's.
     """
     now = time.time() if now is None else now
     records = root.records

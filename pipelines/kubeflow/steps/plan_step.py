@@ -45,17 +45,6 @@ def plan_on_kubeflow(
     """Begins a run, and returns the values that KFP's cache compares, by component id.
 
     A retry of the step goes on with the same run.
-
-    Args:
-      root: Root of the runs.
-      config: Configuration with the parameters of the run applied.
-      kubeflow_run: Id of the run on Kubeflow.
-      tasks: Ids of the components that have a task in the compiled pipeline.
-
-    Raises:
-      BadInputError: The data, the configuration or the definition cannot be used.
-      RunFailedError: The root's schema changed while the data were read, or another step held the
-        root's lock for too long.
     """
     check_for_steps(config)
     run = _NewRun(root, RunFolder(root, kubeflow_run), config.kubeflow, tasks)

@@ -25,13 +25,6 @@ def record_run(root: Root, kubeflow_run: str) -> RunRecord:
     """Writes the steps and what their checks find into the record of the run, and the report.
 
     It starts from the record as `Plan` wrote it, so that a retry of the step writes the same record.
-
-    Args:
-      root: Root of the runs.
-      kubeflow_run: Id of the run on Kubeflow.
-
-    Raises:
-      LookupError: The run was not begun in this root, or its record is gone.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, RECORD, kubeflow_run):
@@ -67,14 +60,6 @@ def reopen_run(root: Root, folder: RunFolder, component: str) -> None:
 
     While another step's failure counts, the run stays failed: that step runs beside this one, or is yet
     to be tried again.
-
-    Args:
-      root: Root of the runs.
-      folder: Folder of the run.
-      component: Id of the step that is about to run.
-
-    Raises:
-      RunFailedError: Another step held the root's lock for too long.
     """
     run_id = folder.require_run_id()
     record = root.records.read(run_id)
@@ -103,17 +88,7 @@ def _reopen(root: Root, run_id: str) -> None:
 
 
 def close_failed_run(root: Root, kubeflow_run: str, component: str, wait_secs: float) -> None:
-    """Records that a step has failed: `End` may not run, as after a *Retry* on Kubeflow.
-
-    Args:
-      root: Root of the runs.
-      kubeflow_run: Id of the run on Kubeflow.
-      component: Id of the step that failed.
-      wait_secs: Longest time to wait for the root's lock.
-
-    Raises:
-      RunFailedError: Another step held the root's lock for longer.
-    """
+    """Records that a step has failed: `End` may not run, as after a *Retry* on Kubeflow."""
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, component, kubeflow_run, wait_secs):
         recorder = _recorder(root, folder)
@@ -126,10 +101,7 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
 
     The files that its steps left for each other stay after a failure: Kubeflow can try the steps again.
 
-    Args:
-      root: Root of the runs.
-      kubeflow_run: Id of the run on Kubeflow.
-      outcome: Outcome of the run. Default: derived from the ends of its steps.
+    `outcome`: outcome of the run. Default: derived from the ends of its steps.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, END, kubeflow_run):
@@ -146,13 +118,7 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
 
 
 def close_known_run(root: Root, kubeflow_run: str, state: str) -> None:
-    """Closes the record of a run that Kubeflow says has ended, if the record says that it runs.
-
-    Args:
-      root: Root of the runs.
-      kubeflow_run: Id of the run on Kubeflow.
-      state: State of the run on Kubeflow, such as `FAILED`.
-    """
+    """Closes the record of a run that Kubeflow says has ended, if the record says that it runs."""
     run_id = RunFolder(root, kubeflow_run).read_run_id()
     record = root.records.read(run_id) if run_id else None
     if record is None or record.status != "running":

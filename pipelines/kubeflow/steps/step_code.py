@@ -42,11 +42,7 @@ def code_of_step(plan: StepPlan, root: Root) -> dict[str, str]:
 
 
 def check_code(step: PlannedStep, root: Root) -> None:
-    """Checks that the code of this process is the code that `Plan` saw.
-
-    Raises:
-      RunFailedError: The code has changed.
-    """
+    """Checks that the code of this process is the code that `Plan` saw."""
     now = code_of_step(step.plan, root) if step.code else {}
     changed = [part for part, digest in step.code.items() if now.get(part) != digest]
     if changed:
@@ -60,12 +56,7 @@ def check_code(step: PlannedStep, root: Root) -> None:
 
 @contextmanager
 def user_code(planned: PlannedRun) -> Iterator[None]:
-    """Lets this process import the user's code by the names that the plan has for it.
-
-    Raises:
-      ImportError: A name would import another module.
-      BadInputError: The definition of the user's pipeline cannot be loaded.
-    """
+    """Lets this process import the user's code by the names that the plan has for it."""
     for file in planned.user_files:
         importable_name(file)
     if planned.definition is not None:

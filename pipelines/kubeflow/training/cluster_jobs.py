@@ -35,23 +35,15 @@ class TrainingJobError(RuntimeError):
 
 @dataclass(frozen=True)
 class ClusterJobs:
-    """Training jobs of a namespace; the pods of each are a cluster.
+    """Training jobs of a namespace; the pods of each are a cluster."""
 
-    Attributes:
-      client: `ApiClient` of the `kubernetes` package.
-      namespace: Namespace of the jobs.
-      poll_secs: Seconds between two requests for the state of a job.
-      patience_secs: Seconds that Kubernetes may be out of reach, or that deleting a job may take.
-      sleep: Function that waits between two requests.
-      clock: Function that returns seconds.
-    """
-
-    client: Any
+    client: Any  # `ApiClient` of the `kubernetes` package
     namespace: str
-    poll_secs: float
+    poll_secs: float  # Seconds between two requests for the state of a job
+    # Seconds that Kubernetes may be out of reach, or that deleting a job may take.
     patience_secs: float = _PATIENCE_SECS
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep  # Function that waits between two requests
+    clock: Callable[[], float] = time.monotonic  # Function that returns seconds
 
     def run(self, body: Body, log_dir: Path | None = None) -> None:
         """Submits a job and waits until it has succeeded.
@@ -59,12 +51,7 @@ class ClusterJobs:
         If a job of this name exists, it is waited for, or deleted and replaced if it has failed.
         The job is deleted when this process is stopped. It goes on when Kubernetes is out of reach.
 
-        Args:
-          body: The job, from `indexed_job.manifest`.
-          log_dir: Folder for the logs of its pods. Default: no logs are kept.
-
-        Raises:
-          TrainingJobError: The job failed or was deleted, or Kubernetes refused it or was out of reach.
+        `log_dir`: folder for the logs of its pods. Default: no logs are kept.
         """
         name = body["metadata"]["name"]
         pods = JobPods(self.client, self.namespace)
@@ -118,11 +105,7 @@ class ClusterJobs:
             self.sleep(self.poll_secs)
 
     def _complete(self, job: Body) -> None:
-        """Creates the Service of a job's pods; a Service of an earlier job is replaced.
-
-        Raises:
-          TrainingJobError: Kubernetes refuses it. The job is deleted: its pods would not find each other.
-        """
+        """Creates the Service of a job's pods; a Service of an earlier job is replaced."""
         from kubernetes import client
 
         core, body = client.CoreV1Api(self.client), service(job)
@@ -242,10 +225,8 @@ class ClusterJobs:
     ) -> None:
         """Deletes a job with its pods; once it is gone, their names are free.
 
-        Args:
-          name: Name of the job.
-          uid: Uid of the job; another job of this name is left alone. Default: any job of this name.
-          patience_secs: Seconds that Kubernetes may be out of reach. Default: `self.patience_secs`.
+        `uid`: uid of the job; another job of this name is left alone. Default: any job of this name.
+        `patience_secs`: seconds that Kubernetes may be out of reach. Default: `self.patience_secs`.
         """
         from kubernetes import client
 
@@ -294,15 +275,7 @@ class ClusterJobs:
 def jobs_of_settings(
     settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep
 ) -> ClusterJobs:
-    """Returns the jobs of `[kubeflow.training_job]`.
-
-    Args:
-      settings: Settings of the section.
-      sleep: Function that waits between two requests.
-
-    Raises:
-      TrainingJobError: This process is not in a cluster, and the settings do not name one.
-    """
+    """Returns the jobs of `[kubeflow.training_job]`."""
     namespace = settings.namespace or step_namespace() or "kubeflow"
     client = _client(settings.api_server)
     return ClusterJobs(client, namespace, settings.poll_secs, sleep=sleep)

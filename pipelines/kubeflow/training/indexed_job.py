@@ -40,14 +40,6 @@ def manifest(
     All pods have the same description, so parameter servers get the accelerators, too. A task that fails
     ends the job; one that was killed is started again. If a task loses its node or is evicted, that does
     not count among the `restarts`.
-
-    Args:
-      job: Settings of the job.
-      name: Name of the job.
-      namespace: Namespace of the job.
-      task_file: File that describes each task; all pods see it.
-      workers: Number of workers beside the chief.
-      ps: Number of parameter servers.
     """
     settings = job.settings
     tasks = 1 + workers + ps
@@ -90,11 +82,7 @@ def manifest(
 
 
 def service(job: Body) -> Body:
-    """Returns the headless Service that names the pods. It belongs to the Job, and is deleted with it.
-
-    Args:
-      job: The Job as Kubernetes returns it.
-    """
+    """Returns the headless Service that names the pods. It belongs to the Job, and is deleted with it."""
     metadata = job["metadata"]
     name = metadata["name"]
     return {
@@ -146,13 +134,7 @@ def true_conditions(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def cluster_of(name: str, workers: int, ps: int) -> dict[str, list[str]]:
-    """Returns the addresses of all tasks, in the order of the indices.
-
-    Args:
-      name: Name of the job and of its Service.
-      workers: Number of workers beside the chief.
-      ps: Number of parameter servers.
-    """
+    """Returns the addresses of all tasks, in the order of the indices."""
     addresses = [f"{name}-{index}.{name}:{PORT}" for index in range(1 + workers + ps)]
     return {
         "chief": addresses[:1],

@@ -22,14 +22,9 @@ _FIRST_SIGNAL = 128  # exit codes of programs that a signal ended begin here
 
 @dataclass(frozen=True)
 class JobPods:
-    """Pods of the jobs of a namespace.
+    """Pods of the jobs of a namespace."""
 
-    Attributes:
-      client: `ApiClient` of the `kubernetes` package.
-      namespace: Namespace of the jobs.
-    """
-
-    client: Any
+    client: Any  # `ApiClient` of the `kubernetes` package
     namespace: str
 
     def _pods(self, name: str) -> list[Any]:

@@ -21,11 +21,7 @@ class Executor(executor.Executor):
     """Trains in an indexed Job. All files of a task are in the root, which the pods see."""
 
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
-        """Submits the job, unless an earlier try has submitted it, and waits for it.
-
-        Raises:
-          TrainingJobError: The job failed; the message has the last lines of the task that failed.
-        """
+        """Submits the job, unless an earlier try has submitted it, and waits for it."""
         job = TrainingJob.from_environment()
         folder = Path(task.directories["model_run_dir"])
         folder.mkdir(parents=True, exist_ok=True)

@@ -29,23 +29,15 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 class TrainingJob(Section):
-    """A job to submit, which the Trainer's step gets as JSON.
+    """A job to submit, which the Trainer's step gets as JSON."""
 
-    Attributes:
-      settings: Settings of `[kubeflow.training_job]`.
-      pods: Image, environment, secrets, volumes, nodes and service account of the tasks' pods.
-    """
-
-    settings: TrainingJobConfig
+    settings: TrainingJobConfig  # Settings of `[kubeflow.training_job]`
+    # Image, environment, secrets, volumes, nodes and service account of the tasks' pods.
     pods: KubeflowConfig
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":
-        """Returns the job of the environment's variable.
-
-        Raises:
-          LookupError: The variable is missing, or another version has written it.
-        """
+        """Returns the job of the environment's variable."""
         try:
             return cls.model_validate_json(os.environ[VARIABLE])
         except (KeyError, ValidationError) as error:
@@ -93,13 +85,7 @@ def job_name(folder: str) -> str:
 
 
 def pod_template(job: TrainingJob, command: list[str], env: dict[str, str]) -> dict[str, Any]:
-    """Returns the pod template of a task.
-
-    Args:
-      job: Settings of the job.
-      command: Command of the container.
-      env: Environment variables beside the job's.
-    """
+    """Returns the pod template of a task."""
     resources = {"cpu": job.settings.cpu, "memory": job.settings.memory}
     if job.settings.accelerator:
         resources[job.settings.accelerator] = str(job.settings.accelerators)

@@ -52,12 +52,7 @@ def describe(context: Context) -> dict[str, Any] | None:
 def layout(
     graph: Mapping[str, Sequence[str]], known: Mapping[str, ComponentRecord]
 ) -> dict[str, Any]:
-    """Returns the places of boxes and edges: each box is in the column before the first that depends on it.
-
-    Args:
-      graph: Names of the components that each component waits for, by its name.
-      known: Records of the components by name.
-    """
+    """Places boxes and edges; each box is in the column before the first box that depends on it."""
     columns = _columns(graph)
     rows: dict[int, int] = {}
     boxes: dict[str, dict[str, Any]] = {}

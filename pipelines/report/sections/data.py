@@ -42,9 +42,7 @@ def column_rows(
 ) -> list[dict[str, Any]]:
     """Returns a row for each column, in the order of the CSV.
 
-    Args:
-      columns: Type and use of each column, as the fields of `ColumnRow`.
-      statistics: See `describe_statistics`; None if they were not recorded.
+    `statistics`: see `describe_statistics`; None if they were not recorded.
     """
     found = {one["name"]: one for one in statistics["columns"]} if statistics else {}
     taken = {one["name"]: one for one in columns}
@@ -72,12 +70,9 @@ def _measured(
 ) -> dict[str, Any]:
     """Returns what the statistics add to a row.
 
-    Args:
-      column: Statistics of a column, by split.
-      sizes: Numbers of rows, by split.
-      share: The plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
-          The statistics see an empty cell only.
-      kind: Kind of the column; the cells of numbers and dates are shown as the values that they stand for.
+    `share`: the plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
+    The statistics see an empty cell only.
+    `kind`: kind of the column; the cells of numbers and dates are shown as the values that they stand for.
     """
     splits: Mapping[str, Mapping[str, Any]] = column["splits"]
     if kind in ("number", "date"):
@@ -135,12 +130,7 @@ def number_plot(
     histograms: Mapping[str, Sequence[Sequence[float]]],
     show: Callable[[float, int], str] = words.number,
 ) -> dict[str, Any] | None:
-    """Returns a small histogram: bars of the training split, an outline of the evaluation split.
-
-    Args:
-      histograms: Low, high and count of each bucket, by split.
-      show: Function that formats a number with so many digits.
-    """
+    """Returns a small histogram: bars of the training split, an outline of the evaluation split."""
     train, other = (histograms.get(name, ()) for name in _SPLIT_NAMES)
     shown = train or other
     if not shown:

@@ -48,10 +48,6 @@ def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
     """Returns a plot of a metric over the runs, beside that of the serving model on the same examples.
 
     None with fewer than two values.
-
-    Args:
-      records: All runs, oldest first.
-      metric: Name of the metric.
     """
     known = [
         (number, value, one.baseline_metrics.get(metric))

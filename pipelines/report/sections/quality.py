@@ -202,10 +202,7 @@ def confusion_table(
 ) -> dict[str, Any]:
     """Returns a confusion matrix with its shades, precisions and recalls.
 
-    Args:
-      classes: Names of the classes.
-      table: Weights, `[labels, predictions]`.
-      has_others: True if the last class combines several classes.
+    `table`: weights, `[labels, predictions]`.
     """
     totals = [sum(row) for row in table]
     taken = [sum(column) for column in zip(*table, strict=True)]

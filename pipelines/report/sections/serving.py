@@ -115,13 +115,7 @@ def serve_commands(name: str, root: Root) -> str:
 def requests(
     name: str, signatures: Sequence[Mapping[str, Any]], example: Mapping[str, Any]
 ) -> list[dict[str, str]]:
-    """Returns requests to TensorFlow Serving's REST API, each with a `title` and a `text`.
-
-    Args:
-      name: Name of the pipeline.
-      signatures: Signatures, see `read_signatures`.
-      example: Values of a row by column.
-    """
+    """Returns requests to TensorFlow Serving's REST API, each with a `title` and a `text`."""
     found: list[dict[str, str]] = []
     for signature in signatures:
         method = signature["method"]

@@ -63,9 +63,6 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
     """Returns a plot for each quantity, and the names of those that are left out.
 
     A quantity of the training and of the evaluation, such as the loss, is one plot.
-
-    Args:
-      curves: See `read_curves`.
     """
     by_tag: dict[str, list[Mapping[str, Any]]] = {}
     for curve in _without_twins(curves):
@@ -86,11 +83,7 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
 
 
 def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a sentence about the time that the training waited for its input; empty if unknown.
-
-    Args:
-      curves: See `read_curves`.
-    """
+    """Returns a sentence about the time that the training waited for its input; empty if unknown."""
     shares = [one["points"][-1][1] for one in curves if one["tag"] == _INPUT_WAIT]
     if not shares:
         return ""

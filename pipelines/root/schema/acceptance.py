@@ -23,27 +23,16 @@ _VALIDATOR = "ExampleValidator"
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Result of accepting a schema.
-
-    Attributes:
-      run_id: Id of the accepted run.
-      lines: Changes to the schema, as text.
-    """
+    """Result of accepting a schema."""
 
     run_id: str
-    lines: tuple[str, ...]
+    lines: tuple[str, ...]  # Changes to the schema, as text
 
 
 def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     """Makes the schema and the statistics of a run the reference for later data.
 
-    Args:
-      root: Root of the runs.
-      run_id: Id of the run. Default: the newest one whose data were validated.
-
-    Raises:
-      BadInputError: Another process works in the root, the run does not exist, its validation found
-        nothing, or its statistics are gone.
+    `run_id`: id of the run. Default: the newest one whose data were validated.
     """
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
@@ -128,11 +117,7 @@ def _kinds(record: RunRecord) -> dict[str, str]:
 
 
 def _statistics(root: Root, run_id: str) -> list[Any]:
-    """Returns the statistics of each split.
-
-    Raises:
-      BadInputError: They are gone.
-    """
+    """Returns the statistics of each split."""
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     folder = statistics_folder(root, run_id)

@@ -24,15 +24,10 @@ _TYPE_NAMES: dict[ColumnType, str] = {
 
 @dataclass(frozen=True)
 class CuratedSchema:
-    """A schema file that was checked.
-
-    Attributes:
-      file: Absolute path.
-      fingerprint: Hash of its contents.
-    """
+    """A schema file that was checked."""
 
     file: Path
-    fingerprint: str
+    fingerprint: str  # Hash of its contents
 
 
 def read_curated_schema(
@@ -41,18 +36,7 @@ def read_curated_schema(
     used: Sequence[str] = (),
     text_columns: Sequence[str] = (),
 ) -> CuratedSchema:
-    """Returns the schema at `schema.path`, checked against the data.
-
-    Args:
-      path: Path of a `Schema` proto in text format.
-      profile: Profile of the CSV files.
-      used: Columns that the schema must have.
-      text_columns: Columns that stay text though they look like numbers.
-
-    Raises:
-      BadInputError: The file cannot be read, is no schema, lacks a column, or gives a column another
-        type than the data.
-    """
+    """Returns the schema at `schema.path`, checked against the data."""
     from tensorflow_metadata.proto.v0 import schema_pb2
 
     with readable(path, "schema.path"):

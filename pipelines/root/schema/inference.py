@@ -24,12 +24,7 @@ def schema_to_keep(
     chance. A column without values is marked as planned: it fits any data. Any share of missing values
     fits a column that had some: the shares are compared with those of other data.
 
-    Args:
-      inferred: Schema inferred from the statistics of a run.
-      kinds: Kind of each column.
-      label: Name of the label's column.
-      classes: Classes of a classification; whole numbers become the domain of the label.
-      moving: Columns whose values are meant to change from run to run.
+    `classes`: classes of a classification; whole numbers become the domain of the label.
     """
     from tensorflow_metadata.proto.v0 import schema_pb2
 

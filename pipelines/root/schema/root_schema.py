@@ -32,26 +32,19 @@ _COMMENTS = (
 
 @dataclass(frozen=True)
 class SchemaOrigin:
-    """Origin of a root's schema.
+    """Origin of a root's schema."""
 
-    Attributes:
-      run_id: Id of the run whose data it was made from, or whose data were accepted.
-      written: UTC, ISO 8601.
-      sha256: Hash of the file as it was written; a different hash means that it was edited.
-      kinds: Kind of each column in that run.
-      number_formats: Format of columns whose numbers `float` cannot read.
-      accepted_for: Version that was served when the run was accepted; new data are compared with the run's
-        as long as it is served. Empty if none was served; None if the run was pushed, not accepted.
-      newest_number: Highest number of the root's runs when the run was accepted; 0 if an earlier version of
-        this program wrote the file.
-    """
-
-    run_id: str
-    written: str
-    sha256: str
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    run_id: str  # Id of the run whose data it was made from, or whose data were accepted
+    written: str  # UTC, ISO 8601
+    sha256: str  # Hash of the file as it was written; a different hash means that it was edited
+    kinds: Mapping[str, str] = field(default_factory=dict)  # Kind of each column in that run
+    # Format of columns whose numbers `float` cannot read.
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
+    # Version that was served when the run was accepted; new data are compared with the run's as
+    # long as it is served. Empty if none was served; None if the run was pushed, not accepted.
     accepted_for: str | None = None
+    # Highest number of the root's runs when the run was accepted; 0 if an earlier version of this
+    # program wrote the file.
     newest_number: int = 0
 
 
@@ -62,17 +55,11 @@ class _StoredOrigin(SchemaOrigin):
 
 @dataclass(frozen=True)
 class RootSchema:
-    """The schema of a root.
+    """The schema of a root."""
 
-    Attributes:
-      schema: Content of the file, edited or not.
-      fingerprint: Hash of the file.
-      origin: Origin of the schema; None if unknown.
-    """
-
-    schema: "Schema"
-    fingerprint: str
-    origin: SchemaOrigin | None = None
+    schema: "Schema"  # Content of the file, edited or not
+    fingerprint: str  # Hash of the file
+    origin: SchemaOrigin | None = None  # Origin of the schema; None if unknown
 
     @property
     def is_edited(self) -> bool:
@@ -92,15 +79,7 @@ class RootSchema:
 
 
 class SchemaFolder:
-    """The schema of a root, in `ROOT/schema`, and those that runs have prepared, beside it.
-
-    Attributes:
-      file: Path of the schema.
-
-    Args:
-      root: Path of the root.
-      versions: Versions of the root.
-    """
+    """The schema of a root, in `ROOT/schema`, and those that runs have prepared, beside it."""
 
     def __init__(self, root: Path, versions: Versions):
         self._root = root
@@ -109,11 +88,7 @@ class SchemaFolder:
         self.file = self._folder / _FILE
 
     def read(self) -> RootSchema | None:
-        """Returns the schema; None before the root's first push.
-
-        Raises:
-          BadInputError: The file is no schema, for example after an edit.
-        """
+        """Returns the schema; None before the root's first push."""
         pushed = (folder for folder, run_id in self._pending() if self._has_pushed(run_id))
         for folder in (self._folder, *pushed):
             file = folder / _FILE
@@ -133,18 +108,13 @@ class SchemaFolder:
         return [self._folder, *(folder for folder, _ in self._pending())]
 
     def origin(self) -> SchemaOrigin | None:
-        """Returns the origin of the schema; None if it is unknown, or there is no schema.
-
-        Raises:
-          BadInputError: The file of the origin was edited and cannot be read.
-        """
+        """Returns the origin of the schema; None if it is unknown, or there is no schema."""
         return _read_origin(self._folder)
 
     def run_to_compare_with(self, schema: RootSchema | None) -> str:
         """Returns the run that was accepted in place of the served version's data; empty for none.
 
-        Args:
-          schema: Schema of the root; None without one, or with the user's own.
+        `schema`: schema of the root; None without one, or with the user's own.
         """
         origin = schema.origin if schema else None
         if origin is None or origin.accepted_for != (self._versions.serving() or ""):
@@ -152,24 +122,13 @@ class SchemaFolder:
         return origin.run_id
 
     def prepare(self, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]) -> None:
-        """Writes the schema of a run beside the root's, to be used once the run has pushed.
-
-        Args:
-          run_id: Id of the run.
-          schema: Schema of its data.
-          columns: Columns with their kinds, from the run's record.
-        """
+        """Writes the schema of a run beside the root's, to be used once the run has pushed."""
         folder = self._root / f"{_PENDING}{run_id}"
         folder.mkdir(exist_ok=True)
         _write(folder, schema, run_id, columns, None)
 
     def adopt(self, *kept: str) -> None:
-        """Adopts the prepared schema of a run that has pushed, if the root has none, and removes all others.
-
-        Args:
-          kept: Ids of runs whose prepared schemas are kept: one that is resumed, and those whose models are
-            held.
-        """
+        """Adopts the schema prepared by a run that has pushed, if the root has none; removes all others."""
         for folder, prepared_by in list(self._pending()):
             if self._has_pushed(prepared_by):
                 if not self.file.exists() and (folder / _FILE).is_file():
@@ -192,12 +151,6 @@ class SchemaFolder:
 
         The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
         repeating the call completes it.
-
-        Args:
-          schema: New schema.
-          run_id: Id of the accepted run.
-          columns: Columns with their kinds, from the run's record.
-          newest_number: Highest number of the root's runs.
         """
         self._folder.mkdir(exist_ok=True)
         if self.file.is_file():

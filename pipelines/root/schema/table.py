@@ -14,20 +14,12 @@ _MAX_VALUES = 6
 
 @dataclass(frozen=True)
 class SchemaColumn:
-    """Description of a column in a schema.
-
-    Attributes:
-      name: Name of the column.
-      type: `INT`, `FLOAT` or `BYTES`; `any` for a column without values so far.
-      present: Share of rows with a value, as text.
-      values: Allowed values, as text; empty if any value is allowed.
-      domain: All values of a text domain.
-    """
+    """Description of a column in a schema."""
 
     name: str
-    type: str
-    present: str
-    values: str
+    type: str  # `INT`, `FLOAT` or `BYTES`; `any` for a column without values so far
+    present: str  # Share of rows with a value, as text
+    values: str  # Allowed values, as text; empty if any value is allowed
     domain: tuple[str, ...] = ()
 
 

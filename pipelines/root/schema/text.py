@@ -14,16 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
-    """Parses the schema in a file.
-
-    Args:
-      content: Content of the file.
-      where: Name of the file in errors.
-      fix: Advice for a file that is no schema, one sentence.
-
-    Raises:
-      BadInputError: It is no schema, has a feature twice, or names a domain that is missing.
-    """
+    """Parses the schema in a file."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -51,12 +42,7 @@ def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
 
 
 def schema_text(schema: "Schema", *comments: str) -> str:
-    """Returns a schema as the content of a file.
-
-    Args:
-      schema: Schema to write.
-      comments: Comment lines above the schema.
-    """
+    """Returns a schema as the content of a file."""
     from google.protobuf import text_format
 
     return "".join(f"# {line}\n" for line in comments) + text_format.MessageToString(
@@ -65,11 +51,7 @@ def schema_text(schema: "Schema", *comments: str) -> str:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Returns the content of a file.
-
-    Raises:
-      BadInputError: It cannot be read.
-    """
+    """Returns the content of a file."""
     try:
         return read_small(file, "a schema")
     except OSError as error:

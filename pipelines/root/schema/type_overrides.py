@@ -30,20 +30,13 @@ _USES: dict[str, ColumnUse] = {
 
 @dataclass(frozen=True)
 class TypeOverrides:
-    """Columns whose type comes from the root's schema, not from their cells.
+    """Columns whose type comes from the root's schema, not from their cells."""
 
-    Attributes:
-      text: Columns that stay text though their cells are numbers.
-      floats: Columns that are float32 though their cells are whole numbers.
-      uses: Use of some of these columns, as in the schema's run.
-      new: Columns that the schema does not have.
-      number_formats: Format of numbers that stay text, as in the cells of that run.
-    """
-
-    text: tuple[str, ...] = ()
-    floats: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()  # Columns that stay text though their cells are numbers
+    floats: tuple[str, ...] = ()  # Columns that are float32 though their cells are whole numbers
+    # Use of some of these columns, as in the schema's run.
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
-    new: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()  # Columns that the schema does not have
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
     def apply_to(
@@ -51,14 +44,8 @@ class TypeOverrides:
     ) -> tuple[CsvProfile, dict[str, ColumnKind]]:
         """Returns the profile and the kinds of the columns, with these types.
 
-        Args:
-          profile: Profile of the files.
-          kinds: Kind of each column.
-          use_new_columns: Uses new columns like others. By default a new column without a configured use is
-            marked as new, and the generic model does not use it.
-
-        Raises:
-          BadInputError: Numbers no longer have the unit that they have in the root's schema.
+        `use_new_columns`: uses new columns like others. By default a new column without a configured use is
+        marked as new, and the generic model does not use it.
         """
         for name, written in self.number_formats.items():
             _check_format(profile, name, written)
@@ -99,12 +86,7 @@ def _check_format(profile: CsvProfile, name: str, written: NumberFormat) -> None
 
 
 def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
-    """Returns one sentence for each column that is not read with the type of its cells.
-
-    Args:
-      overrides: Columns whose type comes from the root's schema.
-      kinds: Kinds of the columns without the root's schema.
-    """
+    """Returns one sentence for each column that is not read with the type of its cells."""
     as_text = tuple(name for name in overrides.text if not kinds[name].keeps_text)
     return tuple(
         f"column {name!r} holds {what} alone; it is read as {as_type}, as the root's schema has it"
@@ -119,12 +101,7 @@ def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) ->
 def changed_kinds(
     root_schema: RootSchema | None, kinds: Mapping[str, ColumnKind]
 ) -> tuple[str, ...]:
-    """Returns one sentence for each column whose kind has changed since the schema's run.
-
-    Args:
-      root_schema: Schema of the root.
-      kinds: Kinds of the columns now.
-    """
+    """Returns one sentence for each column whose kind has changed since the schema's run."""
     before = root_schema.origin.kinds if root_schema and root_schema.origin else {}
     return tuple(
         f"column {name!r} was read as {before[name]}, and is read as {kind.name} now"
@@ -141,10 +118,7 @@ def find_type_overrides(
 ) -> TypeOverrides:
     """Returns the columns whose cells look different from their type in the root's schema.
 
-    Args:
-      profile: Profile of the files.
-      root_schema: Schema of the root; None leaves all columns as they look.
-      given: Columns whose kind is configured.
+    `root_schema`: schema of the root; None leaves all columns as they look.
     """
     if root_schema is None:
         return TypeOverrides()

@@ -58,21 +58,14 @@ ComponentCheck = Callable[[Outputs, Root], Findings]
 
 @dataclass(frozen=True)
 class LabelCheck:
-    """Compares the label in the splits.
+    """Compares the label in the splits."""
 
-    Attributes:
-      component: Id of the component that made the splits.
-      label: Name of the label's column.
-      number_format: Fields of the format of its numbers; None reads them as Python does.
-      split_by: Value of `split.by`.
-      stops: True if a difference ends the run.
-    """
-
-    component: str
-    label: str
+    component: str  # Id of the component that made the splits
+    label: str  # Name of the label's column
+    # Fields of the format of its numbers; None reads them as Python does.
     number_format: Mapping[str, Any] | None
     split_by: str
-    stops: bool
+    stops: bool  # True if a difference ends the run
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the comparison."""
@@ -97,15 +90,10 @@ class LabelCheck:
 
 @dataclass(frozen=True)
 class SplitCheck:
-    """Checks that there are rows to train and to evaluate on.
+    """Checks that there are rows to train and to evaluate on."""
 
-    Attributes:
-      component: Id of the component that divides the rows.
-      stops: True if an empty split ends the run.
-    """
-
-    component: str
-    stops: bool = True
+    component: str  # Id of the component that divides the rows
+    stops: bool = True  # True if an empty split ends the run
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the statistics; an empty split may end the run."""
@@ -127,17 +115,11 @@ class SplitCheck:
 
 @dataclass(frozen=True)
 class AnomalyCheck:
-    """Reads the anomalies of the ExampleValidator; ends the run if so configured.
+    """Reads the anomalies of the ExampleValidator; ends the run if so configured."""
 
-    Attributes:
-      component: Id of the ExampleValidator.
-      on_anomalies: Value of `example_validator.on_anomalies`.
-      has_own_schema: True if the schema is the user's.
-    """
-
-    component: str
-    on_anomalies: str
-    has_own_schema: bool
+    component: str  # Id of the ExampleValidator
+    on_anomalies: str  # Value of `example_validator.on_anomalies`
+    has_own_schema: bool  # True if the schema is the user's
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns all anomalies, whether or not they end the run."""
@@ -176,13 +158,9 @@ class AnomalyCheck:
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Reads the training and the signatures of the model.
+    """Reads the training and the signatures of the model."""
 
-    Attributes:
-      compares_models: True if it is the best of several.
-    """
-
-    compares_models: bool = True
+    compares_models: bool = True  # True if it is the best of several
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the curves and the signatures; for several models, the choice among them."""
@@ -218,17 +196,11 @@ class SearchCheck:
 
 @dataclass(frozen=True)
 class VerdictCheck:
-    """Reads the metrics as soon as they are known, so that a run that is killed later has them, too.
+    """Reads the metrics as soon as they are known, so that a run that is killed later has them, too."""
 
-    Attributes:
-      metrics: Names of the metrics, in configured order.
-      thresholds: User's thresholds: the fields of `ThresholdConfig`.
-      baseline_version: Version that is served; None without one.
-    """
-
-    metrics: tuple[str, ...]
-    thresholds: tuple[dict[str, Any], ...]
-    baseline_version: str | None
+    metrics: tuple[str, ...]  # Names of the metrics, in configured order
+    thresholds: tuple[dict[str, Any], ...]  # User's thresholds: the fields of `ThresholdConfig`
+    baseline_version: str | None  # Version that is served
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the verdict, and compares the baseline's metrics with those at its push."""
@@ -307,13 +279,6 @@ ENDING_CHECKS = ("LabelCheck", "SplitCheck", "AnomalyCheck")
 def component_checks(
     plan: "RunPlan", pipeline: "CsvToServing", baseline_version: str | None
 ) -> dict["BaseNode", ComponentCheck]:
-    """Returns the checks of a run, by component.
-
-    Args:
-      plan: Plan of the run.
-      pipeline: Pipeline with the components.
-      baseline_version: Version that is served; None without one.
-    """
     code, split = plan.code, plan.config.split
     written = code.plan.label.number_format if code.plan else None
     checks: dict[BaseNode, ComponentCheck] = {

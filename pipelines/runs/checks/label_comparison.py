@@ -23,22 +23,16 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class LabelComparison:
-    """Comparison of the label in train and eval.
+    """Comparison of the label in train and eval."""
 
-    Attributes:
-      test: `chi-square` over classes or `Kolmogorov-Smirnov` over numbers.
-      p_value: Probability that chance causes a difference at least as large.
-      distance: Total variation distance of classes, or the largest distance of the distribution
-        functions of numbers; 0 to 1.
-      shares: Share of each class by split; or quantiles of the numbers.
-      sizes: Number of rows by split.
-    """
-
-    test: str
-    p_value: float
+    test: str  # `chi-square` over classes or `Kolmogorov-Smirnov` over numbers
+    p_value: float  # Probability that chance causes a difference at least as large
+    # Total variation distance of classes, or the largest distance of the distribution functions of
+    # numbers; 0 to 1.
     distance: float
+    # Share of each class by split; or quantiles of the numbers.
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)  # Number of rows by split
 
     @property
     def is_significant(self) -> bool:
@@ -78,8 +72,7 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
     Numbers with more than 20 different values are compared as numbers, and everything else as
     classes.
 
-    Args:
-      labels: NumPy arrays by split: numbers, or text.
+    `labels`: numPy arrays by split: numbers, or text.
     """
     train, evaluation = np.asarray(labels["train"]), np.asarray(labels["eval"])
     if not train.size or not evaluation.size:
@@ -115,11 +108,7 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
 
 
 def chi_square(table: Any) -> tuple[float, float]:
-    """Returns the statistic of homogeneity, and its p-value.
-
-    Args:
-      table: Counts, [2, num_classes]. Rare classes are merged into one.
-    """
+    """Returns the statistic of homogeneity, and its p-value."""
     from tensorflow import math as tf_math
 
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
@@ -153,13 +142,7 @@ def kolmogorov_smirnov(first: Any, second: Any) -> tuple[float, float]:
 def read_labels(
     examples: Any, column: str, number_format: NumberFormat | None = None
 ) -> dict[str, Any]:
-    """Returns the values of a column by split, without rows that have none.
-
-    Args:
-      examples: Artifact that CsvExampleGen has written.
-      column: Name of the column.
-      number_format: Format of numbers that are written as text.
-    """
+    """Returns the values of a column by split, without rows that have none."""
     import tensorflow as tf
     from tfx.types import artifact_utils
 

@@ -15,19 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SchemaKeeping:
-    """Parameters for keeping the schema of a run, as plain values for use in another process.
+    """Parameters for keeping the schema of a run, as plain values for use in another process."""
 
-    Attributes:
-      columns: Columns with their kinds: the fields of `ColumnRow`.
-      label: Name of the label's column.
-      classes: Classes of a classification with the generic model.
-      moving: Columns whose values are meant to change from run to run.
-    """
-
-    columns: tuple[dict[str, Any], ...]
-    label: str
-    classes: tuple[str, ...]
-    moving: tuple[str, ...]
+    columns: tuple[dict[str, Any], ...]  # Columns with their kinds: the fields of `ColumnRow`
+    label: str  # Name of the label's column
+    classes: tuple[str, ...]  # Classes of a classification with the generic model
+    moving: tuple[str, ...]  # Columns whose values are meant to change from run to run
 
     @classmethod
     def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
@@ -49,13 +42,7 @@ class SchemaKeeping:
         return cls(label=fields["label"], **lists)
 
     def prepare(self, schema_uri: str, root: Root, run_id: str) -> None:
-        """Writes the schema beside the root's, unless the root has one.
-
-        Args:
-          schema_uri: URI of the inferred `Schema` artifact.
-          root: Root of the runs.
-          run_id: Id of the run.
-        """
+        """Writes the schema beside the root's, unless the root has one."""
         if root.schema.file.exists():
             return
         (file,) = Path(schema_uri).glob("*.pbtxt")

@@ -44,14 +44,7 @@ class CsvToServing:
 def csv_to_serving(
     plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()
 ) -> CsvToServing:
-    """Returns the pipeline of a run.
-
-    Args:
-      plan: Plan of the run.
-      data: Files for CsvExampleGen.
-      beam_args: Beam options of the pipeline. A runner adds further ones at each run, which are not in the
-        cache's key.
-    """
+    """Returns the pipeline of a run."""
     code = plan.code
     example_gen = _example_gen(plan, data)
     examples = example_gen.outputs["examples"]
@@ -184,8 +177,7 @@ def _types_by_cells(plan: RunPlan) -> dict[str, str] | None:
 def _divided_by(column: str | None) -> Any:
     """Returns the output config that draws a third of a column's values, or of the rows, for evaluation.
 
-    Args:
-      column: Column to draw values of: all rows of a value are in the same split. None draws rows.
+    `column`: column to draw values of: all rows of a value are in the same split. None draws rows.
     """
     if column is None:
         return None

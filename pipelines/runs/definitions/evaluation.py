@@ -41,11 +41,7 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
 
 
 def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None:
-    """Checks that the metrics in `[evaluator]` can be computed for the problem.
-
-    Raises:
-      BadInputError: A metric does not fit the problem type.
-    """
+    """Checks that the metrics in `[evaluator]` can be computed for the problem."""
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
         if problem_type not in METRICS[name].problem_types:
@@ -63,10 +59,7 @@ def default_checks(
 ) -> DefaultChecks | None:
     """Returns the settings of the default checks; None if they are switched off.
 
-    Args:
-      settings: Settings of `[evaluator]`.
-      problem_type: Problem type; None derives it from the model's predictions.
-      fallback: Problem type if the predictions do not determine it.
+    `problem_type`: problem type; None derives it from the model's predictions.
     """
     if not settings.default_checks:
         return None
@@ -80,11 +73,7 @@ def default_checks(
 
 
 def merge_thresholds(thresholds: tuple[ThresholdConfig, ...]) -> tuple[ThresholdConfig, ...]:
-    """Returns one threshold for each metric, the tightest of all its bounds.
-
-    Raises:
-      BadInputError: The bounds of a metric contradict each other.
-    """
+    """Returns one threshold for each metric, the tightest of all its bounds."""
     by_metric: dict[str, list[ThresholdConfig]] = {}
     for bound in thresholds:
         by_metric.setdefault(bound.metric, []).append(bound)
@@ -106,11 +95,7 @@ def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
 
 
 def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
-    """Checks the settings of `[evaluator]`.
-
-    Raises:
-      BadInputError: A metric, a slice column or the label does not exist, or thresholds are contradictory.
-    """
+    """Checks the settings of `[evaluator]`."""
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
         if name not in METRICS:
@@ -154,11 +139,9 @@ def build_eval_config(
 ) -> Any:
     """Returns the `EvalConfig` proto.
 
-    Args:
-      label: Name of the transformed label; None makes the Evaluator use the model's.
-      metrics: Names from `METRICS`; those of the thresholds are added.
-      thresholds: Bounds on the whole data set; all bounds of a metric must hold.
-      slices: Columns of each slice; `()` is the whole data set, which is always evaluated.
+    `label`: name of the transformed label; None makes the Evaluator use the model's.
+    `thresholds`: bounds on the whole data set; all bounds of a metric must hold.
+    `slices`: columns of each slice; `()` is the whole data set, which is always evaluated.
     """
     from tensorflow_model_analysis.proto import config_pb2
 
@@ -226,9 +209,6 @@ def check_problem_is_known(config: PipelineConfig) -> None:
 
     The metrics are chosen before there is a model, so they can't depend on its predictions, and the raw
     column may be of another kind, such as numbers that are converted to classes.
-
-    Raises:
-      BadInputError: The problem type is unknown.
     """
     derived, raw = config.evaluator.label, config.data.label
     if (

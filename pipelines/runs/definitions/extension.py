@@ -11,15 +11,7 @@ if TYPE_CHECKING:
 
 
 def added_components(extend: str, roles: Mapping[str, "BaseNode"]) -> list["BaseNode"]:
-    """Returns the components that the user's function adds.
-
-    Args:
-      extend: Value of `pipeline.extend`.
-      roles: Components of the pipeline by role.
-
-    Raises:
-      BadInputError: The function cannot be called, or returns something else.
-    """
+    """Returns the components that the user's function adds."""
     from tfx.dsl.components.base.base_node import BaseNode
 
     file, _, name = extend.rpartition(":")

@@ -44,14 +44,9 @@ def component_fingerprints(
 ) -> dict[str, dict[str, str]]:
     """Returns the fingerprints of what each component reads, by its id.
 
-    Args:
-      pipeline: Pipeline with all components.
-      run_id: Id of the run. A Pusher is never reused: every blessed run is its own version.
-      data_fingerprint: Fingerprint of the CSV files.
-      code: Code that Transform and Trainer call.
-      schema: Fingerprint of the curated schema; empty without one.
-      mixes_code: True if the training began with other code: no later run reuses it.
-      root_schema: Fingerprint of the root's schema; empty where it is not used.
+    `run_id`: id of the run. A Pusher is never reused: every blessed run is its own version.
+    `schema`: fingerprint of the curated schema; empty without one.
+    `root_schema`: fingerprint of the root's schema; empty where it is not used.
     """
     users_code = code_fingerprint(code)[:16]
     components_code = package_fingerprint("components")
@@ -95,12 +90,7 @@ def model_fingerprint(
 
     Excluded are the names of data files and spans, and how the model is judged and pushed.
 
-    Args:
-      config: Configuration of the run.
-      code: Code that Transform and Trainer call.
-      digests: SHA-256 of each data file.
-      schema: Curated schema; None if it is inferred.
-      type_overrides: Columns that are read as text, and as float32, though their cells look different.
+    `schema`: curated schema; None if it is inferred.
     """
     users_code = code_fingerprint(code)
     if not users_code:

@@ -34,44 +34,28 @@ _GROUPS = {"column": "the column {column!r}", "time": "the day or the week of {c
 
 @dataclass(frozen=True)
 class ModelCode:
-    """Functions that a pipeline calls, and the criteria for their model.
+    """Functions that a pipeline calls, and the criteria for their model."""
 
-    Attributes:
-      preprocessing_fn: Import path of the function.
-      trainer: Name of the training function, `trainer_fn` or `run_fn`.
-      trainer_path: Import path of that function; None for a module file.
-      module_file: User's file; None for an import path.
-      transform_config: `custom_config` of `preprocessing_fn`.
-      custom_config: `custom_config` of the trainer.
-      train_steps: Optimizer steps.
-      eval_steps: Batches of an evaluation; None means all.
-      label: Name of the transformed label; None means the one that the model reports.
-      metrics: Names of the metrics.
-      thresholds: Bounds on the metrics, in addition to the default checks.
-      slices: Columns of each slice.
-      required_label: Column without which a row is dropped; None keeps all rows.
-      plan: Plan of the generic model; None for the user's module.
-      default_checks: Settings of the default checks; None turns them off.
-      tuning: Settings of the search before the training; None without one.
-      fingerprint: Fingerprint of the module's source as it was imported; empty if it is not known.
-    """
-
-    preprocessing_fn: str
-    trainer: str
-    trainer_path: str | None
-    module_file: str | None
-    transform_config: dict[str, Any]
+    preprocessing_fn: str  # Import path of the function
+    trainer: str  # Name of the training function, `trainer_fn` or `run_fn`
+    trainer_path: str | None  # Import path of that function; None for a module file
+    module_file: str | None  # User's file; None for an import path
+    transform_config: dict[str, Any]  # `custom_config` of `preprocessing_fn`
     custom_config: dict[str, Any]
     train_steps: int
-    eval_steps: int | None
-    label: str | None
+    eval_steps: int | None  # Batches of an evaluation; None means all
+    label: str | None  # Name of the transformed label; None means the one that the model reports
     metrics: tuple[str, ...]
+    # Bounds on the metrics, in addition to the default checks.
     thresholds: tuple[ThresholdConfig, ...]
     slices: tuple[tuple[str, ...], ...]
-    required_label: str | None = None
+    required_label: str | None = None  # Column without which a row is dropped; None keeps all rows
+    # Plan of the generic model; None for the user's module.
     plan: TabularPlan | None = field(default=None)
+    # Settings of the default checks; None turns them off.
     default_checks: DefaultChecks | None = None
-    tuning: TunerSettings | None = None
+    tuning: TunerSettings | None = None  # Settings of the search before the training
+    # Fingerprint of the module's source as it was imported; empty if it is not known.
     fingerprint: str = ""
 
     @property
@@ -86,16 +70,7 @@ def choose_model_code(
     profile: CsvProfile,
     kinds: Mapping[str, ColumnKind] | None = None,
 ) -> ModelCode:
-    """Returns the user's code if there is a `[module]`, otherwise the generic model.
-
-    Args:
-      config: Configuration of the pipeline.
-      profile: Profile of the CSV files.
-      kinds: Kind of each column. Default: inferred.
-
-    Raises:
-      BadInputError: The module cannot be used, or the data cannot be learned from.
-    """
+    """Returns the user's code if there is a `[module]`, otherwise the generic model."""
     if config.module is not None:
         return _user_code(config.module, config, profile)
     plan = infer_plan(profile, config, kinds)

@@ -24,51 +24,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The plan of a run.
-
-    Attributes:
-      root: Root of the runs.
-      config: Configuration.
-      profile: Profile of the CSV files.
-      code: Code that is trained, and how its model is judged.
-      enable_cache: Skips components whose inputs have not changed.
-      unfinished: Run that this one continues; None for a new run.
-      schema: Curated schema of the user; None infers it.
-      root_schema: Schema of the root, which the data are validated against; None if there is none, or if
-        the user gives one.
-      type_overrides: Columns that are read with the types of `root_schema`.
-      continued: Former runs whose training this one continues with changed code, the newest first.
-      columns: Kind and use of each column.
-      splits: Division of the rows into train and eval.
-      findings: Sentences about the data for the user.
-      spans: Spans that are read; None if `data.path` has none.
-      text_columns: Columns that stay text though they look like numbers, beside those of `type_overrides`.
-      scheduled_by: Tick of the schedule that started the run.
-      bad_rows: Rows that cannot be read, and were left out; None without any.
-      model_fingerprint: Hash of everything that determines the model; empty if it is not known.
-      leaks: Columns that tell the label, as far as the data alone show it.
-      doubts: Reasons to hold the model that the data alone give, one sentence each.
-    """
+    """The plan of a run."""
 
     root: Root
     config: PipelineConfig
-    profile: CsvProfile
-    code: ModelCode
-    enable_cache: bool
-    unfinished: RunRecord | None
-    schema: CuratedSchema | None = None
+    profile: CsvProfile  # Profile of the CSV files
+    code: ModelCode  # Code that is trained, and how its model is judged
+    enable_cache: bool  # Skips components whose inputs have not changed
+    unfinished: RunRecord | None  # Run that this one continues; None for a new run
+    schema: CuratedSchema | None = None  # Curated schema of the user; None infers it
+    # Former runs whose training this one continues with changed code, the newest first.
     continued: tuple[RunRecord, ...] = ()
-    columns: tuple[ColumnRow, ...] = ()
-    splits: Splits = ROW_BY_ROW
-    findings: tuple[str, ...] = ()
+    columns: tuple[ColumnRow, ...] = ()  # Kind and use of each column
+    splits: Splits = ROW_BY_ROW  # Division of the rows into train and eval
+    findings: tuple[str, ...] = ()  # Sentences about the data for the user
+    # Schema of the root, which the data are validated against, or if the user gives one.
     root_schema: RootSchema | None = None
     type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
-    spans: ResolvedSpans | None = None
+    spans: ResolvedSpans | None = None  # Spans that are read; None if `data.path` has none
+    # Columns that stay text though they look like numbers, beside those of `type_overrides`.
     text_columns: tuple[str, ...] = ()
-    scheduled_by: str | None = None
-    bad_rows: BadRows | None = None
+    scheduled_by: str | None = None  # Tick of the schedule that started the run
+    bad_rows: BadRows | None = None  # Rows that cannot be read, and were left out
+    # Hash of everything that determines the model; empty if it is not known.
     model_fingerprint: str = ""
-    leaks: tuple[Leak, ...] = ()
+    leaks: tuple[Leak, ...] = ()  # Columns that tell the label, as far as the data alone show it
+    # Reasons to hold the model that the data alone give, one sentence each.
     doubts: tuple[str, ...] = ()
 
     @property

@@ -13,18 +13,7 @@ _SHOWN = 3
 def touches_training(
     root: Root, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
 ) -> bool:
-    """Returns whether the changed code is used by the run that is to be resumed.
-
-    Args:
-      root: Root of the runs.
-      records: Record of the run, and records of the runs whose training it continued.
-      code: Present code.
-      where: Name of the code, for the error.
-      force: Resumes in that case.
-
-    Raises:
-      BadInputError: It is used, and `force` is not given. The message names the possible loss.
-    """
+    """Returns whether the changed code is used by the run that is to be resumed."""
     record = records[0]
     if code_fingerprint(code) == record.code_fingerprint:
         return False

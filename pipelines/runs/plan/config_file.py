@@ -21,11 +21,6 @@ def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> st
 
     Configured settings are copied. Inferred values and defaults are in comments, so that a column which gives
     the answer away is not accepted unseen. Columns that are the label in other words are left out.
-
-    Args:
-      config: Given configuration.
-      plan: Inferred plan.
-      folder: Future folder of the file, to which its paths are relative.
     """
     given = config.model_dump(mode="json", exclude_unset=True)
     for section, key in _PATHS:

@@ -43,27 +43,17 @@ from pipelines.tabular.label import check_label_column
 
 @dataclass(frozen=True)
 class CsvData:
-    """The data files after reading.
-
-    Attributes:
-      profile: Profile of all files.
-      kinds: Kind of each column.
-      splits: Division of the rows.
-      texts: User's files, and copies of them in UTF-8 if they are in another encoding.
-      findings: Notes for the user, one sentence each.
-      type_overrides: Columns whose type comes from the root's schema.
-      spans: Spans that are read; None where `data.path` has none.
-      bad_rows: Rows that cannot be read, and were left out; None without any.
-    """
+    """The data files after reading."""
 
     profile: CsvProfile
     kinds: dict[str, ColumnKind]
-    splits: Splits
-    texts: Utf8Files
-    findings: tuple[str, ...]
+    splits: Splits  # Division of the rows
+    texts: Utf8Files  # User's files, and copies of them in UTF-8 if they are in another encoding
+    findings: tuple[str, ...]  # Notes for the user, one sentence each
+    # Columns whose type comes from the root's schema.
     type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
-    spans: ResolvedSpans | None = None
-    bad_rows: BadRows | None = None
+    spans: ResolvedSpans | None = None  # Spans that are read; None where `data.path` has none
+    bad_rows: BadRows | None = None  # Rows that cannot be read, and were left out
 
 
 LEAK_PREFIX = "leak? "
@@ -72,26 +62,17 @@ LEAK_PREFIX = "leak? "
 
 @dataclass(frozen=True)
 class DataPlan:
-    """Plan of the training: data, columns and code.
-
-    Attributes:
-      data: The files.
-      code: Code of the model.
-      columns: Table of the columns.
-      leaks: Columns that are the label in other words.
-      findings: Notes for the user, one sentence each.
-      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, besides those
-        that are text in the root's schema.
-      schema: User's own schema; None infers it.
-    """
+    """Plan of the training: data, columns and code."""
 
     data: CsvData
     code: ModelCode
     columns: tuple[ColumnRow, ...]
-    leaks: tuple[Leak, ...]
-    findings: tuple[str, ...]
+    leaks: tuple[Leak, ...]  # Columns that are the label in other words
+    findings: tuple[str, ...]  # Notes for the user, one sentence each
+    # Columns that CsvExampleGen leaves as text though they look like numbers, besides those that
+    # are text in the root's schema.
     text_columns: tuple[str, ...] = ()
-    schema: CuratedSchema | None = None
+    schema: CuratedSchema | None = None  # User's own schema; None infers it
 
 
 def read_data(
@@ -101,13 +82,8 @@ def read_data(
 ) -> CsvData:
     """Reads the files of a configuration.
 
-    Args:
-      config: Configuration of the run.
-      root_schema: Schema of the root; None reads the columns as they look.
-      pinned_spans: Spans to read, even if newer ones exist now. Default: those of `data.spans`.
-
-    Raises:
-      BadInputError: The files cannot be read, or do not fit the configuration.
+    `root_schema`: schema of the root; None reads the columns as they look.
+    `pinned_spans`: spans to read, even if newer ones exist now. Default: those of `data.spans`.
     """
     data = config.data
     originals, eval_files, spans = _find_files(config, pinned_spans)
@@ -176,13 +152,7 @@ def _profile(
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
     """Checks that a configuration still refers to the files that were read.
 
-    Args:
-      config: Configuration of the run.
-      data: Profile of the files that were read.
-      spans: Their spans; None where `data.path` has none.
-
-    Raises:
-      BadInputError: Files were added or removed.
+    `spans`: their spans; None where `data.path` has none.
     """
     now, _, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
@@ -217,13 +187,7 @@ def _find_files(
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
     """Returns the plan of the training, after checking all of the configuration against the files.
 
-    Args:
-      config: Configuration of the run.
-      data: Files that were read.
-      stops_at_copies: Raises if a column is the label itself, unless `[columns]` names that column.
-
-    Raises:
-      BadInputError: The data cannot be learned from, or a setting does not fit them.
+    `stops_at_copies`: raises if a column is the label itself, unless `[columns]` names that column.
     """
     columns = data.profile.columns
     evaluation.check_evaluator_config(config, list(columns))

@@ -22,13 +22,6 @@ def describe_plan(
     """Returns the plan for a configuration, and the lines that describe it.
 
     A column that is a copy of the label stops a run; here a line reports it.
-
-    Args:
-      config: The configuration.
-      clock: Returns seconds.
-
-    Raises:
-      BadInputError: The data or the configuration cannot be used.
     """
     check_beam_args(config.beam.args)
     start = clock()
@@ -59,11 +52,7 @@ def describe_plan(
 
 
 def write_plan_file(config: PipelineConfig, plan: DataPlan, target: Path) -> None:
-    """Writes a configuration file to start from.
-
-    Raises:
-      BadInputError: The file exists, or cannot be written.
-    """
+    """Writes a configuration file to start from."""
     from pipelines.errors import BadInputError
 
     text = render_plan_file(config, plan, target.parent)

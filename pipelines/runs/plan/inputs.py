@@ -23,33 +23,20 @@ from pipelines.terminal.progress import Display
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Request of the command line.
-
-    Attributes:
-      root: Root of the runs.
-      config_file: TOML file.
-      data: Value of `--data`.
-      label: Value of `--label`.
-      settings: Values of `--set`, each `section.key=value`.
-      runner: Name of a runner.
-      enable_cache: Skips unchanged components.
-      resume: Continues the newest run if it did not end.
-      force: Continues, with `resume`, even if the code of that run has changed.
-      config: Configuration that was validated before, in place of the four above.
-      scheduled_by: Tick of the schedule that started the run.
-    """
+    """Request of the command line."""
 
     root: Root
     config_file: Path | None = None
     data: str | None = None
     label: str | None = None
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()  # Values of `--set`, each `section.key=value`
     runner: str = "local"
-    enable_cache: bool = True
-    resume: bool = False
-    force: bool = False
+    enable_cache: bool = True  # Skips unchanged components
+    resume: bool = False  # Continues the newest run if it did not end
+    force: bool = False  # Continues, with `resume`, even if the code of that run has changed
+    # Configuration that was validated before, in place of the four above.
     config: PipelineConfig | None = None
-    scheduled_by: str | None = None
+    scheduled_by: str | None = None  # Tick of the schedule that started the run
 
     @property
     def gives_configuration(self) -> bool:
@@ -59,21 +46,13 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """Inputs of a run: the request, resolved, and its data.
+    """Inputs of a run: the request, resolved, and its data."""
 
-    Attributes:
-      root: Root, without symbolic links.
-      config: Configuration, with the name of the root's pipeline.
-      data: Files that were read.
-      root_schema: Schema of the root; None without one, or with the user's own.
-      unfinished: Run to resume.
-    """
-
-    root: Root
-    config: PipelineConfig
-    data: CsvData
-    root_schema: RootSchema | None
-    unfinished: RunRecord | None
+    root: Root  # Root, without symbolic links
+    config: PipelineConfig  # Configuration, with the name of the root's pipeline
+    data: CsvData  # Files that were read
+    root_schema: RootSchema | None  # Schema of the root, or with the user's own
+    unfinished: RunRecord | None  # Run to resume
 
     @property
     def spans(self) -> tuple[SpanRecord, ...]:
@@ -82,15 +61,7 @@ class RunInputs:
 
 
 def read_inputs(request: RunRequest, display: Display) -> RunInputs:
-    """Resolves the request, and reads its data. Nothing heavy is imported.
-
-    Args:
-      request: Request of the command line.
-      display: Display of the progress.
-
-    Raises:
-      BadInputError: The data, the configuration or the root cannot be used.
-    """
+    """Resolves the request, and reads its data. Nothing heavy is imported."""
     with readable(request.root, "--root"):
         root = Root(request.root.path.resolve())
         check_root(root)
@@ -122,11 +93,7 @@ def nothing_to_resume(root: Root) -> str:
 
 
 def check_root(root: Root) -> None:
-    """Checks that a root can be used.
-
-    Raises:
-      BadInputError: The folder is not writable, or TFX would misread its name.
-    """
+    """Checks that a root can be used."""
     place = root.path
     while not _exists(place):
         place = place.parent

@@ -33,12 +33,7 @@ def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, .
 
 
 def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
-    """Returns one note on the columns whose leading zeros a module does not see; none without such columns.
-
-    Args:
-      config: Configuration. No note is made for columns that it names.
-      columns: Columns with leading zeros that are read as whole numbers.
-    """
+    """Returns a note on the columns whose leading zeros a module does not see, if there are any."""
     data = config.data
     known = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}
     lost = [name for name in columns if name not in known]

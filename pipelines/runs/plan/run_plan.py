@@ -23,13 +23,7 @@ from pipelines.terminal.progress import Display
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
     """Returns the plan of a run.
 
-    Args:
-      request: Request of the command line.
-      display: Display of the progress.
-      inputs: Inputs that `read_inputs` returned. Default: they are read.
-
-    Raises:
-      BadInputError: The data, the configuration or the root cannot be used.
+    `inputs`: inputs that `read_inputs` returned. Default: they are read.
     """
     inputs = inputs or read_inputs(request, display)
     root, config, data = inputs.root, inputs.config, inputs.data
@@ -113,11 +107,7 @@ def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
 
 
 def check_same_root_schema(plan: RunPlan) -> None:
-    """Checks that the root's schema has not changed since the plan was made.
-
-    Raises:
-      BadInputError: Another process has written it meanwhile.
-    """
+    """Checks that the root's schema has not changed since the plan was made."""
     if plan.schema is not None:
         return
     found = plan.root.schema.read()

@@ -15,19 +15,14 @@ from pipelines.root.records import UNFINISHED, RunRecord
 
 @dataclass(frozen=True)
 class KeptRuns:
-    """Ids of the runs to keep.
+    """Ids of the runs to keep."""
 
-    Attributes:
-      records: Runs that keep their record, report and log.
-      artifacts: Runs that keep all their artifacts, except for the training directory.
-      checkpoints: Runs that also keep the training directory.
-      versions: Origin of each version that serves or can be served again; its model and the statistics of
-        its data stay.
-    """
-
-    records: frozenset[str]
+    records: frozenset[str]  # Runs that keep their record, report and log
+    # Runs that keep all their artifacts, except for the training directory.
     artifacts: frozenset[str]
-    checkpoints: frozenset[str]
+    checkpoints: frozenset[str]  # Runs that also keep the training directory
+    # Origin of each version that serves or can be served again; its model and the statistics of its
+    # data stay.
     versions: tuple[Provenance, ...]
 
     @cached_property
@@ -39,14 +34,7 @@ class KeptRuns:
 def kept_runs(
     root: Root, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
 ) -> KeptRuns:
-    """Returns the runs to keep.
-
-    Args:
-      root: Root of the runs.
-      records: Records of all its runs, oldest first.
-      rules: Rules of the configuration.
-      now: Current time, UTC.
-    """
+    """Returns the runs to keep."""
     begun = [record for record in records if record.attempt]  # the others made nothing
     by_id = {record.run_id: record for record in records}
     versions = tuple(origin for _, origin in root.versions.origins())

@@ -28,17 +28,10 @@ _RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
 
 @dataclass(frozen=True)
 class Removal:
-    """A file or folder to remove.
+    """A file or folder to remove."""
 
-    Attributes:
-      kind: Kind of the file or folder.
-      path: Path of the file or folder.
-      reason: Reason of the removal.
-      size_bytes: Size of its files.
-    """
-
-    kind: Kind
-    path: Path
+    kind: Kind  # Kind of the file or folder
+    path: Path  # Path of the file or folder
     reason: str
     size_bytes: int
 
@@ -55,10 +48,7 @@ class Removal:
 def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Removal]:
     """Returns the removals, in an order in which nothing left refers to a removed file at any time.
 
-    Args:
-      root: Root of the runs; its lock is held.
-      rules: Rules of the configuration.
-      now: Current time, UTC.
+    `root`: root of the runs; its lock is held.
     """
     records = root.records.read_all()
     kept = kept_runs(root, records, rules, now)

@@ -23,14 +23,8 @@ def prune_root(
 ) -> list[Removal]:
     """Removes all that no rule keeps and nothing needs, and returns the removals.
 
-    Args:
-      root: Root of the runs; the caller holds its lock.
-      rules: Rules of retention.
-      dry_run: Only returns the removals.
-      now: Current time, UTC. Default: the clock's.
-
-    Raises:
-      OSError: Something cannot be removed.
+    `root`: root of the runs; the caller holds its lock.
+    `now`: current time, UTC. Default: the clock's.
     """
     removals = plan_removals(root, rules, now or datetime.now(timezone.utc))
     if not dry_run:
@@ -41,13 +35,7 @@ def prune_root(
 def prune_command(root: Root, given: dict[str, Any], dry_run: bool) -> list[Removal]:
     """Prunes a root by the rules of its newest run, or by given ones.
 
-    Args:
-      root: Root of the runs.
-      given: Rules that replace those of the configuration, by key; None leaves a rule as it is.
-      dry_run: Only returns the removals.
-
-    Raises:
-      BadInputError: There are no runs or no rules, or a run is in progress.
+    `given`: rules that replace those of the configuration, by key; None leaves a rule as it is.
     """
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
@@ -59,11 +47,7 @@ def prune_command(root: Root, given: dict[str, Any], dry_run: bool) -> list[Remo
 
 
 def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
-    """Returns the rules of the newest run's configuration, with given ones in their place.
-
-    Raises:
-      BadInputError: There are no rules, or they contradict each other.
-    """
+    """Returns the rules of the newest run's configuration, with given ones in their place."""
     from pydantic import ValidationError
 
     newest = root.records.newest()
@@ -86,10 +70,7 @@ def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
 def prune_after_run(root: Root, rules: RetentionConfig, say: Any) -> None:
     """Applies the rules at the end of a run; an error is shown and logged, but the run's outcome stays.
 
-    Args:
-      root: Root of the runs; the caller holds its lock.
-      rules: Rules of the run's configuration.
-      say: Function that shows a line.
+    `root`: root of the runs; the caller holds its lock.
     """
     if rules.is_empty:
         return
@@ -119,7 +100,6 @@ def shown_bytes(size: float) -> str:
 
 
 def lines(root: Root, removals: list[Removal]) -> list[str]:
-    """Returns a line for each removal."""
     return [
         f"{shown_bytes(removal.size_bytes):>10}  {removal.path.relative_to(root)}  ({removal.reason})"
         for removal in removals

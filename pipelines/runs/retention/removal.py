@@ -21,14 +21,7 @@ def remove(
     First, the facts to keep about the removed runs are written. A folder of artifacts is renamed before it is
     removed, so that no run uses half of it; the next removal continues an interrupted one.
 
-    Args:
-      root: Root of the runs; its lock is held.
-      removals: Removals from `plan_removals`.
-      after_step: Function called after each change on disk.
-
-    Raises:
-      OSError: A file cannot be removed. The removals after it are not carried out.
-      BadInputError: A link leads a removal out of the root, likewise.
+    `root`: root of the runs; its lock is held.
     """
     if of_runs := [removal.path.stem for removal in removals if removal.kind == "record"]:
         root.pruned.add(filter(None, map(root.records.read, of_runs)))

@@ -57,14 +57,7 @@ def make_app(
     settings: ServerSettings,
     monitor: RequestMonitor | None = None,
 ) -> Starlette:
-    """Returns the ASGI application of a server.
-
-    Args:
-      versions: Versions, the first of which is loaded.
-      metrics: Figures to update and to show.
-      settings: Settings of the server.
-      monitor: Monitor of the requests. Default: requests are not sampled.
-    """
+    """Returns the ASGI application of a server."""
     server = _Server(versions, metrics, settings, monitor)
 
     @contextlib.asynccontextmanager
@@ -164,11 +157,7 @@ class _Server:
     def answered(
         self, handle: Callable[[Request], Awaitable[Any]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Returns an endpoint that answers errors, too, and counts requests by their kind.
-
-        Args:
-          handle: Returns a JSON value or a response, and sets the request's `state.kind`.
-        """
+        """Returns an endpoint that answers errors, too, and counts requests by their kind."""
 
         async def endpoint(request: Request) -> Response:
             start = time.perf_counter()

@@ -23,18 +23,13 @@ from pipelines.serving.server.request_limits import check_rows
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """Limits of batches.
+    """Limits of batches."""
 
-    Attributes:
-      max_batch_rows: Rows of a batch. A request with more is a batch by itself.
-      max_request_rows: Rows of a request; one with more is refused with status 413.
-      max_waiting_rows: Rows that may wait; further requests are refused with status 503.
-      timeout_secs: Time that a request may wait for its prediction; then its status is 504.
-    """
-
-    max_batch_rows: int = 512
-    max_request_rows: int = 20_000
+    max_batch_rows: int = 512  # Rows of a batch. A request with more is a batch by itself.
+    max_request_rows: int = 20_000  # Rows of a request; one with more is refused with status 413
+    # Rows that may wait; further requests are refused with status 503.
     max_waiting_rows: int = 20_000
+    # Time that a request may wait for its prediction; then its status is 504.
     timeout_secs: float = 30.0
 
     @property
@@ -54,13 +49,7 @@ class _Request:
 
 
 class Batcher:
-    """Runs requests in batches, one at a time, in a thread.
-
-    Args:
-      limits: Limits of batches.
-      metrics: Figures to update.
-      executor: Executor of one thread. Default: a new one.
-    """
+    """Runs requests in batches, one at a time, in a thread."""
 
     def __init__(
         self, limits: BatchLimits, metrics: ServerMetrics, executor: Executor | None = None
@@ -75,18 +64,7 @@ class Batcher:
     async def run(
         self, model: Model, signature: Signature, inputs: Tensors, num_rows: int
     ) -> dict[str, Any]:
-        """Returns the outputs of a signature for the inputs of one request.
-
-        Args:
-          model: Version that predicts.
-          signature: Signature of it.
-          inputs: Inputs by name.
-          num_rows: Number of rows.
-
-        Raises:
-          RequestError: There are too many rows, the queue is full, the time is over, or the model refuses the
-            inputs.
-        """
+        """Returns the outputs of a signature for the inputs of one request."""
         check_rows(num_rows, self._limits.max_rows)
         waiting = self._waiting_rows
         if waiting + num_rows > self._limits.max_waiting_rows:

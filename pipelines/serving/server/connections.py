@@ -20,31 +20,21 @@ _MAX_PIPELINED = 16  # requests of a connection that wait for their answers
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Limits of connections.
+    """Limits of connections."""
 
-    Attributes:
-      max_connections: Number of open connections. One more closes the connection that has waited longest for
-        its client; if none waits for its client, the new connection is refused with status 503.
-      max_header_bytes: Size of a request's line and headers; larger ones have status 431.
-      header_secs: Time for the line and the headers to arrive; then the status is 408. Also the time for the
-        rest of a body whose request has been answered already.
-      idle_secs: Time for which a connection stays open between two requests.
-    """
-
+    # Number of open connections. One more closes the connection that has waited longest for its
+    # client; if none waits for its client, the new connection is refused with status 503.
     max_connections: int = 1_000
+    # Size of a request's line and headers; larger ones have status 431.
     max_header_bytes: int = 16 << 10
+    # Time for the line and the headers to arrive; then the status is 408. Also the time for the
+    # rest of a body whose request has been answered already.
     header_secs: float = 10.0
-    idle_secs: float = 75.0
+    idle_secs: float = 75.0  # Time for which a connection stays open between two requests
 
 
 class Connections:
-    """The connections of a server.
-
-    Args:
-      limits: Limits of connections.
-      request_secs: Time in which the application answers a request whose headers have arrived.
-      metrics: Figures to update.
-    """
+    """The connections of a server."""
 
     def __init__(self, limits: ConnectionLimits, request_secs: float, metrics: ServerMetrics):
         self.limits = limits

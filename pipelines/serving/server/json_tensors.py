@@ -21,11 +21,7 @@ def is_base64(value: Any) -> bool:
 
 
 def with_bytes(value: Any) -> Any:
-    """Returns a JSON value with bytes in place of `{"b64": "..."}`, also in lists.
-
-    Raises:
-      RequestError: It is not base64.
-    """
+    """Returns a JSON value with bytes in place of `{"b64": "..."}`, also in lists."""
     if isinstance(value, list):
         return [with_bytes(item) for item in value]
     if not is_base64(value):
@@ -44,15 +40,7 @@ def as_json(value: Any) -> str:
 
 
 def tensor_of(value: Any, tensor: Tensor) -> Any:
-    """Returns a JSON value as a NumPy array for an input.
-
-    Args:
-      value: JSON value, such as a list of lists of numbers.
-      tensor: Input of the signature.
-
-    Raises:
-      RequestError: The value has another type or shape.
-    """
+    """Returns a JSON value as a NumPy array for an input."""
     dtype = tensor.dtype
     try:
         array = _strings(with_bytes(value)) if dtype.name == "string" else np.array(value)
@@ -80,10 +68,6 @@ def json_of(values: Any, name: str) -> Any:
     """Returns a tensor as nested lists.
 
     Bytes of an output whose name ends with `_bytes`, or that are no text, are `{"b64": "..."}`.
-
-    Args:
-      values: NumPy array.
-      name: Name of the output.
     """
     if values.dtype == object:
         is_bytes = name.endswith("_bytes")
@@ -156,11 +140,7 @@ def _unfit(value: Any, tensor: Tensor, reason: str = "") -> RequestError:
 
 
 def object_of(body: Any) -> Mapping[str, Any]:
-    """Returns the body of a request, which is a JSON object.
-
-    Raises:
-      RequestError: It is something else.
-    """
+    """Returns the body of a request, which is a JSON object."""
     if not isinstance(body, dict):
         raise RequestError(400, f"The body is not a JSON object. Received: {as_json(body)}")
     return body

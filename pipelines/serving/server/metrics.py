@@ -50,13 +50,7 @@ class ServerMetrics:
         )
 
     def add_request(self, kind: str, status: int, secs: float) -> None:
-        """Counts a request.
-
-        Args:
-          kind: Kind of the request, such as `predict`.
-          status: HTTP status of the answer.
-          secs: Time until the answer.
-        """
+        """Counts a request."""
         self._requests.labels(kind, str(status)).inc()
         self._secs.labels(kind).observe(secs)
 
@@ -82,12 +76,7 @@ class ServerMetrics:
         self._failures.inc()
 
     def set_drift(self, num_rows: int, found: Sequence[ColumnDrift]) -> None:
-        """Sets the drift of the requests.
-
-        Args:
-          num_rows: Number of sampled rows.
-          found: Drift of the columns; others have none.
-        """
+        """Sets the drift of the requests."""
         self._sampled_rows.set(num_rows)
         shifted = {(one.column, one.measure) for one in found}
         for labels in self._shifted - shifted:  # the others stay while a scrape may look

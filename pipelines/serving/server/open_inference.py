@@ -53,13 +53,7 @@ def model_metadata(versions: ServedVersions, name: str, version: str | None) -> 
 
 
 def infer(model: Model, body: Any, name: str) -> PreparedRequest:
-    """Returns a request for the predictions of rows that are given column by column.
-
-    Args:
-      model: Version that predicts.
-      body: Body of the request.
-      name: Name of the model.
-    """
+    """Returns a request for the predictions of rows that are given column by column."""
     fields = object_of(body)
     inputs, wanted = fields.get("inputs"), fields.get("outputs")
     if "inputs" not in fields:

@@ -9,13 +9,7 @@ _TYPES = {"INT": "integer", "FLOAT": "number", "BYTES": "string"}
 
 
 def openapi_document(name: str, model: Model, has_token: bool) -> dict[str, Any]:
-    """Returns the description of all paths of a server.
-
-    Args:
-      name: Name of the model.
-      model: Version that serves.
-      has_token: True if requests need a token.
-    """
+    """Returns the description of all paths of a server."""
     v1, v2 = f"/v1/models/{name}", f"/v2/models/{name}"
     row = {"$ref": "#/components/schemas/Row"}
     signature = {"type": "string", "enum": list(model.signatures)}

@@ -53,12 +53,7 @@ _MAX_CONNECTION_SECS = 600.0  # then a client makes a new one; ends calls whose 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     """Answers requests with the versions and the batches of a server.
 
-    Args:
-      versions: Versions, the first of which is loaded.
-      batcher: Runs the requests in batches.
-      metrics: Figures to update.
-      held: Counts the bytes of the requests that the server holds.
-      settings: Settings of the server. The limit of a body is also that of the tensors that it stands for.
+    `held`: counts the bytes of the requests that the server holds.
     """
 
     def __init__(
@@ -242,9 +237,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 class CallCheck(grpc.aio.ServerInterceptor):
     """Refuses calls without the token, before their messages are read, and those with too slow messages.
 
-    Args:
-      settings: Settings of the server. A token must come with each call, as `authorization: Bearer TOKEN`.
-      metrics: Figures to update.
+    `settings`: settings of the server. A token must come with each call, as `authorization: Bearer TOKEN`.
     """
 
     def __init__(self, settings: ServerSettings, metrics: ServerMetrics):
@@ -288,13 +281,7 @@ class CallCheck(grpc.aio.ServerInterceptor):
 
 
 async def start_grpc(service: PredictionService, check: CallCheck, settings: ServerSettings) -> Any:
-    """Starts a gRPC server in the running event loop, and returns it.
-
-    Args:
-      service: Service to offer.
-      check: Check of the calls.
-      settings: Settings of the server, with an address for gRPC.
-    """
+    """Starts a gRPC server in the running event loop, and returns it."""
     limits = settings.connections
     header_ms, idle_ms = round(limits.header_secs * 1_000), round(limits.idle_secs * 1_000)
     options = [

@@ -21,28 +21,17 @@ _MAX_COMPARISONS = 10_000  # of unknown names with absent columns: up to 0.4 s
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of a signature.
-
-    Attributes:
-      tensors: Values of the inputs.
-      num_rows: Number of rows.
-      cells: Cells by column, of which the tensors were made; None if the request gave tensors.
-    """
+    """Inputs of a signature."""
 
     tensors: Tensors
     num_rows: int
+    # Cells by column, of which the tensors were made; None if the request gave tensors.
     cells: Cells | None = None
 
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A request that was read.
-
-    Attributes:
-      signature: Signature to run.
-      inputs: Inputs of it.
-      answer: Function from the outputs to the JSON value of the answer.
-    """
+    """A request that was read."""
 
     signature: Signature
     inputs: Inputs
@@ -50,15 +39,7 @@ class PreparedRequest:
 
 
 def inputs_of_rows(rows: Any, signature: Signature) -> Inputs:
-    """Returns the inputs for rows with the columns of the CSV.
-
-    Args:
-      rows: List of dicts, or dict of columns.
-      signature: Signature that takes columns.
-
-    Raises:
-      RequestError: These are no rows of the model, or there is none.
-    """
+    """Returns the inputs for rows with the columns of the CSV."""
     try:
         cells, num_rows = cells_of(rows, signature.columns, _MAX_COMPARISONS)
         if not num_rows:

@@ -31,15 +31,10 @@ _MAX_GRPC_BYTES = 2**31 - 1
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Address of a server.
+    """Address of a server."""
 
-    Attributes:
-      host: Address to listen on.
-      port: Port to listen on; 0 takes a free one.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8501
+    host: str = "127.0.0.1"  # Address to listen on
+    port: int = 8501  # Port to listen on; 0 takes a free one
 
     @property
     def is_loopback(self) -> bool:
@@ -64,18 +59,8 @@ def serve(
 ) -> None:
     """Serves the model of a root until SIGTERM or SIGINT; requests that have begun are answered first.
 
-    Args:
-      root: Root of the runs.
-      name: Name of the model in addresses.
-      address: Address to listen on.
-      say: Function that shows a line to the user.
-      num_versions: Number of the newest versions to serve.
-      settings: Settings of the server. Default: those of `ServerSettings`.
-      sample: Limits of a sample of the requests. Default: none is taken.
-      grpc_port: Port for gRPC on the same address; 0 takes a free one. Default: there is no gRPC.
-
-    Raises:
-      BadInputError: There is no model, it cannot be loaded, the address cannot be used, or needs a token.
+    `sample`: limits of a sample of the requests. Default: none is taken.
+    `grpc_port`: port for gRPC on the same address; 0 takes a free one. Default: there is no gRPC.
     """
     settings = settings or ServerSettings()
     if not address.is_loopback and settings.token is None:

@@ -2,13 +2,7 @@
 
 
 class RequestError(Exception):
-    """A request that gets no prediction.
-
-    Attributes:
-      status: HTTP status.
-      message: Sentence for the client.
-      headers: Headers of the response.
-    """
+    """A request that gets no prediction."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None):
         super().__init__(message)

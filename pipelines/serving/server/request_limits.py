@@ -39,13 +39,7 @@ def check_context(num_bytes: int, num_examples: int, max_bytes: int) -> None:
 
 
 class HeldBytes:
-    """Counts the bytes of all requests that the server holds.
-
-    Args:
-      limit: Number of bytes.
-      small_bytes: Size of a request up to which it is held in any case: a few large ones, which may be slow,
-        would keep all others out.
-    """
+    """Counts the bytes of all requests that the server holds."""
 
     def __init__(self, limit: int, small_bytes: int = 0):
         self._limit = limit

@@ -17,12 +17,7 @@ _LOGGER = logging.getLogger(__name__)
 class RequestMonitor:
     """Samples rows into the root's folder of requests, and shows their drift in the metrics.
 
-    Args:
-      root: Root of the runs.
-      limits: Limits of the sample.
-      metrics: Figures to update.
-      clock: Clock with Unix seconds.
-      seed: Seed of the draws. Default: another one each time.
+    `seed`: seed of the draws. Default: another one each time.
     """
 
     def __init__(
@@ -46,11 +41,7 @@ class RequestMonitor:
         self._sample.add(model.version, cells, num_rows)
 
     def update(self, model: Model) -> None:
-        """Writes the sample, and compares it with the training data of a version. Blocks.
-
-        Args:
-          model: Version that serves.
-        """
+        """Writes the sample, and compares it with the training data of a version. Blocks."""
         try:
             self._sample.write()
             rows = sampled_rows(self._root.requests, model.version, self._limits.max_rows)

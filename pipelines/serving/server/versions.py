@@ -37,14 +37,10 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class LoadedVersion:
-    """A version that is loaded.
-
-    Attributes:
-      model: Model of the version.
-      predictions: Types of its plain predictions by column; empty if it takes no rows without values.
-    """
+    """A version that is loaded."""
 
     model: Model
+    # Types of its plain predictions by column; empty if it takes no rows without values.
     predictions: dict[str, Any]
 
 
@@ -69,16 +65,8 @@ class ServedVersions:
     it is tried again when its files have changed, with increasing delays. A version stays until another one
     can serve: one that cannot be loaded, or an emptied root, leaves the previous ones in service.
 
-    Args:
-      root: Root of the runs.
-      name: Name of the model.
-      metrics: Figures to update.
-      num_versions: Number of the newest versions to load.
-      load: Function that loads a version.
-      request_secs: Time after which no request holds a version that was dropped.
-      quiet_secs: Time for which the files of a version must not have changed before it is loaded.
-      clock: Clock with seconds that never goes back.
-      file_clock: Clock of the files' times.
+    `quiet_secs`: time for which the files of a version must not have changed before it is loaded.
+    `clock`: clock with seconds that never goes back.
     """
 
     def __init__(
@@ -159,16 +147,6 @@ class ServedVersions:
     def find(
         self, name: str, version: str | None = None, label: str | None = None
     ) -> LoadedVersion:
-        """Returns a version.
-
-        Args:
-          name: Name of the model.
-          version: Number of the version. Default: the newest.
-          label: Label in place of a number, one of `LABELS`.
-
-        Raises:
-          RequestError: There is no such model, version or label.
-        """
         loaded = self._loaded
         if name != self.name:
             raise RequestError(404, f"There is no model {name!r}. There is {self.name!r}.")
