@@ -52,6 +52,7 @@ from tensorflow.compat.v1 import (
 )
 from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.client.session import SessionInterface  # has no public name
+from tensorflow.python.ops import lookup_ops  # tables of vocabularies have no public names
 
 __all__ = [
     "AUTO_REUSE",
@@ -84,6 +85,7 @@ __all__ = [
     "graph_util",
     "initializers",
     "local_variables",
+    "lookup_ops",
     "metrics",
     "min_max_variable_partitioner",
     "placeholder",
