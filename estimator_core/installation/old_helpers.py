@@ -14,7 +14,7 @@ from estimator_core.spec.arguments import config_with_model_dir
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook
-from estimator_core.v1.optimizers import optimizer_for
+from estimator_core.v1.model_fns import optimizer_for
 
 _Symbol = TypeVar("_Symbol")
 

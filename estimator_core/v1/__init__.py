@@ -11,24 +11,24 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 
 from estimator_core import reexports
 from estimator_core.common import *  # noqa: F403
-from estimator_core.v1.baseline import BaselineClassifier as BaselineClassifier
-from estimator_core.v1.baseline import BaselineEstimator as BaselineEstimator
-from estimator_core.v1.baseline import BaselineRegressor as BaselineRegressor
-from estimator_core.v1.dnn import DNNClassifier as DNNClassifier
-from estimator_core.v1.dnn import DNNEstimator as DNNEstimator
-from estimator_core.v1.dnn import DNNRegressor as DNNRegressor
-from estimator_core.v1.dnn_linear_combined import (
+from estimator_core.v1.canned import BaselineClassifier as BaselineClassifier
+from estimator_core.v1.canned import BaselineEstimator as BaselineEstimator
+from estimator_core.v1.canned import BaselineRegressor as BaselineRegressor
+from estimator_core.v1.canned import DNNClassifier as DNNClassifier
+from estimator_core.v1.canned import DNNEstimator as DNNEstimator
+from estimator_core.v1.canned import (
     DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
 )
-from estimator_core.v1.dnn_linear_combined import (
+from estimator_core.v1.canned import (
     DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
 )
-from estimator_core.v1.dnn_linear_combined import (
+from estimator_core.v1.canned import (
     DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
 )
-from estimator_core.v1.linear import LinearClassifier as LinearClassifier
-from estimator_core.v1.linear import LinearEstimator as LinearEstimator
-from estimator_core.v1.linear import LinearRegressor as LinearRegressor
+from estimator_core.v1.canned import DNNRegressor as DNNRegressor
+from estimator_core.v1.canned import LinearClassifier as LinearClassifier
+from estimator_core.v1.canned import LinearEstimator as LinearEstimator
+from estimator_core.v1.canned import LinearRegressor as LinearRegressor
 from estimator_core.v1.model_to_estimator import model_to_estimator as model_to_estimator
 
 __all__ = reexports.names(globals(), modules=["experimental", "export", "inputs", "tpu"])

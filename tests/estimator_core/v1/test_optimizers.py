@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.v1.optimizers import optimizer_for
+from estimator_core.v1.model_fns import optimizer_for
 
 train = tf.compat.v1.train
 
