@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import time
 from collections.abc import Callable, Sequence
@@ -12,12 +13,13 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.hooks.intervals import interval_of, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss, report_infinite_loss
 from estimator_core.spec.types import Hook
+
+_MEASURED_LOOPS = 5
 
 
 class LoopRunner(tf1.train.SessionRunHook):
@@ -146,3 +148,29 @@ class _AllStepsButOne(tf1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> None:
         self._loops.make_all_but_one(run_context.session)
+
+
+class Pace:
+    """Number of steps in each loop: a fixed number, or as many as take about the same time.
+
+    When a time is given, the first loop has one step; then the time of a step is measured on the last five
+    loops.
+    """
+
+    def __init__(self, size: LoopSize):
+        self._size = size
+        self._loops: collections.deque[tuple[int, float]] = collections.deque(
+            maxlen=_MEASURED_LOOPS
+        )
+
+    def next_steps(self) -> int:
+        """Returns the number of steps of the next loop."""
+        if self._size.secs is None:
+            return self._size.steps
+        steps = sum(steps for steps, _ in self._loops)
+        secs = sum(secs for _, secs in self._loops)
+        return max(1, round(self._size.secs * steps / secs)) if secs > 0 else 1
+
+    def add(self, steps: int, secs: float) -> None:
+        """Records the steps and seconds of a loop."""
+        self._loops.append((steps, secs))

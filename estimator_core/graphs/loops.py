@@ -14,7 +14,6 @@ from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitFor
 from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
 from estimator_core.checkpoints.saver_hook import GraphOnceSaverHook
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
-from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
@@ -31,6 +30,14 @@ from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook, SavingListener
+
+_MIN_SECS_TO_MEASURE_WAIT = 1.0  # the share of a shorter time says little
+_MIN_SECS_TO_LOG_WAIT = 10.0  # a shorter training is not worth a line
+_LARGE_WAIT_SHARE = 0.3
+_INPUT_WAIT_ADVICE = (
+    "; its input takes longer than its steps: batch before map, to parse whole batches; cache() data that "
+    "fits in memory; num_parallel_calls=tf.data.AUTOTUNE for map; prefetch(tf.data.AUTOTUNE) last"
+)
 
 
 class Trained(NamedTuple):
@@ -88,10 +95,10 @@ def train(
                 loss = loss if run_steps.loss_in_call is None else run_steps.loss_in_call
             except tf.errors.OpError as error:
                 where = run_steps.failed_at or f"in the step after global step {progress.step}"
-                _say_where(error, f"Training failed {where}.")
+                _add_location(error, f"Training failed {where}.")
                 raise
     if isinstance(run_steps, StepRunner):
-        input_wait.report(program, run_steps.secs_without_hooks, progress.last_step)
+        _report_input_wait(program, run_steps.secs_without_hooks, progress.last_step)
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -105,7 +112,7 @@ def _runner(program: Program, hooks: Sequence[Hook]) -> StepRunner | LoopRunner:
     return kind(program, hooks)
 
 
-def _say_where(error: tf.errors.OpError, where: str) -> None:
+def _add_location(error: tf.errors.OpError, where: str) -> None:
     """Adds the place of an error to the log and its notes; the error itself names the operation."""
     logger.error(where)
     if hasattr(error, "add_note"):  # Python 3.11
@@ -231,7 +238,7 @@ def evaluate(
             except tf.errors.OutOfRangeError:
                 pass
             except tf.errors.OpError as error:
-                _say_where(error, f"Evaluation failed after {evaluate_batches.done} batches.")
+                _add_location(error, f"Evaluation failed after {evaluate_batches.done} batches.")
                 raise
     results = dict(final.final_ops_values)
     share_with_rows = results.pop(SHARE_WITH_ROWS, 1.0)
@@ -254,3 +261,23 @@ def evaluate(
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
     logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
     return results
+
+
+def _report_input_wait(program: Program, secs: float, global_step: int | None) -> None:
+    """Logs the share of the time that steps waited for their batches, and writes it for TensorBoard.
+
+    Only the steps in a loop of the graph are measured, not those with hooks.
+    """
+    waited = program.step.waited_secs() if program.step.waited_secs else None
+    if waited is None or secs < _MIN_SECS_TO_MEASURE_WAIT:
+        return
+    share = min(waited / secs, 1.0)
+    if secs >= _MIN_SECS_TO_LOG_WAIT:
+        logger.info(
+            "Training waited for its input %.0f %% of the time%s.",
+            100 * share,
+            _INPUT_WAIT_ADVICE if share >= _LARGE_WAIT_SHARE else "",
+        )
+    config = program.config
+    if config.save_summary_steps and config.model_dir and program.execution.is_chief:
+        summaries.write_input_wait(config.model_dir, share, global_step or 0)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
+from estimator_core.graphs.loop_runner import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.intervals import StepInterval, interval_of, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss

@@ -80,7 +80,7 @@ class KeptBatches:
         Returns a bool scalar: True if the last batch has another shape.
         """
 
-        def go_on(done: Any, is_other: Any) -> Any:
+        def continues(done: Any, is_other: Any) -> Any:
             return (done < self.wanted) & ~is_other
 
         def read(done: Any, is_other: Any) -> Any:
@@ -111,7 +111,7 @@ class KeptBatches:
                 return done + 1, tf.identity(found)
 
         start = [tf.constant(0), tf.constant(False)]
-        return tf.while_loop(go_on, read, start, parallel_iterations=1)[1]
+        return tf.while_loop(continues, read, start, parallel_iterations=1)[1]
 
     def _has_sizes(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
         by_type: dict[Any, list[tf.Tensor]] = {}
