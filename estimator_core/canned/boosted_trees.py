@@ -11,8 +11,7 @@ from estimator_core.boosted_trees.columns import checked_columns, column_ranges
 from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping
 from estimator_core.boosted_trees.explanations import Explainer, feature_importances, sigmoid
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
-from estimator_core.boosted_trees.layer_steps import select_for_trees
-from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn
+from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn, select_for_trees
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.estimator import Estimator
 from estimator_core.execution.base import Execution

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -17,6 +18,10 @@ from estimator_core import tf1
 from estimator_core.checkpoints.whole import files_of, why_not_whole
 from estimator_core.logs import logger
 
+_POLL_SECS = 0.1
+_MAX_POLLS = 50  # a training that keeps a single checkpoint has none for a moment
+
+Result = TypeVar("Result")
 _STATE = "checkpoint"
 _NAME = "model.ckpt"  # name of an Estimator's checkpoints, before "-<step>"
 _WAIT_SECS = 0.5  # a checkpoint that is saved again is broken while its files are written
@@ -113,3 +118,31 @@ def _steps(model_dir: str, only: str | None) -> list[str]:
             path = os.path.join(model_dir, name.removesuffix(".index"))
             found.append((match[1] == _NAME, int(match[2]), path))
     return [path for _, _, path in sorted(found, reverse=True)]
+
+
+def with_newest(
+    newest: Callable[[], str | None],
+    use: Callable[[str | None], Result],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Result:
+    """Returns `use(newest())`; if that checkpoint is deleted meanwhile, tries again with the next one.
+
+    `newest`: function that returns the path of a checkpoint, or None when there is none.
+    `sleep`: function that waits for a number of seconds.
+    """
+    while True:
+        path = newest()
+        try:
+            return use(path)
+        except Exception:
+            if path is None or tf.io.gfile.exists(f"{path}.index"):
+                raise
+            following = newest()
+            for _ in range(_MAX_POLLS):
+                if following is not None:
+                    break
+                sleep(_POLL_SECS)
+                following = newest()
+            if following in (None, path):
+                raise
+            logger.info("The checkpoint %s was deleted; taking the next one, %s.", path, following)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
+from estimator_core.logs import logger
 from estimator_core.run_config import check_path
 
 Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
@@ -213,3 +215,28 @@ def _words(path: str, size: int) -> list[bytes]:
     with tf.io.gfile.GFile(path, "rb") as file:
         words = file.read().splitlines()
     return words if size < 0 else words[:size]
+
+
+def warm_start(settings: WarmStartSettings) -> None:
+    """Makes the variables of the default graph start with the values that `settings` select."""
+    logger.info("Warm-starting with WarmStartSettings: %s", settings)
+    sources = report(settings)
+    sources.check()
+    for warning in sources.warnings:
+        logger.warning("%s", warning)
+    path = sources.checkpoint_path
+    # On ram://, see `open_checkpoint`; TensorFlow looks for a checkpoint in it.
+    if tf.io.gfile.isdir(path):
+        directory = os.path.dirname(path)
+        if tf.train.latest_checkpoint(directory) != path:
+            raise ValueError(
+                "On this file system TensorFlow can warm-start only from the newest checkpoint of a "
+                f"directory. Copy the checkpoint to a local folder. Received: {path!r}"
+            )
+        path = directory
+    tf1.train.warm_start(
+        path,
+        settings.vars_to_warm_start,
+        dict(settings.var_name_to_vocab_info or {}),
+        dict(settings.var_name_to_prev_var_name or {}),
+    )

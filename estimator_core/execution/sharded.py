@@ -20,7 +20,6 @@ from estimator_core.execution.loops.in_graph_loop import (
     with_calls_in_order,
 )
 from estimator_core.execution.shards import shard_optimizers
-from estimator_core.execution.shards.replica_cores import place_on_shard
 from estimator_core.execution.shards.shard_inputs import (
     PaddedInputs,
     ShardInput,
@@ -29,7 +28,7 @@ from estimator_core.execution.shards.shard_inputs import (
     with_padding,
 )
 from estimator_core.execution.shards.shard_sums import ShardSums
-from estimator_core.execution.shards.shards import Shards, operation_of
+from estimator_core.execution.shards.shards import Shards, operation_of, place_on_shard
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec

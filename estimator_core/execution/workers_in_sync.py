@@ -15,8 +15,7 @@ from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.cluster import CHIEF, EVALUATOR, WORKER, Cluster
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.cluster.collectives import AVERAGES, LOSS, Peers, TaskLostError, Watch
-from estimator_core.execution.cluster.inputs_in_step import InputsInStep
-from estimator_core.execution.cluster.local_updates import changed_by_batches
+from estimator_core.execution.cluster.inputs_in_step import InputsInStep, changed_by_batches
 from estimator_core.execution.cluster.server import Task, start_server, wait_for_tasks
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.strategy import ReplicasInSync, is_loss_scaled

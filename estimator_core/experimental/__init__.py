@@ -7,13 +7,13 @@ from estimator_core.canned.compose import compose as compose
 from estimator_core.canned.kmeans import KMeans as KMeans
 from estimator_core.canned.rnn import RNNClassifier as RNNClassifier
 from estimator_core.canned.rnn import RNNEstimator as RNNEstimator
-from estimator_core.experimental.call_logit_fn import call_logit_fn as call_logit_fn
 from estimator_core.experimental.in_memory_evaluator_hook import (
     InMemoryEvaluatorHook as InMemoryEvaluatorHook,
 )
 from estimator_core.experimental.local_cluster import LocalClusterError as LocalClusterError
 from estimator_core.experimental.local_cluster import LocalClusterResult as LocalClusterResult
 from estimator_core.experimental.local_cluster import launch_local_cluster as launch_local_cluster
+from estimator_core.experimental.logit_fn_builders import call_logit_fn as call_logit_fn
 from estimator_core.experimental.logit_fn_builders import (
     dnn_logit_fn_builder as dnn_logit_fn_builder,
 )

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
+from estimator_core.checkpoints.background_saver import (
+    BackgroundSaver,
+    GraphOnceSaverHook,
+    WaitForCheckpoint,
+)
 from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
-from estimator_core.checkpoints.saver_hook import GraphOnceSaverHook
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner

@@ -8,7 +8,7 @@ from typing import Any
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.checkpoints.background_saver import BackgroundSaver
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec

@@ -10,13 +10,13 @@ import tensorflow as tf
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
+    LabelVocabulary,
     all_class_ids,
     all_class_names,
     class_names,
     classification_outputs,
     computed,
 )
-from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
 from estimator_core.heads.weighted import WeightedHead

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads.assertions import assertion, with_checked_shape
-from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.heads.class_predictions import LabelVocabulary
 
 
 def static_n_classes(n_classes: Any) -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.sparse_gradients import are_different
 from estimator_core.keras_in_graph import keras_internals
 
 Update = Callable[[tf.Tensor, Any, tf.Tensor], None]
@@ -138,3 +137,10 @@ def _as_type(value: Any, dtype: tf.DType) -> tf.Tensor:
     if isinstance(value, (int, float)):
         return tf.constant(value, dtype)
     return tf.cast(value, dtype)
+
+
+def are_different(indices: tf.Tensor) -> bool:
+    """Returns whether the row indices of a gradient are known to be unique."""
+    while indices.op.type in ("Identity", "Reshape"):
+        indices = indices.op.inputs[0]
+    return indices.op.type == "Unique" and indices.value_index == 0

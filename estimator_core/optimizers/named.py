@@ -8,15 +8,16 @@ embedding table updates only the looked-up rows.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.sparse_gradients import are_different
+from estimator_core.keras_in_graph.faster_updates import are_different
 
 _EPSILON = 1e-7
 
@@ -286,3 +287,13 @@ NAMED_OPTIMIZERS: dict[str, type[Any]] = {
     "RMSProp": RMSProp,
     "SGD": SGD,
 }
+
+
+def optimizer_named(name: str, choices: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """Returns the factory of the optimizer of that name."""
+    if name in choices:
+        return choices[name]
+    nearest = difflib.get_close_matches(name, choices, n=len(choices), cutoff=0.0)
+    raise ValueError(
+        f"Unsupported optimizer name: it must be one of {nearest}. Received: optimizer={name!r}"
+    )

@@ -18,14 +18,13 @@ from estimator_core.heads import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import (
     Examples,
     features_with_weights,
     with_probabilities_as_weights,
 )
 from estimator_core.sdca.linear_sdca import LinearSDCA
-from estimator_core.sdca.minimize import minimize
+from estimator_core.sdca.minimize import ExampleStates, minimize
 
 # The first match counts: the special regressions are subclasses of RegressionHead.
 _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (

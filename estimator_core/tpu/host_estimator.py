@@ -58,3 +58,17 @@ class HostEstimator(Estimator):
     ) -> EstimatorSpec:
         assert self._model_fn_on_tpu is not None
         return call_model_fn(self._model_fn_on_tpu, features, labels, mode, self.params, config)
+
+
+class ConvertedModelFn:
+    """Calls the model_fn of another Estimator. `TPUEstimator` averages its gradients over the shards."""
+
+    def __init__(self, estimator: Estimator):
+        self._estimator = estimator
+
+    def __call__(
+        self, features: Any, labels: Any, mode: str, config: Any, params: Any
+    ) -> EstimatorSpec:
+        """Returns the spec of the model, built with the other Estimator's own `params`."""
+        del params
+        return self._estimator.model_fn(features, labels, mode, config)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimator_core.estimator import Estimator
-from estimator_core.tpu.converted_model_fn import ConvertedModelFn
+from estimator_core.tpu.host_estimator import ConvertedModelFn
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.tpu_config import TPUConfig
 from estimator_core.tpu.tpu_estimator import TPUEstimator

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core.checkpoints import reader
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
 from estimator_core.training.evaluator import Evaluator

@@ -14,7 +14,7 @@ from estimator_core.canned.dnn_linear_combined import MAX_LINEAR_LEARNING_RATE, 
 from estimator_core.canned.linear import LinearModel
 from estimator_core.heads import Head
 from estimator_core.logits import with_activation_summary
-from estimator_core.optimizers.names import optimizer_named
+from estimator_core.optimizers.named import optimizer_named
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.types import ModelFn

@@ -18,6 +18,7 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook
 
+_CORE = "TPU_REPLICATED_CORE"
 _REPLICA_ID = "XlaReplicaId"
 
 
@@ -160,3 +161,34 @@ def _reason(hooks: Sequence[Hook]) -> str:
     return (
         f"Updates that train_op does not run count too, as training_hooks may run them: {kinds}. "
     )
+
+
+def place_on_shard(operations: Sequence[tf.Operation], num_cores: int) -> None:
+    """Places operations on their shard, regardless of the core given by `tf.compat.v1.tpu.core`.
+
+    Operations within functions keep their core; sessions move them, as with any other device that does not
+    exist.
+    """
+    for operation in operations:
+        if _CORE in operation.device:
+            _check(operation.device, num_cores, operation.name)
+            here = tf.DeviceSpec.from_string(operation.device).replace(
+                device_type=None, device_index=None
+            )
+            # TensorFlow has no public way to change the device of an operation.
+            operation._set_device(here)  # noqa: SLF001
+    if operations:
+        for function in operations[0].graph.as_graph_def().library.function:
+            for node in function.node_def:
+                if _CORE in node.device:
+                    _check(node.device, num_cores, f"{function.signature.name}/{node.name}")
+
+
+def _check(device: str, num_cores: int, name: str) -> None:
+    core = tf.DeviceSpec.from_string(device).device_index
+    if core >= num_cores:
+        raise ValueError(
+            f"A copy of the model has the cores 0 to {num_cores - 1}: set TPUConfig's num_cores_per_replica, "
+            f"or use another core in tf.compat.v1.tpu.core. Received: tpu.core({core}) for operation "
+            f"{name!r}, num_cores_per_replica={num_cores}"
+        )

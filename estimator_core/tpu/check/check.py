@@ -15,12 +15,17 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core import tf1
 from estimator_core.execution.one_core import OneCore
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
-from estimator_core.tpu.check import programs
-from estimator_core.tpu.check.report import ModeReport, RefusedOperation, Report
-from estimator_core.tpu.check.topologies import Topology, topology_named
+from estimator_core.tpu.check.report import (
+    ModeReport,
+    RefusedOperation,
+    Report,
+    Topology,
+    topology_named,
+)
 from estimator_core.tpu.tpu_estimator import TPUEstimator
 
 _HERE = pathlib.Path(__file__).resolve()
@@ -65,8 +70,8 @@ def check_for_tpu(
             "estimator must be a TPUEstimator; estimator_core.tpu.to_tpu_estimator makes one of any "
             f"Estimator. Received: estimator={estimator!r}"
         )
-    known = topology_named(topology)
-    sharded = estimator.with_shards(known.num_cores)
+    chips = topology_named(topology)
+    sharded = estimator.with_shards(chips.num_cores)
     shardings = {
         mode: sharded.config.sharding(mode) for mode in ModeKeys.ALL if sharded.batch_sizes[mode]
     }
@@ -87,23 +92,20 @@ def check_for_tpu(
             try:
                 program = sharded.build_program(mode, input_fn, execution=execution)
             except ValueError as error:
-                if not _is_raised_by_execution(error):
+                # Errors of the execution are about TPUs; all others are the user's.
+                *_, last = traceback.walk_tb(error.__traceback__)
+                file = pathlib.Path(last[0].f_code.co_filename)
+                if not file.is_relative_to(_PACKAGE / "execution"):
                     raise
-                reports[mode] = ModeReport(mode, known, str(error))
+                reports[mode] = ModeReport(mode, chips, str(error))
                 continue
             graphs[mode] = program.graph
-            programs.write(
+            write_program(
                 folder / mode, program.graph, execution.feeds, execution.fetches, topology
             )
         for mode, found in zip(graphs, _compiled(folder, list(graphs)), strict=True):
-            reports[mode] = _report(mode, known, graphs[mode], found)
+            reports[mode] = _report(mode, chips, graphs[mode], found)
     return Report({mode: reports[mode] for mode in modes})
-
-
-def _is_raised_by_execution(error: ValueError) -> bool:
-    """Returns whether the execution raised an error, so that it is about TPUs; others are the user's."""
-    *_, last = traceback.walk_tb(error.__traceback__)
-    return pathlib.Path(last[0].f_code.co_filename).is_relative_to(_PACKAGE / "execution")
 
 
 def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:
@@ -167,3 +169,50 @@ def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
             made_at = f"{where}:{frame.lineno}{': ' if line else ''}{line}"
             return RefusedOperation(operation.type, name, made_at)
     return RefusedOperation(operation.type, name, "")
+
+
+def write_program(
+    folder: pathlib.Path,
+    graph: tf.Graph,
+    feeds: Sequence[tf.Tensor],
+    fetches: Sequence[Any],
+    topology: str,
+) -> None:
+    """Writes the input of `compile_program`."""
+    folder.mkdir()
+    tensors = [fetch for fetch in fetches if tf.is_tensor(fetch)]
+    targets = [fetch for fetch in fetches if not tf.is_tensor(fetch)]
+    whole = graph.as_graph_def()
+    for node in whole.node:
+        node.attr.pop("_class", None)  # a colocation with nodes that may be removed
+        node.device = ""
+        if node.op == "Assert":  # no core of a TPU stops a step for a bad value
+            name = node.name
+            node.Clear()
+            node.name, node.op = name, "NoOp"
+    names = [tensor.op.name for tensor in tensors] + [target.name for target in targets]
+    part = tf1.graph_util.extract_sub_graph(whole, names)
+    feed_nodes = {tensor.op.name: tensor for tensor in feeds}
+    used = [node.name for node in part.node if node.name in feed_nodes]
+    handles = [node for node in part.node if node.op == "VarHandleOp"]
+    description = {
+        "topology": topology,
+        "feeds": {
+            name: {"dtype": feed_nodes[name].dtype.name, "shape": feed_nodes[name].shape.as_list()}
+            for name in used
+        },
+        "variables": {
+            node.name: {
+                "dtype": tf.dtypes.as_dtype(node.attr["dtype"].type).name,
+                "shape": tf.TensorShape(node.attr["shape"].shape).as_list(),
+            }
+            for node in handles
+        },
+        "fetches": [tensor.name for tensor in tensors],
+        "targets": [target.name for target in targets],
+    }
+    supplied = {*used, *description["variables"]}
+    program = tf1.GraphDef(versions=part.versions, library=part.library)
+    program.node.extend(node for node in part.node if node.name not in supplied)
+    (folder / "graph.pb").write_bytes(program.SerializeToString())
+    (folder / "description.json").write_text(json.dumps(description))

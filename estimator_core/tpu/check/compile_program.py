@@ -2,7 +2,7 @@
 
 Usage: python -m estimator_core.tpu.check.compile_program FOLDER ...
 
-It reads the files of `programs.write` in each folder, and prints a JSON object for it, on one line.
+It reads the files of `check.write_program` in each folder, and prints a JSON object for it, on one line.
 It is separate from the user's process because a compiler may end its process, and because TensorFlow
 makes StableHLO only from eager functions, which `tf.compat.v1.disable_v2_behavior` disables for good.
 """

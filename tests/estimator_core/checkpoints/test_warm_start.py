@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.checkpoints.warm_start import warm_start
+from estimator_core.checkpoints.warm_start_report import warm_start
 from estimator_core.checkpoints.warm_start_settings import settings_from
 
 tf1 = tf.compat.v1

@@ -4,7 +4,7 @@ import tensorflow as tf
 from estimator_core import tpu
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.intervals import interval_of
-from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
+from estimator_core.tpu.hooks import ExamplesPerSecondHook
 from tests.contract.executions import count_advances, several_steps_in_a_run
 from tests.oracle import observe
 
