@@ -457,10 +457,16 @@ class Estimator(FormerMembers):
             program, receiver = self._build_for_receiver(model, mode, receiver_fn)
             spec = program.spec
             with program.scope():
+                outputs: Mapping[str, ExportOutput] = spec.export_outputs or {}
+                parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
+                if spec.mode == ModeKeys.EVAL:
+                    outputs = {mode: EvalOutput(*parts, getattr(receiver, "labels", None))}
+                elif spec.mode == ModeKeys.TRAIN:
+                    outputs = {mode: TrainOutput(*parts)}
                 writer.add(
                     mode,
                     spec,
-                    _exported_outputs(spec, getattr(receiver, "labels", None)),
+                    outputs,
                     receiver.receiver_tensors,
                     getattr(receiver, "receiver_tensors_alternatives", None),
                     checkpoint_path,
@@ -569,13 +575,3 @@ class Estimator(FormerMembers):
             purpose,
         )
         return lambda: None
-
-
-def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:
-    """Returns the signatures of an exported graph, by name."""
-    if spec.mode == ModeKeys.PREDICT:
-        return spec.export_outputs or {}
-    parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
-    if spec.mode == ModeKeys.EVAL:
-        return {ModeKeys.EVAL: EvalOutput(*parts, labels)}
-    return {ModeKeys.TRAIN: TrainOutput(*parts)}

@@ -134,7 +134,12 @@ class Boosting:
         layers = self._steps_in_tree // self._settings.n_batches_per_layer
         if layers:
             self._grow_to(self._finished + 1)
-        self._take_finished()
+        # Read the trees that were finished since the last call.
+        if self._finished > self._in_parts:
+            self._parts.append(self._trees(self._in_parts, self._finished))
+            self._in_parts = self._finished
+            if len(self._parts) > 100:
+                self._parts = [concatenated(self._parts)]
         parts = [*self._parts]
         if layers:
             parts.append(self._trees(self._finished, self._finished + 1).cut_to(layers))
@@ -168,7 +173,13 @@ class Boosting:
             self._grown += 1
 
     def _grow(self) -> None:
-        fobj = self._by_gradients if self._by_own_gradients else None
+        def by_gradients(scores: Any, _: Any) -> tuple[Any, Any]:
+            logits = np.asarray(scores).reshape(self._data.num_rows, self._dimension, order="F")
+            gradients, hessians = self._gradients(logits)
+            shape = (-1,) if self._dimension == 1 else gradients.shape
+            return gradients.reshape(shape), hessians.reshape(shape)
+
+        fobj = by_gradients if self._by_own_gradients else None
         if not self._booster.update(fobj=fobj):
             self._split += 1
             return
@@ -176,20 +187,6 @@ class Boosting:
             "No split lowers the loss any more after %d iterations: trees that follow are single leaves.",
             self._first + self._grown,
         )
-
-    def _by_gradients(self, scores: Any, _: Any) -> tuple[Any, Any]:
-        logits = np.asarray(scores).reshape(self._data.num_rows, self._dimension, order="F")
-        gradients, hessians = self._gradients(logits)
-        shape = (-1,) if self._dimension == 1 else gradients.shape
-        return gradients.reshape(shape), hessians.reshape(shape)
-
-    def _take_finished(self) -> None:
-        """Reads the trees that were finished since the last call."""
-        if self._finished > self._in_parts:
-            self._parts.append(self._trees(self._in_parts, self._finished))
-            self._in_parts = self._finished
-            if len(self._parts) > 100:
-                self._parts = [concatenated(self._parts)]
 
     def _trees(self, first: int, last: int) -> Forest:
         """Returns the trees of iterations `first` to before `last`; constant ones if no split was found."""

@@ -96,20 +96,17 @@ class Explainer:
             while not is_leaf[at].all():
                 moves = ~is_leaf[at]
                 feature = forest.feature[at]
-                at = _children(forest, matrix[rows, feature], at)
+                values = matrix[rows, feature]
+                is_left = np.where(
+                    np.isnan(values), forest.nan_is_left[at], values <= forest.threshold[at]
+                )
+                at = forest.left[at] + ~is_left  # a leaf stays
                 value = np.where(moves, forest.value[at], so_far)
                 logits, so_far = logits + (value - so_far), value
                 after = self._link(logits)
                 contributions[rows, self._groups.of_columns[feature]] += after - before
                 before = after
         return float(self._link(np.float64(self._bias))), contributions
-
-
-def _children(forest: Forest, values: Any, at: Any) -> Any:
-    """Returns the nodes after one step down; a leaf stays."""
-    is_missing = np.isnan(values)
-    is_left = np.where(is_missing, forest.nan_is_left[at], values <= forest.threshold[at])
-    return forest.left[at] + ~is_left
 
 
 class _Groups:

@@ -114,14 +114,10 @@ def _without_summaries() -> Iterator[None]:
 
 
 def _placeholder(tensor: tf.Tensor) -> tf.Tensor:
-    return tf1.placeholder(tensor.dtype, _rows(tensor))
-
-
-def _rows(tensor: tf.Tensor) -> tf.TensorShape:
-    """Returns the shape of a tensor with any number of rows."""
-    if tensor.shape.rank is None:
-        return tensor.shape
-    return tf.TensorShape([None]).concatenate(tensor.shape[1:])
+    shape = tensor.shape
+    if shape.rank is not None:  # any number of rows
+        shape = tf.TensorShape([None]).concatenate(shape[1:])
+    return tf1.placeholder(tensor.dtype, shape)
 
 
 def _ancestors(tensor: tf.Tensor) -> set[tf.Operation]:

@@ -66,12 +66,14 @@ def boosted_trees_model_fn(
         check_one_process(current_execution())
         lightgbm()  # fails now rather than after all data are read
         loss = HeadLoss(head, features, labels)
+        # None is one thread for each core.
+        num_threads = getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
         hook = BoostingHook(
             variables,
             loss,
             (matrix, _weights(head, features), loss.batch, _mask(early_stopping, features)),
             settings.n_batches_per_layer,
-            _start(head, settings, _num_threads(config)),
+            _start(head, settings, num_threads),
             settings.steps_per_tree,
             early_stopping,
         )
@@ -104,11 +106,6 @@ def _mask(early_stopping: TreesEarlyStopping | None, features: Any) -> tf.Tensor
             f"Received: validation_column={name!r}, features {sorted(features)}"
         )
     return tf.reshape(tf.cast(features[name], tf.bool), [-1])
-
-
-def _num_threads(config: RunConfig) -> int | None:
-    """Returns the number of threads by the session's configuration; None is one for each core."""
-    return getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
 
 
 def _start(

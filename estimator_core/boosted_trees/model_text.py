@@ -29,7 +29,10 @@ def forest_from_text(text: str) -> Forest:
     sections = text[: end if end >= 0 else None].split("\nTree=")[1:]
     if not sections:
         return concatenated([])
-    fields = [_fields(section) for section in sections]
+    fields = [
+        {name: value for name, _, value in (line.partition("=") for line in section.split("\n"))}
+        for section in sections
+    ]
     num_leaves: Any = np.array([int(each["num_leaves"]) for each in fields])
     num_inner = num_leaves - 1
 
@@ -76,11 +79,6 @@ def forest_from_text(text: str) -> Forest:
     }
     nodes = {name: values[order].astype(DTYPES[name]) for name, values in arrays.items()}
     return Forest(**nodes, root=root.astype(DTYPES["root"]))
-
-
-def _fields(section: str) -> dict[str, str]:
-    """Returns the values of a tree as text, by name."""
-    return {name: value for name, _, value in (line.partition("=") for line in section.split("\n"))}
 
 
 def _numbers(texts: list[str], sizes: Any, dtype: Any) -> Any:

@@ -99,7 +99,13 @@ class BoostedTreesEstimator(Estimator):
         early_stopping: TreesEarlyStopping | None = None,
         min_node_examples: int = 1,
     ):
-        _check_weight_column(weight_column, head)
+        head_column = getattr(head, "weight_column", None)
+        names = [getattr(column, "key", column) for column in (weight_column, head_column)]
+        if weight_column is not None and names[0] != names[1]:
+            raise ValueError(
+                "The trees use the weights of the head: give the head the weight_column. Received: "
+                f"weight_column={weight_column!r}, weight_column of the head={head_column!r}"
+            )
         if train_in_memory and n_batches_per_layer != 1:
             raise ValueError(
                 "With train_in_memory, input_fn gives the whole data set as one batch, and "
@@ -216,16 +222,6 @@ class BoostedTreesEstimator(Estimator):
                 f"Couldn't find trained model at {self.model_dir}: call train first. Received: no checkpoint"
             )
         return checkpoint_path
-
-
-def _check_weight_column(weight_column: Any, head: Head) -> None:
-    of_head = getattr(head, "weight_column", None)
-    names = [getattr(column, "key", column) for column in (weight_column, of_head)]
-    if weight_column is not None and names[0] != names[1]:
-        raise ValueError(
-            "The trees use the weights of the head: give the head the weight_column. "
-            f"Received: weight_column={weight_column!r}, weight_column of the head={of_head!r}"
-        )
 
 
 class BoostedTreesClassifier(BoostedTreesEstimator):

@@ -189,8 +189,10 @@ def _variable_start(
             start = "shape mismatch"
     else:
         axis = vocabulary.axis % len(shape)
-        known, total = _known_words(vocabulary)
-        note = f"{known} of {total} words are known"
+        new_words = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
+        old_words = set(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))
+        num_known = sum(word in old_words for word in new_words)
+        note = f"{num_known} of {len(new_words)} words are known"
         if _without(shape, axis) != _without(source_shape, axis):
             start = "shape mismatch"
     return VariableStart(name, shape, start, source, source_shape, note)
@@ -202,13 +204,6 @@ def _text(shape: Sequence[int] | None) -> str:
 
 def _without(shape: Sequence[int], axis: int) -> list[int]:
     return [size for index, size in enumerate(shape) if index != axis]
-
-
-def _known_words(vocabulary: Any) -> tuple[int, int]:
-    """Returns the number of new words that are in the old vocabulary, and the number of new words."""
-    new = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
-    old = set(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))
-    return sum(word in old for word in new), len(new)
 
 
 def _words(path: str, size: int) -> list[bytes]:

@@ -210,7 +210,8 @@ class _WorkerSession(tf1.train.SessionCreator):
         differs_since = None
         while True:
             now = self._clock()
-            why_not = self._why_not(own)
+            chiefs = self._chief_model.read()
+            why_not = None if chiefs is None else own.why_not_with(chiefs)
             if why_not is None:
                 differs_since = None
                 try:
@@ -221,7 +222,14 @@ class _WorkerSession(tf1.train.SessionCreator):
                     )
                 except tf.errors.DeadlineExceededError as error:
                     if self._clock() - start >= self._timeout_secs:
-                        raise self._no_variables(error) from error
+                        chief_answers = answers(self._chief.address)
+                        raise tf.errors.DeadlineExceededError(
+                            None,
+                            None,
+                            "The chief has not initialized the variables within "
+                            f"{self._timeout_secs:g} s. The server of {self._chief} "
+                            f"{'answers' if chief_answers else 'does not answer'}. {error.message}",
+                        ) from error
                     continue
             if differs_since is None:
                 differs_since = now
@@ -232,19 +240,6 @@ class _WorkerSession(tf1.train.SessionCreator):
                     f"them together. The chief is {self._chief}."
                 )
             time.sleep(_LOOK_EVERY_SECS)
-
-    def _why_not(self, own: Model) -> str | None:
-        chiefs = self._chief_model.read()
-        return None if chiefs is None else own.why_not_with(chiefs)
-
-    def _no_variables(self, error: tf.errors.OpError) -> tf.errors.OpError:
-        state = "answers" if answers(self._chief.address) else "does not answer"
-        return tf.errors.DeadlineExceededError(
-            None,
-            None,
-            f"The chief has not initialized the variables within {self._timeout_secs:g} s. The "
-            f"server of {self._chief} {state}. {error.message}",
-        )
 
 
 def replica_device_setter(cluster: Cluster) -> Any:

@@ -64,7 +64,8 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         graph.colocate_with(iterator.op),
     ):
         numbers = tf.data.Dataset.range(slices.inputs[0].shape[0])
-        shape = _batch_shape(batch)
+        first = tf.TensorShape(batch.get_attr("output_shapes")[0])
+        shape = tf.TensorShape([first[0] if first.rank else None])
         numbers = tf.data.experimental.to_variant(numbers)
         for each in (*reversed(below), batch):
             numbers = _copy(each, numbers, shape if each is batch else tf.TensorShape([]))
@@ -102,11 +103,6 @@ def _pays(batch: tf.Operation, slices: tf.Operation) -> bool:
 
 def _is_on_disk(dataset: tf.Operation) -> bool:
     return dataset.type in _CACHES and tf.get_static_value(dataset.inputs[1]) != b""
-
-
-def _batch_shape(batch: tf.Operation) -> tf.TensorShape:
-    first = tf.TensorShape(batch.get_attr("output_shapes")[0])
-    return tf.TensorShape([first[0] if first.rank else None])
 
 
 def _gathered(

@@ -192,8 +192,12 @@ class Sharded(RepeatsSteps):
                 masks = inputs.is_padding[:1] if is_same else inputs.is_padding
                 keep = tf.equal(tf.concat(masks, axis=0), 0)
             changes["predictions"] = tf.nest.map_structure(
-                lambda tensor: _kept(together(tensor, "predictions"), keep), spec.predictions
+                lambda tensor: together(tensor, "predictions"), spec.predictions
             )
+            if keep is not None:
+                changes["predictions"] = tf.nest.map_structure(
+                    lambda tensor: tf.boolean_mask(tensor, keep), changes["predictions"]
+                )
         return spec._replace(**changes)
 
     @property
@@ -294,10 +298,6 @@ def _concatenated(shards: Shards, count: int, tensor: Any, argument: str) -> tf.
 
 def _mapped(function: Callable[..., Any], tensors: Any, argument: str) -> Any:
     return tf.nest.map_structure(lambda tensor: function(tensor, argument), tensors)
-
-
-def _kept(tensor: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
-    return tensor if keep is None else tf.boolean_mask(tensor, keep)
 
 
 def _with_cpus(session_config: Any, count: int) -> Any:

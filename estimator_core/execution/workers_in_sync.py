@@ -73,7 +73,11 @@ class WorkersInSync(ReplicasInSync):
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the iterator over this worker's input pipeline, which ends when any worker's does."""
-        _read_global_step_here()
+        # Let hooks read the global step of this task: TensorFlow's own read for hooks also reads the initial
+        # value, which needs all tasks.
+        read = "global_step_read_op_cache"  # where TensorFlow looks for it, without a public name
+        if not tf1.get_collection(read):
+            tf1.add_to_collection(read, tf.identity(tf1.train.get_global_step()))
         peers = self._peers
         context = tf.distribute.InputContext(len(peers.tasks), peers.index, self.num_replicas)
         with tf1.device(peers.device):
@@ -283,30 +287,17 @@ def _in_sync(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
     """
     if kwargs.get("synchronization") == tf.VariableSynchronization.ON_READ:
         aggregation = kwargs.get("aggregation")
+        is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
         if aggregation == tf.VariableAggregation.MEAN:
             kwargs["synchronization"] = tf.VariableSynchronization.ON_WRITE
             kwargs["trainable"] = False
-        elif aggregation == tf.VariableAggregation.SUM and not _is_local(kwargs):
+        elif aggregation == tf.VariableAggregation.SUM and not is_local:
             raise ValueError(
                 "Under MultiWorkerMirroredStrategy, a variable that is saved can't be summed over the tasks "
                 "when it is read: give it aggregation=tf.VariableAggregation.MEAN, or put it among the "
                 f"local variables. Received: name={kwargs.get('name')!r}"
             )
     return next_creator(**kwargs)
-
-
-def _is_local(kwargs: dict[str, Any]) -> bool:
-    return tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
-
-
-def _read_global_step_here() -> None:
-    """Makes hooks read the global step of this task.
-
-    TensorFlow's own read for hooks also reads the initial value, which needs all tasks.
-    """
-    read = "global_step_read_op_cache"  # where TensorFlow looks for it, without a public name
-    if not tf1.get_collection(read):
-        tf1.add_to_collection(read, tf.identity(tf1.train.get_global_step()))
 
 
 def _fingerprint(graph: tf.Graph) -> int:

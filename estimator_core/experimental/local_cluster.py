@@ -163,7 +163,12 @@ def local_cluster(
     if log_dir is not None:
         os.makedirs(log_dir, exist_ok=True)
     tasks = []
-    for kind, index in _ps_first({**sizes, EVALUATOR: int(evaluator)}):
+    all_sizes = {**sizes, EVALUATOR: int(evaluator)}
+    # Parameter servers first: the others wait for them.
+    in_order = [
+        (kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(all_sizes[kind])
+    ]
+    for kind, index in in_order:
         config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
         path = None if log_dir is None else os.path.join(log_dir, f"{kind}-{index}.log")
         tasks.append(LocalTask(fn, kind, index, config, path))
@@ -183,10 +188,6 @@ def local_cluster(
             for task in tasks:
                 task.kill()
             raise
-
-
-def _ps_first(sizes: dict[str, int]) -> list[tuple[str, int]]:
-    return [(kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(sizes[kind])]
 
 
 def _wait(tasks: list[LocalTask], kinds: Collection[str]) -> None:

@@ -114,7 +114,12 @@ class LocalTask:
             self.result, self.has_returned = value, True
             return None
         text, pickled = value
-        return Failure(f"Its traceback:\n\n{text}", _unpickled(pickled))
+        error = None
+        if pickled is not None:
+            # The user's class may raise anything; then only the text remains.
+            with contextlib.suppress(Exception):
+                error = pickle.loads(pickled)
+        return Failure(f"Its traceback:\n\n{text}", error)
 
     def _died(self) -> Failure:
         self._process.join()
@@ -182,15 +187,6 @@ def _tf_config_set_to(text: str) -> Iterator[None]:
             os.environ["TF_CONFIG"] = before
 
 
-def _unpickled(pickled: bytes | None) -> BaseException | None:
-    if pickled is None:
-        return None
-    try:
-        return pickle.loads(pickled)
-    except Exception:  # the user's class may raise anything; the text remains
-        return None
-
-
 # In the process of the task
 
 
@@ -209,18 +205,14 @@ def _run(fn: bytes, log: Connection, outcome: Connection, orders: Connection) ->
         message = pickle.dumps(("returned", result))
     except BaseException as error:
         text = traceback.format_exc()
-        outcome.send_bytes(pickle.dumps(("raised", (text, _pickled(error)))))
+        pickled = None
+        with contextlib.suppress(Exception):  # the user's class may raise anything
+            pickled = pickle.dumps(error)
+        outcome.send_bytes(pickle.dumps(("raised", (text, pickled))))
         if isinstance(error, SystemExit):
             raise  # keeps its exit code
         sys.exit(1)
     outcome.send_bytes(message)
-
-
-def _pickled(error: BaseException) -> bytes | None:
-    try:
-        return pickle.dumps(error)
-    except Exception:  # as above
-        return None
 
 
 def _obey(orders: Connection) -> None:

@@ -95,7 +95,11 @@ def linear_model(
                         column, weight, sparse_combiner, cache, state_manager, for_training
                     )
                 else:
-                    weighted_sum = _dense_sum(column, weight, cache, state_manager)
+                    dense = column.get_dense_tensor(cache, state_manager)
+                    flat = tf.reshape(dense, [-1, column.variable_shape.num_elements()])
+                    weighted_sum = tf.matmul(
+                        flat, tf.convert_to_tensor(weight), name="weighted_sum"
+                    )
             weights.append(weight)
             weighted_sums.append(weighted_sum)
         bias = _zeros("bias_weights", [units])
@@ -132,14 +136,6 @@ def _sparse_sum(
         if id_weights is not None:
             id_weights = tf.sparse.reshape(id_weights, [batch_size, -1])
     return sparse_sum(weight, ids, id_weights, combiner)
-
-
-def _dense_sum(
-    column: Any, weight: Any, cache: FeatureTransformationCache, state_manager: StateManager
-) -> tf.Tensor:
-    dense = column.get_dense_tensor(cache, state_manager)
-    flat = tf.reshape(dense, [-1, column.variable_shape.num_elements()])
-    return tf.matmul(flat, tf.convert_to_tensor(weight), name="weighted_sum")
 
 
 def sparse_sum(

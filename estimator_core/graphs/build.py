@@ -91,7 +91,11 @@ def build_over(
                 warm_start(model.warm_start_settings)
             scaffold = _in_order(step.spec.scaffold)
             step = step._replace(spec=step.spec._replace(scaffold=scaffold))
-        fetches = _fetches(step.spec, mode)
+        fetches: Any = step.spec.predictions
+        if mode == ModeKeys.TRAIN:
+            fetches = [step.spec.train_op, step.spec.loss]
+        elif mode == ModeKeys.EVAL:
+            fetches = evaluation_fetches(step.spec)
     return Program(graph, execution, inputs, step, fetches, model.config)
 
 
@@ -134,14 +138,6 @@ def build_for_features(
 def _begin(graph: tf.Graph, model: Model) -> None:
     tf1.set_random_seed(model.config.tf_random_seed)
     model.create_global_step(graph)
-
-
-def _fetches(spec: EstimatorSpec, mode: str) -> Any:
-    if mode == ModeKeys.TRAIN:
-        return [spec.train_op, spec.loss]
-    if mode == ModeKeys.EVAL:
-        return evaluation_fetches(spec)
-    return spec.predictions
 
 
 def evaluation_fetches(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:

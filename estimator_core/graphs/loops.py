@@ -83,7 +83,8 @@ def train(
         creator = HookVariablesSessionCreator(
             program.session_creator(checkpoint_dir=config.model_dir), spec.scaffold, checkpoint_path
         )
-        run_steps = _runner(program, hooks)
+        runner_class = StepRunner if program.execution.loop_size is None else LoopRunner
+        run_steps = runner_class(program, hooks)
         with (
             program.execution.training(),
             tf1.train.MonitoredSession(creator, hooks=run_steps.hooks) as session,
@@ -107,12 +108,6 @@ def train(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
     return Trained(loss, progress.last_step, input_ended)
-
-
-def _runner(program: Program, hooks: Sequence[Hook]) -> StepRunner | LoopRunner:
-    """Returns the runner of the training steps, which calls the hooks."""
-    kind = StepRunner if program.execution.loop_size is None else LoopRunner
-    return kind(program, hooks)
 
 
 def _add_location(error: tf.errors.OpError, where: str) -> None:
@@ -139,7 +134,10 @@ def _train_hooks(
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], None
-    saver = _new_saver() if spec.scaffold.saver is None else None
+    saver = None
+    if spec.scaffold.saver is None and not tf1.get_collection(tf1.GraphKeys.SAVERS):
+        saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
+        tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
@@ -171,7 +169,11 @@ def _train_hooks(
             "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
             "save_checkpoints_steps or save_checkpoints_secs."
         )
-    _add_listeners(savers[:1], saving_listeners)
+    for saver_hook in savers[:1]:
+        # A hook has no public way to add listeners after it is created. In a user's hook, they remain for
+        # later trainings, as in tf.estimator.
+        listeners = saver_hook._listeners  # noqa: SLF001
+        listeners.extend(item for item in saving_listeners if item not in listeners)
     if config.log_step_count_steps:
         chief.append(
             tf1.train.StepCounterHook(
@@ -191,26 +193,6 @@ def _train_hooks(
 
 def _is_saver(hook: Hook) -> bool:
     return isinstance(hook, tf1.train.CheckpointSaverHook)
-
-
-def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
-    """Adds listeners to the saver hooks.
-
-    A hook has no public way to add listeners after it is created. In a user's hook, they remain for later
-    trainings, as in tf.estimator.
-    """
-    for saver in savers:
-        called = saver._listeners  # noqa: SLF001
-        called.extend(listener for listener in listeners if listener not in called)
-
-
-def _new_saver() -> BackgroundSaver | None:
-    """Adds a saver; None if model_fn made one."""
-    if tf1.get_collection(tf1.GraphKeys.SAVERS):
-        return None
-    saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
-    tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
-    return saver
 
 
 def evaluate(

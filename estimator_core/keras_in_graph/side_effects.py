@@ -191,7 +191,10 @@ def _optimizer_init(make_optimizer: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(make_optimizer)
     def optimizer_init(self: Any, learning_rate: Any, *args: Any, **kwargs: Any) -> None:
         # Keras accepts a tensor of a graph, such as a decay of tf.compat.v1, only as a function.
-        rate = (lambda: learning_rate) if _is_of_a_model(learning_rate) else learning_rate
+        is_in_model = tf.is_symbolic_tensor(learning_rate) and any(
+            learning_rate.graph is graph for graph in _graphs
+        )
+        rate = (lambda: learning_rate) if is_in_model else learning_rate
         make_optimizer(self, rate, *args, **kwargs)
 
     return optimizer_init
@@ -224,11 +227,6 @@ def _collections_of_this_graph() -> list[SideEffects]:
     The innermost collection has the graph that is being built; the default graph may be Keras' own.
     """
     return [effects for effects in _active.stack if effects.graph is _active.stack[-1].graph]
-
-
-def _is_of_a_model(value: Any) -> bool:
-    """Returns whether a value is a tensor of a graph that a model_fn is building."""
-    return tf.is_symbolic_tensor(value) and any(value.graph is graph for graph in _graphs)
 
 
 def _in_plain_graph() -> bool:

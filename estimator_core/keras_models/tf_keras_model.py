@@ -58,7 +58,9 @@ class TfKerasModel(GraphModel):
         del params
         features, labels = model_inputs.as_tensors((features, labels))
         features, sample_weights = model_inputs.split_sample_weights(features)
-        inputs = self._inputs(features)
+        inputs = features  # a subclass takes any structure
+        if self.model.input_names:
+            inputs = model_inputs.in_order_of(self.model.input_names, features, "features", {})
         if labels is None and mode != ModeKeys.PREDICT:
             model_inputs.check_needs_no_labels(self.model)
         is_training = mode == ModeKeys.TRAIN
@@ -161,12 +163,6 @@ class TfKerasModel(GraphModel):
             with tf.control_dependencies(updates):
                 updates = [global_step.assign_add(1, read_value=False)]
         return optimizer, tf.group(*updates)
-
-    def _inputs(self, features: Any) -> Any:
-        """Returns features as a list, or for a subclass in the structure that its call takes."""
-        if self.model.input_names:
-            return model_inputs.in_order_of(self.model.input_names, features, "features", {})
-        return features
 
     def _placeholders(self) -> Any:
         """Returns inputs to call a copy with; None for a functional model, which makes its own."""

@@ -92,7 +92,11 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
         for optimizer, part, grads_and_vars in zip(optimizers, parts, gradients, strict=True)
     ]
     counts = []
-    if not _is_counted(optimizers[0], global_step, before):
+    if _is_own(optimizers[0]):
+        is_counted = updates_of(global_step) != before
+    else:
+        is_counted = keras_optimizers.increments(optimizers[0], global_step)
+    if not is_counted:
         with tf.control_dependencies(updates):
             counts = [global_step.assign_add(1, read_value=False)]
     return first_after(updates, counts)
@@ -102,13 +106,6 @@ def _is_own(optimizer: Any) -> bool:
     """Returns whether methods of the user's make the update, and may increment the global step."""
     is_own = has_own_updates(optimizer) or has_own(optimizer, "apply_gradients")
     return is_own and current_execution().num_replicas == 1
-
-
-def _is_counted(optimizer: Any, global_step: Any, before: set[tf.Operation]) -> bool:
-    """Returns whether the optimizer's update increments the global step."""
-    if _is_own(optimizer):
-        return updates_of(global_step) != before
-    return keras_optimizers.increments(optimizer, global_step)
 
 
 def _compute_gradients(

@@ -50,7 +50,10 @@ class NamedOptimizer(tf1.train.Optimizer):
         self._values: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        with tf1.variable_scope(_free_scope(f"{_training_scope()}/{self.get_name()}")):
+        # As in tf.estimator, the slots of a `MultiHead` of two heads are below "training_2".
+        scope = tf1.get_default_graph().get_name_scope()
+        scope = scope if re.fullmatch(r"training_\d+", scope) else "training"
+        with tf1.variable_scope(_free_scope(f"{scope}/{self.get_name()}")):
             if self.iterations is None:
                 self._own_iterations = self.iterations = _untrained("iter", 0, tf.int64)
             # In the order of tf.estimator, which on parameter servers determines their placement.
@@ -92,15 +95,6 @@ class NamedOptimizer(tf1.train.Optimizer):
             with tf.control_dependencies(list(update_ops)):
                 update_ops = [*update_ops, self._own_iterations.assign_add(1, read_value=False)]
         return tf.group(*update_ops, name=name_scope)
-
-
-def _training_scope() -> str:
-    """Returns "training", or the name scope "training_<n>" of the n-th repetition in a graph.
-
-    As in tf.estimator, the slots of a `MultiHead` of two heads are below "training_2".
-    """
-    scope = tf1.get_default_graph().get_name_scope()
-    return scope if re.fullmatch(r"training_\d+", scope) else "training"
 
 
 def _free_scope(scope: str) -> str:

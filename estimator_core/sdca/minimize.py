@@ -74,10 +74,12 @@ def minimize(
             updates.append(weights.assign_add(delta, read_value=False))
     threshold = sdca.symmetric_l1_regularization / sdca.symmetric_l2_regularization
     with tf.control_dependencies(updates):
-        shrunk = [
-            variable.assign(_shrunk(unshrunk[variable.ref()], threshold), read_value=False)
-            for variable in variables
-        ]
+        shrunk = []
+        for variable in variables:
+            value = tf.convert_to_tensor(unshrunk[variable.ref()])
+            if threshold:
+                value = tf.sign(value) * tf.maximum(0.0, tf.abs(value) - threshold)
+            shrunk.append(variable.assign(value, read_value=False))
     with tf.control_dependencies(shrunk):
         _write_summaries(sdca, variables, states, summary_scope)
         return tf1.train.get_or_create_global_step().assign_add(1, read_value=False)
@@ -95,13 +97,6 @@ def _unshrunk(variable: tf.Variable) -> tf.Variable:
             trainable=False,
             use_resource=True,
         )
-
-
-def _shrunk(variable: tf.Variable, threshold: float) -> tf.Tensor:
-    value = tf.convert_to_tensor(variable)
-    if not threshold:
-        return value
-    return tf.sign(value) * tf.maximum(0.0, tf.abs(value) - threshold)
 
 
 def _write_summaries(

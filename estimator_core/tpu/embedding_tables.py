@@ -47,7 +47,12 @@ class EmbeddingTables:
         for gradient, variable in pairs:
             if gradient is not None and self._column_of(variable) is not None:
                 self._record(gradient, variable)
-                gradient = _zero_gradient(gradient)  # excludes it from norms of gradients
+                # A gradient of 0 is left out of norms of gradients.
+                if isinstance(gradient, tf.IndexedSlices):
+                    values, indices = gradient.values[:0], gradient.indices[:0]
+                    gradient = tf.IndexedSlices(values, indices, gradient.dense_shape)
+                else:
+                    gradient = tf.zeros_like(gradient)
             found.append((gradient, variable))
         return found
 
@@ -150,7 +155,10 @@ class EmbeddingTables:
         return found[0]
 
     def _check_updates(self, train_op: Any, tables: Sequence[Any]) -> None:
-        names = {tensor: table.name for table in tables for tensor in [_handle(table).op]}
+        names = {}
+        for table in tables:
+            handle = table.handle if hasattr(table, "handle") else table.op.outputs[0]
+            names[handle.op] = table.name
         reached: set[Any] = set()
         pending = [operation_of(train_op)]
         while pending:
@@ -181,14 +189,3 @@ def _name_suffix(column: Any) -> str:
 
 def _ends_with(name: str, end: str) -> bool:
     return name == end or name.endswith(f"/{end}")
-
-
-def _handle(variable: Any) -> tf.Tensor:
-    return variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]
-
-
-def _zero_gradient(gradient: Any) -> Any:
-    """Returns a gradient of 0 of the same kind."""
-    if not isinstance(gradient, tf.IndexedSlices):
-        return tf.zeros_like(gradient)
-    return tf.IndexedSlices(gradient.values[:0], gradient.indices[:0], gradient.dense_shape)

@@ -127,12 +127,12 @@ class StepGraph:
             reason = _why_not(operation.name, operation.node_def, has_state)
             if reason:
                 return reason
-        return self._why_not_functions() or self._why_not_devices()
-
-    def _why_not_devices(self) -> str | None:
-        """Returns a reason if there are several devices: a loop over them may read ahead and skip batches."""
-        devices = sorted({each.device for each in self.operations if each.device})
-        return f"they are on several devices: {', '.join(devices)}" if len(devices) > 1 else None
+        reason = self._why_not_functions()
+        # A loop over several devices may read ahead and skip batches.
+        devices = sorted({operation.device for operation in self.operations if operation.device})
+        if reason is None and len(devices) > 1:
+            reason = f"they are on several devices: {', '.join(devices)}"
+        return reason
 
     @property
     def functions(self) -> dict[str, Any]:
@@ -286,16 +286,14 @@ def _changes(operation: tf.Operation) -> bool:
 
 def is_of_tensorflow_1(operation: tf.Operation) -> bool:
     """Returns whether it belongs to a TensorFlow 1 loop or condition, or to a reference variable."""
-    return operation.type in _CONTROL_FLOW or any(map(_is_reference, operation.outputs))
+    return operation.type in _CONTROL_FLOW or any(
+        tensor.dtype.as_datatype_enum > _FIRST_REF for tensor in operation.outputs
+    )
 
 
 def _stays_outside(operation: tf.Operation) -> bool:
     is_handle = operation.type in _HANDLES and not operation.inputs
     return is_handle or operation.type in _PLACEHOLDERS
-
-
-def _is_reference(tensor: tf.Tensor) -> bool:
-    return tensor.dtype.as_datatype_enum > _FIRST_REF
 
 
 def _why_not(name: str, node: Any, has_state: bool) -> str | None:
@@ -318,10 +316,6 @@ def _called(node: Any, functions: Mapping[str, Any]) -> Iterator[str]:
     if node.op in functions:
         yield node.op
     for value in node.attr.values():
-        yield from _named([value.func] if value.HasField("func") else value.list.func, functions)
-
-
-def _named(values: Iterable[Any], functions: Mapping[str, Any]) -> Iterator[str]:
-    for value in values:
-        if value.name in functions:
-            yield value.name
+        for function in [value.func] if value.HasField("func") else value.list.func:
+            if function.name in functions:
+                yield function.name

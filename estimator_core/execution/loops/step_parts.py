@@ -181,11 +181,6 @@ def _says_more(shape: tf.TensorShape, inferred: tf.TensorShape) -> bool:
     return any(size is not None and known is None for size, known in both)
 
 
-def _needed_by(operation: tf.Operation) -> list[tf.Operation]:
-    """Returns the operations that an operation takes inputs from or waits for."""
-    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
-
-
 def _in_order(operations: Sequence[tf.Operation]) -> list[tf.Operation]:
     """Returns the operations, each after those it needs, with reads as early as possible."""
     names = {each.name for each in operations}
@@ -201,5 +196,6 @@ def _in_order(operations: Sequence[tf.Operation]) -> list[tf.Operation]:
             elif operation.name not in found:
                 found.add(operation.name)
                 pending.append((operation, True))
-                pending += [(each, False) for each in _needed_by(operation) if each.name in names]
+                sources = [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+                pending += [(source, False) for source in sources if source.name in names]
     return order

@@ -109,8 +109,11 @@ def can_be_compiled(operation: tf.Operation, functions: Mapping[str, Any]) -> bo
         if each.dtype in _NOT_COMPILED_TYPES and not is_variable:
             return False
     if operation.type in _CALLS or operation.type in functions:
+        # The nodes of a function must be safe for all values of their inputs.
+        unsafe = (*_DIVIDES_INTEGERS, "GatherNd", "GatherV2", "ScatterNd", "UnsortedSegmentSum")
         return all(
-            _is_compiled_in_function(node) for node in _called_nodes(operation.node_def, functions)
+            node.op in _CALLS or (node.op in COMPILED and node.op not in unsafe)
+            for node in _called_nodes(operation.node_def, functions)
         )
     return operation.type in COMPILED
 
@@ -121,14 +124,6 @@ def fixed_inputs(operation: tf.Operation) -> list[tf.Tensor]:
     if operation.type in _DIVIDES_INTEGERS and not operation.outputs[0].dtype.is_integer:
         indices = ()
     return [operation.inputs[index] for index in indices]
-
-
-def _is_compiled_in_function(node: Any) -> bool:
-    """Returns whether XLA compiles a node of a function for all values of its inputs."""
-    if node.op in _CALLS:
-        return True
-    is_safe = node.op not in (*_DIVIDES_INTEGERS, "GatherNd", "GatherV2", "ScatterNd")
-    return node.op in COMPILED and node.op != "UnsortedSegmentSum" and is_safe
 
 
 def _called_nodes(node: Any, functions: Mapping[str, Any]) -> Iterator[Any]:

@@ -51,8 +51,20 @@ class Shards:
             if hooks:  # they may run any operation
                 fetches = list(operations)
             in_step = model.in_step(operation_of(value) for value in fetches)
-            _check_weights(model.updates_by_one_shard(weights, copied, in_step), hooks)
-            _check_kept(model.read_again(variables, weights, copied, in_step), hooks)
+            updated_by_one = model.updates_by_one_shard(weights, copied, in_step)
+            if updated_by_one:
+                raise ValueError(
+                    "The shards would train different weights: their updates are not sums over all shards. "
+                    "Let a tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every "
+                    f"trainable variable. {_reason(hooks)}Received: variables {updated_by_one}"
+                )
+            read_again = model.read_again(variables, weights, copied, in_step)
+            if read_again:
+                raise ValueError(
+                    "Shards share one set of variables, so none can keep its own value for a later step, "
+                    "such as accumulated gradients: sum it over the shards first "
+                    f"(tf.compat.v1.tpu.cross_replica_sum). {_reason(hooks)}Received: variables {read_again}"
+                )
         self._copies: list[Any] = [{operation: operation for operation in copied}]
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
@@ -64,18 +76,15 @@ class Shards:
             self._copies.append(shard_copies.copy(copied, replaced, shard, device))
         sums.connect(self.of)
         if metric_updates:
-            self._update_in_order(copied, metric_updates)
+            # Not every update of a metric is a sum, so the shards make theirs one after the other.
+            users = shard_copies.users_of_updated(copied)
+            shard_copies.one_after_the_other(
+                lambda shard: [self._copies[shard][operation] for operation in users],
+                lambda shard: [self.of(update, shard) for update in metric_updates],
+                self._num_shards,
+            )
         elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
             model.read_before_update(operation_of(spec.train_op), copied, self._copies)
-
-    def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
-        """Makes the shards update metrics one after the other, as not every update is a sum."""
-        users = shard_copies.users_of_updated(copied)
-        shard_copies.one_after_the_other(
-            lambda shard: [self._copies[shard][operation] for operation in users],
-            lambda shard: [self.of(update, shard) for update in updates],
-            self._num_shards,
-        )
 
     def of(self, value: Any, shard: int) -> Any:
         """Returns the shard's copy of a tensor or operation of the first shard's model."""
@@ -133,24 +142,6 @@ def needed_tensors(spec: EstimatorSpec) -> list[Any]:
 def operation_of(value: Any) -> tf.Operation:
     """Returns the operation of a tensor or of the result of an assignment to a variable."""
     return value if isinstance(value, tf.Operation) else value.op
-
-
-def _check_kept(names: Sequence[str], hooks: Sequence[Hook]) -> None:
-    if names:
-        raise ValueError(
-            "Shards share one set of variables, so none can keep a value of its own for a later step, such "
-            "as accumulated gradients: sum it over the shards first (tf.compat.v1.tpu.cross_replica_sum). "
-            f"{_reason(hooks)}Received: variables {names}"
-        )
-
-
-def _check_weights(names: Sequence[str], hooks: Sequence[Hook]) -> None:
-    if names:
-        raise ValueError(
-            "The shards would train different weights: their updates are not sums over all shards. Let a "
-            "tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every trainable "
-            f"variable. {_reason(hooks)}Received: variables {names}"
-        )
 
 
 def _reason(hooks: Sequence[Hook]) -> str:
