@@ -156,14 +156,14 @@ class Boosting:
         """
         if self._grown == 0:
             return self._scores
-        found = []
+        kept = []
 
         def keep(predictions: Any, _: Any) -> tuple[str, float, bool]:
-            found.append(np.array(predictions))
+            kept.append(np.array(predictions))
             return "kept", 0.0, False
 
         self._booster.eval_train(keep)
-        logits = self._objective.logits(found[0])
+        logits = self._objective.logits(kept[0])
         return logits.reshape(self._data.num_rows, self._dimension, order="F")
 
     def _grow_to(self, iterations: int) -> None:
@@ -194,8 +194,8 @@ class Boosting:
         parts = []
         if begin < self._split:
             count = min(end, self._split) - begin
-            text = self._booster.model_to_string(start_iteration=begin, num_iteration=count)
-            parts.append(forest_from_text(text))
+            model_text = self._booster.model_to_string(start_iteration=begin, num_iteration=count)
+            parts.append(forest_from_text(model_text))
         missing = end - max(begin, self._split)
         if missing > 0:
             parts.append(constant_trees(missing * self._dimension))
@@ -239,8 +239,8 @@ class Boosting:
         scores = np.tile(self._bias, (data.num_rows, 1))
         if not forest.num_trees:
             return scores
-        text = text_from_forest(forest, data.matrix.shape[1], dimension)
-        booster = lightgbm().Booster(model_str=text)
+        model_text = text_from_forest(forest, data.matrix.shape[1], dimension)
+        booster = lightgbm().Booster(model_str=model_text)
         step = max(1, _TREES_AT_A_TIME // dimension)
         ends: Any = np.append(forest.root, forest.num_nodes)
         is_leaf = forest.is_leaf

@@ -121,9 +121,9 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
     size = tf.cast(column.num_buckets, tf.int64)
     values = tf.cast(ids.values, tf.int64)
     places = tf.stack([ids.indices[:, 0], values], axis=1)
-    known = tf.boolean_mask(places, (values >= 0) & (values < size))
-    ones = tf.ones(tf.shape(known)[:1])
-    return tf.scatter_nd(known, ones, tf.stack([ids.dense_shape[0], size]))
+    valid_places = tf.boolean_mask(places, (values >= 0) & (values < size))
+    ones = tf.ones(tf.shape(valid_places)[:1])
+    return tf.scatter_nd(valid_places, ones, tf.stack([ids.dense_shape[0], size]))
 
 
 def _word_of_example(

@@ -108,9 +108,9 @@ def _loss(head: Head, labels: Any, logits: tf.Tensor, features: Any) -> tf.Tenso
 def _without_summaries() -> Iterator[None]:
     """Opens a context that discards new summaries: training steps don't feed their inputs."""
     summaries = tf1.get_collection_ref(tf1.GraphKeys.SUMMARIES)
-    before = [*summaries]
+    earlier_summaries = [*summaries]
     yield
-    summaries[:] = before
+    summaries[:] = earlier_summaries
 
 
 def _placeholder(tensor: tf.Tensor) -> tf.Tensor:
@@ -122,15 +122,15 @@ def _placeholder(tensor: tf.Tensor) -> tf.Tensor:
 
 def _ancestors(tensor: tf.Tensor) -> set[tf.Operation]:
     """Returns the operations that compute a tensor."""
-    found = {tensor.op}
+    ancestors = {tensor.op}
     pending = [tensor.op]
     while pending:
         operation = pending.pop()
-        for before in [*(value.op for value in operation.inputs), *operation.control_inputs]:
-            if before not in found:
-                found.add(before)
-                pending.append(before)
-    return found
+        for source in [*(value.op for value in operation.inputs), *operation.control_inputs]:
+            if source not in ancestors:
+                ancestors.add(source)
+                pending.append(source)
+    return ancestors
 
 
 def _gradients(loss: tf.Tensor, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -80,11 +80,15 @@ def name_newest(model_dir: str, path: str | None) -> None:
     if path is None or _named(model_dir) == path:
         return
     state = _state(model_dir)
-    before = [] if state is None else state.all_model_checkpoint_paths
-    kept = [each for each in before if each != path and why_not_whole(each) is None]
+    listed = [] if state is None else state.all_model_checkpoint_paths
+    kept = [
+        listed_path
+        for listed_path in listed
+        if listed_path != path and why_not_whole(listed_path) is None
+    ]
     # Relative paths, as an Estimator writes them: the directory may be moved.
     prefix = os.path.join(model_dir, "")
-    paths = [each.removeprefix(prefix) for each in (*kept, path)]
+    paths = [kept_path.removeprefix(prefix) for kept_path in (*kept, path)]
     new = tf1.train.generate_checkpoint_state_proto(model_dir, paths[-1])
     new.all_model_checkpoint_paths[:] = paths
     file = os.path.join(model_dir, _STATE)
@@ -111,13 +115,13 @@ def _steps(model_dir: str, only: str | None) -> list[str]:
 
     `only`: name of the checkpoints before "-<step>"; None takes all names, the Estimator's first.
     """
-    found = []
+    checkpoints = []
     for name in tf.io.gfile.listdir(model_dir):
         match = re.fullmatch(r"(.+)-(\d+)\.index", name)
         if match and only in (None, match[1]):
             path = os.path.join(model_dir, name.removesuffix(".index"))
-            found.append((match[1] == _NAME, int(match[2]), path))
-    return [path for _, _, path in sorted(found, reverse=True)]
+            checkpoints.append((match[1] == _NAME, int(match[2]), path))
+    return [path for _, _, path in sorted(checkpoints, reverse=True)]
 
 
 def with_newest(

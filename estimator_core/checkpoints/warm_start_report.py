@@ -76,9 +76,9 @@ class WarmStartReport:
             if source == variable.name:
                 source = ""
             shape = "" if variable.source_shape is None else _text(variable.source_shape)
-            found = f"{source} {shape}".strip()
+            origin = f"{source} {shape}".strip()
             rows.append(
-                (variable.name, _text(variable.shape), variable.start, found, variable.note)
+                (variable.name, _text(variable.shape), variable.start, origin, variable.note)
             )
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -121,16 +121,16 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
 
 def checkpoint_path(path: str) -> str:
     """Returns `path` itself, or the newest checkpoint if `path` is a directory."""
-    found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
-    if found is None and tf.io.gfile.exists(f"{path}.index"):
-        found = path  # a checkpoint on ram://, see `open_checkpoint`
-    if found is None or not tf.io.gfile.glob(f"{found}*"):
+    newest = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    if newest is None and tf.io.gfile.exists(f"{path}.index"):
+        newest = path  # a checkpoint on ram://, see `open_checkpoint`
+    if newest is None or not tf.io.gfile.glob(f"{newest}*"):
         check_path("ckpt_to_initialize_from", path)
         raise ValueError(
             "There is no checkpoint to warm-start from: give the path of a checkpoint, without "
             f".index, or a directory that holds some. Received: {path!r}"
         )
-    return found
+    return newest
 
 
 def _shapes(variables: Iterable[Any]) -> dict[str, tuple[int, ...]]:
@@ -156,14 +156,14 @@ def _selected(vars_to_warm_start: Any) -> tuple[set[str], list[str]]:
         return set(), []
     if isinstance(vars_to_warm_start, str):
         candidates, expressions = tf1.trainable_variables(), [vars_to_warm_start]
-    elif all(isinstance(each, str) for each in vars_to_warm_start):
+    elif all(isinstance(item, str) for item in vars_to_warm_start):
         candidates, expressions = tf1.global_variables(), list(vars_to_warm_start)
     else:
         return set(_shapes(vars_to_warm_start)), []
     selected: set[str] = set()
     warnings = []
     for expression in expressions:
-        matching = [each for each in candidates if re.match(expression, each.op.name)]
+        matching = [variable for variable in candidates if re.match(expression, variable.op.name)]
         if not matching:
             warnings.append(
                 f"vars_to_warm_start={expression!r} matches no variable of the model: an expression "

@@ -263,7 +263,7 @@ def _needed_tasks(cluster: Cluster, session_config: Any) -> list[Task]:
     filters = [] if session_config is None else list(session_config.device_filters)
     if not filters:
         return tasks
-    named = [tf.DeviceSpec.from_string(each) for each in filters]
+    named = [tf.DeviceSpec.from_string(device_filter) for device_filter in filters]
     return [
         task
         for task in tasks

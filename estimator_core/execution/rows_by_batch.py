@@ -51,9 +51,9 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         batch is None
         or slices is None
         or not _pays(batch, slices)
-        or not all(each.type in _OF_ROWS and not _is_on_disk(each) for each in below)
-        or any(each.control_inputs for each in (*above, batch, *below, slices))
-        or any(each.type in _KEEPS_ITERATORS for each in graph.get_operations())
+        or not all(operation.type in _OF_ROWS and not _is_on_disk(operation) for operation in below)
+        or any(operation.control_inputs for operation in (*above, batch, *below, slices))
+        or any(operation.type in _KEEPS_ITERATORS for operation in graph.get_operations())
     ):
         return initializer
     with (
@@ -67,11 +67,11 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         first = tf.TensorShape(batch.get_attr("output_shapes")[0])
         shape = tf.TensorShape([first[0] if first.rank else None])
         numbers = tf.data.experimental.to_variant(numbers)
-        for each in (*reversed(below), batch):
-            numbers = _copy(each, numbers, shape if each is batch else tf.TensorShape([]))
+        for operation in (*reversed(below), batch):
+            numbers = _copy(operation, numbers, shape if operation is batch else tf.TensorShape([]))
         batches = _gathered(numbers, shape, slices, batch)
-        for each in reversed(above):
-            batches = _copy(each, batches)
+        for operation in reversed(above):
+            batches = _copy(operation, batches)
         return tf.raw_ops.MakeIterator(dataset=batches, iterator=iterator)
 
 
@@ -114,8 +114,8 @@ def _gathered(
 
     def take(rows: tf.Tensor) -> tuple[tf.Tensor, ...]:
         taken = [tf.gather(array, rows) for array in arrays]
-        for tensor, known in zip(taken, shapes, strict=True):
-            tensor.set_shape(tf.TensorShape(known))
+        for tensor, shape in zip(taken, shapes, strict=True):
+            tensor.set_shape(tf.TensorShape(shape))
         return tuple(taken)
 
     spec = tf.TensorSpec(shape, tf.int64)

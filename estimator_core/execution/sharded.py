@@ -124,18 +124,22 @@ class Sharded(RepeatsSteps):
             inputs.next_batches(self.num_replicas),
         )
         entries = [
-            [each for each in tf.nest.flatten(batch, expand_composites=True) if each is not None]
+            [
+                tensor
+                for tensor in tf.nest.flatten(batch, expand_composites=True)
+                if tensor is not None
+            ]
             for batch in batches
         ]
         features, labels = batches[0]
         if isinstance(inputs, PaddedInputs):
             features, labels = with_padding(features, labels), None
         of_shards = [tf.nest.flatten(batch) for batch in batches]  # model_fn may change the dicts
-        before = len(graph.get_operations())
+        num_before = len(graph.get_operations())
         with self._sums.taken_from(graph):
             spec = step_fn(features, labels)
         self.check_has_sums(mode)
-        operations = graph.get_operations()[before:]
+        operations = graph.get_operations()[num_before:]
         place_on_shard(operations, self._sharding.cores_per_replica)
         shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
         combined = self._combined(spec, shards, inputs)
@@ -236,11 +240,11 @@ class Sharded(RepeatsSteps):
     @contextlib.contextmanager
     def losses_as_they_are(self) -> Iterator[None]:
         """Opens a context in which the gradients of `tf.compat.v1.train` optimizers are not averaged."""
-        before, self._losses_as_they_are = self._losses_as_they_are, True
+        previous, self._losses_as_they_are = self._losses_as_they_are, True
         try:
             yield
         finally:
-            self._losses_as_they_are = before
+            self._losses_as_they_are = previous
 
     def sum_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable with the sum of all shards' gradients."""

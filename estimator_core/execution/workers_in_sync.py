@@ -200,8 +200,8 @@ class SessionInStep(tf1.train.SessionCreator):
         graph = _fingerprint(tf1.get_default_graph())
         for _ in range(_SAME_CHECKPOINT_ROUNDS):
             path = self._find_checkpoint()
-            found = 0 if path is None else zlib.crc32(path.rpartition("/")[2].encode())
-            rows = self._meet(graph, found)
+            checksum = 0 if path is None else zlib.crc32(path.rpartition("/")[2].encode())
+            rows = self._meet(graph, checksum)
             self._refuse_difference(
                 rows[:, 0],
                 "The model of these tasks differs from that of the first: {}. model_fn, hooks and their "
@@ -246,13 +246,17 @@ def check_cluster(strategy: Any, cluster: Cluster) -> None:
     if cluster.task_type == EVALUATOR:  # its strategy is not one of the cluster
         return
     resolver = strategy.cluster_resolver
-    known = resolver.cluster_spec().as_dict() if resolver else {}
-    known.pop(EVALUATOR, None)
-    if (known, resolver.task_type, resolver.task_id) != (tasks, cluster.task_type, cluster.task_id):
+    own_cluster = resolver.cluster_spec().as_dict() if resolver else {}
+    own_cluster.pop(EVALUATOR, None)
+    if (own_cluster, resolver.task_type, resolver.task_id) != (
+        tasks,
+        cluster.task_type,
+        cluster.task_id,
+    ):
         raise ValueError(
             "The cluster of the MultiWorkerMirroredStrategy is not that of TF_CONFIG. Make the strategy in "
             "each task, after TF_CONFIG is set, and without a cluster_resolver of your own. Received: "
-            f"{resolver.task_type} {resolver.task_id} of {known}, and in TF_CONFIG {cluster.task_type} "
+            f"{resolver.task_type} {resolver.task_id} of {own_cluster}, and in TF_CONFIG {cluster.task_type} "
             f"{cluster.task_id} of {tasks}"
         )
 

@@ -113,13 +113,13 @@ class LocalTask:
         if kind == "returned":
             self.result, self.has_returned = value, True
             return None
-        text, pickled = value
+        trace, pickled = value
         error = None
         if pickled is not None:
             # The user's class may raise anything; then only the text remains.
             with contextlib.suppress(Exception):
                 error = pickle.loads(pickled)
-        return Failure(f"Its traceback:\n\n{text}", error)
+        return Failure(f"Its traceback:\n\n{trace}", error)
 
     def _died(self) -> Failure:
         self._process.join()
@@ -174,17 +174,17 @@ class LocalTask:
 
 
 @contextlib.contextmanager
-def _tf_config_set_to(text: str) -> Iterator[None]:
+def _tf_config_set_to(tf_config: str) -> Iterator[None]:
     """Sets TF_CONFIG while a process is started: the process needs it before it imports any module."""
-    before = os.environ.get("TF_CONFIG")
-    os.environ["TF_CONFIG"] = text
+    previous = os.environ.get("TF_CONFIG")
+    os.environ["TF_CONFIG"] = tf_config
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             del os.environ["TF_CONFIG"]
         else:
-            os.environ["TF_CONFIG"] = before
+            os.environ["TF_CONFIG"] = previous
 
 
 # In the process of the task
@@ -204,11 +204,11 @@ def _run(fn: bytes, log: Connection, outcome: Connection, orders: Connection) ->
         result = pickle.loads(fn)()
         message = pickle.dumps(("returned", result))
     except BaseException as error:
-        text = traceback.format_exc()
+        trace = traceback.format_exc()
         pickled = None
         with contextlib.suppress(Exception):  # the user's class may raise anything
             pickled = pickle.dumps(error)
-        outcome.send_bytes(pickle.dumps(("raised", (text, pickled))))
+        outcome.send_bytes(pickle.dumps(("raised", (trace, pickled))))
         if isinstance(error, SystemExit):
             raise  # keeps its exit code
         sys.exit(1)

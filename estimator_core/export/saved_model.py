@@ -207,11 +207,11 @@ def signature_defs(
 
 def _rows_outputs(export_outputs: Mapping[str, ExportOutput]) -> dict[str, ExportOutput]:
     """Returns the output for raw columns, of a kind that takes any tensors; `predict` if there is one."""
-    found = {
+    predict_outputs = {
         name: output for name, output in export_outputs.items() if isinstance(output, PredictOutput)
     }
-    first = next((name for name in ("predict", *found) if name in found), None)
-    return {} if first is None else {first: found[first]}
+    first = next((name for name in ("predict", *predict_outputs) if name in predict_outputs), None)
+    return {} if first is None else {first: predict_outputs[first]}
 
 
 def _unfed_placeholders(signature: Any) -> list[str]:

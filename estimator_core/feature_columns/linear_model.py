@@ -158,8 +158,8 @@ def sparse_sum(
             weight, ids, sparse_weights=id_weights, combiner=combiner, name="weighted_sum"
         )
     with tf.name_scope("weighted_sum"):
-        known = tf.sparse.retain(ids, ids.values >= 0)
-        filled, is_empty = tf.sparse.fill_empty_rows(known, tf.constant(0, ids.dtype))
+        valid_ids = tf.sparse.retain(ids, ids.values >= 0)
+        filled, is_empty = tf.sparse.fill_empty_rows(valid_ids, tf.constant(0, ids.dtype))
         different, positions = tf.unique(filled.values)
         # This op between `unique` and the lookup prevents TensorFlow's rewriting.
         positions = tf.ensure_shape(positions, [None])

@@ -199,11 +199,13 @@ class PredictCall:
             self._built, self._model, self._execution, ModeKeys.PREDICT, starts_from_checkpoint=True
         )
         of_kept = kept.session.graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
-        weights = kept.session.run({each.op.name: each for each in of_kept})
+        weights = kept.session.run({variable.op.name: variable for variable in of_kept})
         with program.scope():
             variables = tf1.global_variables()
-            feeds = {each.initializer.inputs[1]: weights[each.op.name] for each in variables}
-            session.run([each.initializer for each in variables], feeds)
+            feeds = {
+                variable.initializer.inputs[1]: weights[variable.op.name] for variable in variables
+            }
+            session.run([variable.initializer for variable in variables], feeds)
             session.run(tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
             run = session.make_callable([program.spec.predictions[name] for name in names])
         return lambda: session._do_call(run)  # noqa: SLF001
@@ -243,7 +245,7 @@ def _can_be_kept(program: Program) -> bool:
     """Returns whether the model always gives the same predictions for the same features."""
     predictions = program.spec.predictions
     variables = tf1.global_variables()
-    size = sum((each.shape.num_elements() or 0) * each.dtype.size for each in variables)
+    size = sum((variable.shape.num_elements() or 0) * variable.dtype.size for variable in variables)
     tables = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
     return (
         isinstance(predictions, dict)

@@ -69,8 +69,8 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._step = int(session.run(self._global_step))
         self._start = self._clock()
         until_stop = [interval.steps_until_due(self._step) for interval in self._stops]
-        known = [steps for steps in until_stop if steps is not None]
-        self._steps = min([self._pace.next_steps(), *known])
+        until_known_stop = [steps for steps in until_stop if steps is not None]
+        self._steps = min([self._pace.next_steps(), *until_known_stop])
         advance = self._program_step.advance
         if advance and not self._host_calls and not self._feeds:
             self._advance(advance, session)
@@ -89,14 +89,14 @@ class LoopRunner(tf1.train.SessionRunHook):
         steps = self._steps - 1
         if not steps:
             return
-        before = self._step
+        start = self._step
         try:
             ends_with_nan = advance(session, steps)
         except tf.errors.OpError as error:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self._step = int(session.run(self._global_step))
             if isinstance(error, tf.errors.OutOfRangeError):
-                if self._step > before:
+                if self._step > start:
                     self._note_loss(session)
                 if self._program_step.end:
                     self._program_step.end(session)

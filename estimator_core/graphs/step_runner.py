@@ -167,11 +167,11 @@ class StepRunner(tf1.train.SessionRunHook):
         if self._most == 1:
             return
         if self._counts_by_one:
-            found = run_values.results
-            is_right = found in (self._step, self._step + 1)  # read before or after the update
+            global_step = run_values.results  # read before or after the update
+            is_right = global_step in (self._step, self._step + 1)
         else:  # the first step of a session
-            found = int(run_context.session.run(self._global_step))
-            is_right = found == self._step + 1
+            global_step = int(run_context.session.run(self._global_step))
+            is_right = global_step == self._step + 1
         if is_right:
             self._counts_by_one = True
             self._step += 1
@@ -180,7 +180,7 @@ class StepRunner(tf1.train.SessionRunHook):
             "One step in a session call from here on: the global step does not grow by 1 with each step. "
             "It was %s before the step, and %s was found.",
             self._step,
-            found,
+            global_step,
         )
         self._most = 1
 

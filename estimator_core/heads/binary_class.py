@@ -145,9 +145,9 @@ class BinaryClassHead(WeightedHead):
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the classification (the default), regression and predict signatures."""
-        found = classification_outputs(predictions, _N_CLASSES, self._vocabulary)
-        found[SignatureKeys.REGRESSION] = RegressionOutput(predictions[PredictionKeys.LOGISTIC])
-        return found
+        outputs = classification_outputs(predictions, _N_CLASSES, self._vocabulary)
+        outputs[SignatureKeys.REGRESSION] = RegressionOutput(predictions[PredictionKeys.LOGISTIC])
+        return outputs
 
 
 def _probabilities(logits: tf.Tensor) -> tf.Tensor:

@@ -91,8 +91,8 @@ def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int
     if labels.shape.is_fully_defined() and batch_shape.is_fully_defined():
         return labels
     wanted = _shape_of(logits, labels_dimension)
-    known = batch_shape.concatenate(labels_dimension)
-    accepted = [(wanted, known)]
+    static_shape = batch_shape.concatenate(labels_dimension)
+    accepted = [(wanted, static_shape)]
     if labels_dimension == 1 and labels.shape.rank is None:
         accepted.append((wanted[:-1], batch_shape))
     labels = with_checked_shape(
@@ -105,7 +105,7 @@ def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int
     )
     if labels.shape.rank is None:
         labels = tf.reshape(labels, wanted)
-    labels.set_shape(known)
+    labels.set_shape(static_shape)
     return labels
 
 
@@ -155,9 +155,9 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
         return 1.0
     key = weight_column if isinstance(weight_column, str) else weight_column.key
     if not isinstance(features, Mapping) or key not in features:
-        known = sorted(map(str, features)) if isinstance(features, Mapping) else features
+        names = sorted(map(str, features)) if isinstance(features, Mapping) else features
         raise ValueError(
-            f"Feature {key} (weight_column) is not in features dictionary. Received: {known}"
+            f"Feature {key} (weight_column) is not in features dictionary. Received: {names}"
         )
     weights = features[key]
     if isinstance(weights, tf.SparseTensor):

@@ -145,18 +145,18 @@ class MultiLabelHead(WeightedHead):
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
-        found = {
+        metrics = {
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),
             MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR"),
             **metrics_at(self._thresholds),
         }
         for suffix in self._metric_classes.values():
             name = f"{MetricKeys.PROBABILITY_MEAN}/{suffix}"
-            found[name] = metrics_lib.mean(name)
+            metrics[name] = metrics_lib.mean(name)
             for key, curve in ((MetricKeys.AUC, "ROC"), (MetricKeys.AUC_PR, "PR")):
                 name = f"{key}/{suffix}"
-                found[name] = metrics_lib.auc(name, curve)
-        return found
+                metrics[name] = metrics_lib.auc(name, curve)
+        return metrics
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
         """Yields (name of a metric, *values of a batch); see `WeightedHead.metric_values`."""
@@ -181,7 +181,7 @@ def _metric_classes(
     classes: Sequence[int | str] | None, n_classes: int, label_vocabulary: Sequence[str] | None
 ) -> dict[int, str]:
     """Returns the suffixes of the metrics of single classes, by class id."""
-    found: dict[int, str] = {}
+    by_class: dict[int, str] = {}
     for wanted_class in classes or ():
         if isinstance(wanted_class, str):
             if label_vocabulary is None or wanted_class not in label_vocabulary:
@@ -197,7 +197,7 @@ def _metric_classes(
                     f"classes_for_class_based_metrics must be in range [0, {n_classes - 1}]. "
                     f"Received: {wanted_class!r}"
                 )
-        found[class_id] = (
+        by_class[class_id] = (
             f"class{class_id}" if label_vocabulary is None else label_vocabulary[class_id]
         )
-    return found
+    return by_class

@@ -192,11 +192,11 @@ _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
 
 def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
     """Returns whether enough steps are to come to make building a loop in the graph worthwhile."""
-    known = []
+    intervals = []
     for hook in hooks:
         if isinstance(hook, tf1.train.StopAtStepHook):
-            known.append(hook._last_step if hook._num_steps is None else hook._num_steps)
-    return min(known, default=_FEWEST_FOR_A_LOOP) >= _FEWEST_FOR_A_LOOP
+            intervals.append(hook._last_step if hook._num_steps is None else hook._num_steps)
+    return min(intervals, default=_FEWEST_FOR_A_LOOP) >= _FEWEST_FOR_A_LOOP
 
 
 def steps_until_multiple(count: int, every: int | None) -> int | None:

@@ -172,7 +172,7 @@ def _holds_tensor_of(graph: tf.Graph, value: Any) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensor_of(graph, each) for each in value)
+        return any(_holds_tensor_of(graph, item) for item in value)
     return bool(tf.is_symbolic_tensor(value)) and getattr(value, "graph", None) is graph
 
 

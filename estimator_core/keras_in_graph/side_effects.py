@@ -70,8 +70,8 @@ class SideEffects:
 
     def in_this_graph(self, optimizer: Any) -> Any:
         """Returns an optimizer, or its only copy in the current graph if it was made outside of it."""
-        for given, usable in self._optimizers:
-            if given is optimizer:
+        for original, usable in self._optimizers:
+            if original is optimizer:
                 return usable
         usable = keras_optimizers.in_this_graph(optimizer)
         self._optimizers.append((optimizer, usable))

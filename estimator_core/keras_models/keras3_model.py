@@ -241,17 +241,17 @@ class Keras3Model(GraphModel):
         tensors = model_inputs.in_order_of(names, features, "features", aliases)
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]
 
-    def _targets(self, given: Any, what: str) -> Any:
+    def _targets(self, passed: Any, what: str) -> Any:
         """Returns labels or sample weights with the structure of the model's outputs."""
         names = self._output_names()
-        if given is None or names is None:
-            return given
-        if what == "sample weights" and not isinstance(given, (Mapping, list, tuple)):
-            return given  # the same weights for all outputs
+        if passed is None or names is None:
+            return passed
+        if what == "sample weights" and not isinstance(passed, (Mapping, list, tuple)):
+            return passed  # the same weights for all outputs
         structure = None if isinstance(self.model, keras.Sequential) else self.model.output
         if isinstance(structure, Mapping):
             names = list(structure)
-        tensors = model_inputs.in_order_of(names, given, what, {})
+        tensors = model_inputs.in_order_of(names, passed, what, {})
         if isinstance(structure, Mapping):
             return dict(zip(names, tensors, strict=True))
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]

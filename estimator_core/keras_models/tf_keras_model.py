@@ -188,11 +188,11 @@ def _check_has_configuration(model: Any) -> None:
         ) from error
 
 
-def _targets(model: Any, given: Any, what: str) -> list[Any] | None:
+def _targets(model: Any, passed: Any, what: str) -> list[Any] | None:
     """Returns labels or sample weights in the order of the model's outputs."""
-    if given is None:
+    if passed is None:
         return None
-    return model_inputs.in_order_of(model.output_names, given, what, {})
+    return model_inputs.in_order_of(model.output_names, passed, what, {})
 
 
 def _as_legacy(optimizer: Any) -> Any:

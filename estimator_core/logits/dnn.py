@@ -172,7 +172,9 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
     mean, variance = tf.nn.moments(value, axes=[0])
     weight = batch_weight(value)
     if weight is not None:  # of a batch without rows, they are NaN
-        mean, variance = (tf.math.multiply_no_nan(each, weight) for each in (mean, variance))
+        mean, variance = (
+            tf.math.multiply_no_nan(statistic, weight) for statistic in (mean, variance)
+        )
     for average, current in ((moving_mean, mean), (moving_variance, variance)):
         change = (average - current) * (1.0 - _BATCH_NORM_MOMENTUM)
         if weight is not None:

@@ -161,11 +161,11 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
 def _rnn_class(cell: Any) -> Any:
     """Returns `keras.layers.RNN` or `tf_keras.layers.RNN`."""
     cells = cell if isinstance(cell, (list, tuple)) else [cell]
-    for each in cells:
-        if not hasattr(each, "call") or not hasattr(each, "state_size"):
+    for cell in cells:
+        if not hasattr(cell, "call") or not hasattr(cell, "state_size"):
             raise ValueError(
                 "An RNN cell must have a `call` method and a `state_size`, as Keras cells do. "
-                f"Received: {each!r}"
+                f"Received: {cell!r}"
             )
     tf_keras: Any = sys.modules.get("tf_keras")  # imported if a cell is one of its
     is_tf_keras = tf_keras is not None and isinstance(cells[0], tf_keras.layers.Layer)

@@ -76,14 +76,14 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     for part in parts:
         step = None if optimizers else global_step
         optimizer = get_optimizer(part.optimizer, part.learning_rate, step)
-        if any(optimizer is each for each in optimizers):
+        if any(optimizer is candidate for candidate in optimizers):
             optimizer = keras_optimizers.another_in_this_graph(optimizer)
         optimizers.append(optimizer)
     gradients = [
         None if has_own_updates(optimizer) else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
-    before = updates_of(global_step) if _is_own(optimizers[0]) else set()
+    updates_before = updates_of(global_step) if _is_own(optimizers[0]) else set()
     to_increment = global_step if len(parts) == 1 else None
     updates = [
         own_updates(optimizer, loss, part.variables, to_increment)
@@ -93,7 +93,7 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     ]
     counts = []
     if _is_own(optimizers[0]):
-        is_counted = updates_of(global_step) != before
+        is_counted = updates_of(global_step) != updates_before
     else:
         is_counted = keras_optimizers.increments(optimizers[0], global_step)
     if not is_counted:
@@ -197,8 +197,8 @@ def updates_of(variable: Any) -> set[tf.Operation]:
             if handle.name in {updated.name for updated in updated_by(user, functions)}:
                 updates.add(user)
             passed_on = [
-                each for each in user.outputs if is_handle(each) and each.name not in names
+                tensor for tensor in user.outputs if is_handle(tensor) and tensor.name not in names
             ]
             handles += passed_on  # as by the Switch of a condition
-            names |= {each.name for each in passed_on}
+            names |= {operation.name for operation in passed_on}
     return updates

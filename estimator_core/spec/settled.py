@@ -88,7 +88,7 @@ def _value_of(thing: Any, depth: int) -> Any:
 
 
 def _values_of(things: Iterable[Any], depth: int) -> tuple[Any, ...]:
-    return tuple(_value_of(each, depth) for each in things)
+    return tuple(_value_of(thing, depth) for thing in things)
 
 
 def _value_of_function(function: types.FunctionType, depth: int) -> Any:

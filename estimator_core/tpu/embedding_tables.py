@@ -43,7 +43,7 @@ class EmbeddingTables:
 
     def computed(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable, with 0 for the tables, and records the real gradients."""
-        found = []
+        remaining = []
         for gradient, variable in pairs:
             if gradient is not None and self._column_of(variable) is not None:
                 self._record(gradient, variable)
@@ -53,8 +53,8 @@ class EmbeddingTables:
                     gradient = tf.IndexedSlices(values, indices, gradient.dense_shape)
                 else:
                     gradient = tf.zeros_like(gradient)
-            found.append((gradient, variable))
-        return found
+            remaining.append((gradient, variable))
+        return remaining
 
     def summed_when_applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns the pairs of other variables; records gradients of tables that no optimizer computed."""
@@ -136,23 +136,23 @@ class EmbeddingTables:
         return next((self._columns[end] for end in self._columns if _ends_with(name, end)), None)
 
     def _table_of(self, end: str) -> Any:
-        found = [
+        tables = [
             variable
             for variable in tf1.global_variables()
             if _ends_with(variable.name.partition(":")[0], end)
         ]
-        if not found:
+        if not tables:
             raise RuntimeError(
                 "Each embedding column of embedding_config_spec must be looked up in model_fn, by "
                 "tf.compat.v1.feature_column.input_layer or a DenseFeatures layer. Received: column "
                 f"{self._columns[end].name!r}, and no variable named {end!r}"
             )
-        if len(found) > 1:
+        if len(tables) > 1:
             raise ValueError(
                 "An embedding column has one table: look it up in one variable scope. Received: column "
-                f"{self._columns[end].name!r} with {[variable.name for variable in found]}"
+                f"{self._columns[end].name!r} with {[variable.name for variable in tables]}"
             )
-        return found[0]
+        return tables[0]
 
     def _check_updates(self, train_op: Any, tables: Sequence[Any]) -> None:
         names = {}

@@ -111,17 +111,17 @@ def _served(spec: TPUEstimatorSpec | EstimatorSpec) -> tuple[Any, dict[str, Any]
 
 def _tensors(name: str, output: ExportOutput) -> dict[str, tf.Tensor]:
     if isinstance(output, ClassificationOutput):
-        found = {"scores": output.scores, "classes": output.classes}
+        tensors = {"scores": output.scores, "classes": output.classes}
     elif isinstance(output, RegressionOutput):
-        found = {"value": output.value}
+        tensors = {"value": output.value}
     elif isinstance(output, PredictOutput):
-        found = output.outputs
+        tensors = output.outputs
     else:
         raise TypeError(
             "The graph for TPUs has signatures of the types ClassificationOutput, RegressionOutput and "
             f"PredictOutput. Received: export_outputs[{name!r}]={output!r}"
         )
-    return {key: tensor for key, tensor in found.items() if tensor is not None}
+    return {key: tensor for key, tensor in tensors.items() if tensor is not None}
 
 
 def _with_tensors(output: ExportOutput, tensors: dict[str, tf.Tensor]) -> ExportOutput:

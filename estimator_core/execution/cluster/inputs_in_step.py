@@ -151,12 +151,12 @@ def changed_by_batches(
 
 def _descendants(operations: Iterable[tf.Operation]) -> set[tf.Operation]:
     """Returns the operations and all operations that use their values, directly or indirectly."""
-    found = set(operations)
-    pending = list(found)
+    descendants = set(operations)
+    pending = list(descendants)
     while pending:
         for tensor in pending.pop().outputs:
             for operation in tensor.consumers():
-                if operation not in found:
-                    found.add(operation)
+                if operation not in descendants:
+                    descendants.add(operation)
                     pending.append(operation)
-    return found
+    return descendants

@@ -33,14 +33,14 @@ def effects_of(outputs: Sequence[Any]) -> list[Any]:
 
     Returns the operations; the outputs themselves if they depend on a variable or a loop of TensorFlow 1.
     """
-    found: set[tf.Operation] = set()
+    found_effects: set[tf.Operation] = set()
     effects = []
     pending = [getattr(output, "op", output) for output in outputs]
     while pending:
         operation = pending.pop()
-        if operation in found:
+        if operation in found_effects:
             continue
-        found.add(operation)
+        found_effects.add(operation)
         if is_of_tensorflow_1(operation):
             return list(outputs)
         is_plain = operation.op_def is not None and not operation.op_def.is_stateful

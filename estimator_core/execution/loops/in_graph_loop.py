@@ -392,15 +392,15 @@ class LoopThreads:
             may_go_on = self._try(run, min(self._times, times - self.done), times)
         if not may_go_on or self.done == times:
             return self.done
-        found, _ = run(times - self.done, self._options)
-        return self.done + found
+        made, _ = run(times - self.done, self._options)
+        return self.done + made
 
     def _try(self, run: Run, times: int, most: int) -> bool:
         options = _CALLERS_THREAD if len(self._trials) % 2 else None
         start = self._clock()
-        found, may_go_on = run(times, options)
+        made, may_go_on = run(times, options)
         secs = self._clock() - start
-        self.done += found
+        self.done += made
         is_whole = times == self._times
         if is_whole and times < most and secs < _TRIAL_SECS:
             # Too short, perhaps after a slow first run: start again with twice as many iterations.

@@ -104,9 +104,9 @@ def can_be_compiled(operation: tf.Operation, functions: Mapping[str, Any]) -> bo
     """Returns whether XLA compiles the operation, regardless of its inputs' values."""
     if not all(output.dtype.base_dtype not in _NOT_COMPILED_TYPES for output in operation.outputs):
         return False
-    for each in operation.inputs:
-        is_variable = each.dtype == tf.resource and each.op.type == "VarHandleOp"
-        if each.dtype in _NOT_COMPILED_TYPES and not is_variable:
+    for tensor in operation.inputs:
+        is_variable = tensor.dtype == tf.resource and tensor.op.type == "VarHandleOp"
+        if tensor.dtype in _NOT_COMPILED_TYPES and not is_variable:
             return False
     if operation.type in _CALLS or operation.type in functions:
         # The nodes of a function must be safe for all values of their inputs.
@@ -134,8 +134,8 @@ def _called_nodes(node: Any, functions: Mapping[str, Any]) -> Iterator[Any]:
         called = pending.pop()
         names = [called.op] if called.op in functions else []
         for value in called.attr.values():
-            each = [value.func] if value.HasField("func") else value.list.func
-            names += [function.name for function in each if function.name in functions]
+            referenced = [value.func] if value.HasField("func") else value.list.func
+            names += [function.name for function in referenced if function.name in functions]
         for name in names:
             if name not in seen:
                 seen.add(name)

@@ -70,8 +70,8 @@ class ShardSums:
             with replaced_sums(graph, replace, _ADVICE):
                 yield
         finally:
-            for each in self.sums:
-                _sums_of.pop(each.operation, None)
+            for shard_sum in self.sums:
+                _sums_of.pop(shard_sum.operation, None)
 
     def add(
         self,
@@ -146,17 +146,17 @@ class ShardSums:
         `of_shard`: function of (tensor of the first shard, shard number) that returns the shard's tensor.
         """
         with tf.control_dependencies(None), tf.name_scope("shard_sums"):
-            for each in self.sums:
+            for shard_sum in self.sums:
                 everyone = (tuple(range(self._num_shards)),)
-                for group in each.groups or everyone:
-                    values = [of_shard(each.value, shard) for shard in group]
-                    if each.is_concatenated:
+                for group in shard_sum.groups or everyone:
+                    values = [of_shard(shard_sum.value, shard) for shard in group]
+                    if shard_sum.is_concatenated:
                         total = _of_any_length(tf.concat(values, axis=0))
                     else:
                         total = tf.add_n(values)
-                    owners = group if each.groups else (0,)
+                    owners = group if shard_sum.groups else (0,)
                     for shard in owners:
-                        operation = of_shard(each.operation.outputs[0], shard).op
+                        operation = of_shard(shard_sum.operation.outputs[0], shard).op
                         # TensorFlow has no public way to change an input of an operation.
                         operation._update_input(0, total)  # noqa: SLF001
 

@@ -40,8 +40,12 @@ class Shards:
             replace(replica_ids, entries[0][-1])
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
         metric_updates = [operation_of(update) for _, update in pairs.values()]
-        needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
-        common = [each.operation for each in sums.sums if each.groups is None]
+        needed = [
+            *needed_tensors(spec),
+            *metric_updates,
+            *(shard_sum.value for shard_sum in sums.sums),
+        ]
+        common = [shard_sum.operation for shard_sum in sums.sums if shard_sum.groups is None]
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
         copied = model.to_copy({operation_of(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:

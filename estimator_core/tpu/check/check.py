@@ -103,26 +103,28 @@ def check_for_tpu(
             write_program(
                 folder / mode, program.graph, execution.feeds, execution.fetches, topology
             )
-        for mode, found in zip(graphs, _compiled(folder, list(graphs)), strict=True):
-            reports[mode] = _report(mode, chips, graphs[mode], found)
+        for mode, compiled in zip(graphs, _compiled(folder, list(graphs)), strict=True):
+            reports[mode] = _report(mode, chips, graphs[mode], compiled)
     return Report({mode: reports[mode] for mode in modes})
 
 
-def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:
+def _report(
+    mode: str, topology: Topology, graph: tf.Graph, compiled: Mapping[str, Any]
+) -> ModeReport:
     """Returns the report of a mode from the output of `compile_program`."""
-    if "error" not in found:
+    if "error" not in compiled:
         return ModeReport(
             mode,
             topology,
-            memory=found["memory"],
-            collectives=tuple((kind, size) for kind, size in found["collectives"]),
-            flops=found["flops"],
-            bytes_accessed=found["bytes_accessed"],
-            compile_secs=found["compile_secs"],
+            memory=compiled["memory"],
+            collectives=tuple((kind, size) for kind, size in compiled["collectives"]),
+            flops=compiled["flops"],
+            bytes_accessed=compiled["bytes_accessed"],
+            compile_secs=compiled["compile_secs"],
         )
-    operations = dict.fromkeys(_refused(graph, *item) for item in found["operations"])
-    error = found["error"]
-    if any(operation.type for operation in operations) and found["stage"] == "graph":
+    operations = dict.fromkeys(_refused(graph, *item) for item in compiled["operations"])
+    error = compiled["error"]
+    if any(operation.type for operation in operations) and compiled["stage"] == "graph":
         error = (
             "A TPU has no such operation. Let input_fn do this, in Dataset.map, which runs on the host; or "
             "leave it out where params['use_tpu'] is True."
@@ -143,17 +145,17 @@ def _compiled(folder: pathlib.Path, names: Sequence[str]) -> list[dict[str, Any]
         text=True,
         check=False,
     )
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.endswith("}")]
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.endswith("}")]
     if done.returncode == 0:
-        return found
+        return results
     if "No module named 'jax" in done.stderr or "No module named 'libtpu" in done.stderr:
         raise RuntimeError(
             "The TPU's compiler is not installed: pip install jax libtpu, or "
             '"estimator-pipelines[tpu-check]"'
         )
     crash = f"The compiler ended with exit code {done.returncode}: {done.stderr[-2000:]}"
-    found.append({"stage": "compiler", "error": crash, "operations": []})
-    return found + _compiled(folder, names[len(found) :])
+    results.append({"stage": "compiler", "error": crash, "operations": []})
+    return results + _compiled(folder, names[len(results) :])
 
 
 def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
