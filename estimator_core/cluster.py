@@ -130,7 +130,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     if not isinstance(config, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object. Received: {tf_config!r}")
 
-    cluster = _described_by(config, tf_config)
+    cluster = _parse_cluster(config, tf_config)
     if cluster.task_type != EVALUATOR:
         cluster = dataclasses.replace(
             cluster, master=config.get("session_master") or cluster.master
@@ -141,7 +141,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     return cluster
 
 
-def _described_by(config: Mapping[str, Any], tf_config: str) -> Cluster:
+def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
     """Returns the cluster that the tasks in TF_CONFIG's `text` describe."""
     task = config.get("task") or {}
     tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}

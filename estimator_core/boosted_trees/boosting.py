@@ -115,7 +115,7 @@ class Boosting:
         """Makes training steps, and grows the trees that they finish."""
         self._steps_in_tree += steps
         while self._steps_in_tree >= self._settings.steps_per_tree:
-            self._grow_to(self._finished + 1)
+            self._grow_trees(self._finished + 1)
             self._finished += 1
             self._steps_in_tree -= self._settings.steps_per_tree
             if self.steps_left == 0:
@@ -133,7 +133,7 @@ class Boosting:
         """Returns the forest after the steps made so far; at the end, the best one of the validation."""
         layers = self._steps_in_tree // self._settings.n_batches_per_layer
         if layers:
-            self._grow_to(self._finished + 1)
+            self._grow_trees(self._finished + 1)
         # Read the trees that were finished since the last call.
         if self._finished > self._in_parts:
             self._parts.append(self._trees(self._in_parts, self._finished))
@@ -142,7 +142,7 @@ class Boosting:
                 self._parts = [concatenated(self._parts)]
         parts = [*self._parts]
         if layers:
-            parts.append(self._trees(self._finished, self._finished + 1).cut_to(layers))
+            parts.append(self._trees(self._finished, self._finished + 1).truncated(layers))
         forest, finished = concatenated(parts), self._finished
         if self._validation and self.steps_left == 0:
             finished = self._validation.best
@@ -166,7 +166,7 @@ class Boosting:
         logits = self._objective.logits(kept[0])
         return logits.reshape(self._data.num_rows, self._dimension, order="F")
 
-    def _grow_to(self, iterations: int) -> None:
+    def _grow_trees(self, iterations: int) -> None:
         while self._first + self._grown < iterations:
             if self._split == self._grown:
                 self._grow()

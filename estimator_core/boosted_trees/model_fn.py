@@ -16,7 +16,7 @@ from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping, Vali
 from estimator_core.boosted_trees.forest_variables import ForestVariables
 from estimator_core.boosted_trees.head_loss import HeadLoss
 from estimator_core.boosted_trees.library import lightgbm
-from estimator_core.boosted_trees.objectives import Objective, may_have_objective, objective_of
+from estimator_core.boosted_trees.objectives import Objective, head_objective, may_have_objective
 from estimator_core.boosted_trees.prediction import forest_logits
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
@@ -116,7 +116,7 @@ def _start(
     ) -> Boosting:
         labels, _ = data.loss_data
         has_objective = may_have_objective(head)
-        objective = objective_of(head, labels if has_objective else None)
+        objective = head_objective(head, labels if has_objective else None)
         column = labels.reshape(-1) if has_objective else None
         is_new = not (state.finished or state.steps_in_tree)
         if settings.center_bias and is_new:

@@ -36,13 +36,13 @@ def forest_from_text(model_text: str) -> Forest:
     num_leaves: Any = np.array([int(tree["num_leaves"]) for tree in fields])
     num_inner = num_leaves - 1
 
-    def of_inner(name: str, dtype: Any, in_leaf: Any) -> Any:
+    def inner_values(name: str, dtype: Any, in_leaf: Any) -> Any:
         values: Any = np.full(num_nodes, in_leaf, dtype)
         values[is_inner] = _numbers([tree.get(name, "") for tree in fields], num_inner, dtype)
         return values
 
-    def of_nodes(inner: str, leaf: str, dtype: Any) -> Any:
-        values = of_inner(inner, dtype, 0)
+    def node_values(inner: str, leaf: str, dtype: Any) -> Any:
+        values = inner_values(inner, dtype, 0)
         values[~is_inner] = _numbers([tree.get(leaf, "") for tree in fields], num_leaves, dtype)
         return values
 
@@ -54,7 +54,7 @@ def forest_from_text(model_text: str) -> Forest:
 
     def children(side: str) -> Any:
         """Returns the children on one side, as node indices; a negative one in the text is a leaf."""
-        child = of_inner(f"{side}_child", np.int64, 0)
+        child = inner_values(f"{side}_child", np.int64, 0)
         child = np.where(child < 0, np.repeat(num_inner - 1, sizes) - child, child)
         return child + np.repeat(root, sizes)
 
@@ -63,18 +63,18 @@ def forest_from_text(model_text: str) -> Forest:
     position = np.empty_like(order)
     position[order] = np.arange(num_nodes)
 
-    decision = of_inner("decision_type", np.int64, _NAN + _TO_LEFT)
-    threshold = of_inner("threshold", np.float64, np.inf)
+    decision = inner_values("decision_type", np.int64, _NAN + _TO_LEFT)
+    threshold = inner_values("threshold", np.float64, np.inf)
     is_zero = decision & _MISSING != _NAN
     arrays = {
-        "feature": of_inner("split_feature", np.int64, 0),
+        "feature": inner_values("split_feature", np.int64, 0),
         "threshold": threshold,
         "left": np.where(is_inner, position[left], position),
         "nan_is_left": np.where(is_zero, threshold >= 0.0, decision & _TO_LEFT != 0),
         "nan_is_zero": is_zero,
-        "value": of_nodes("internal_value", "leaf_value", np.float64),
-        "gain": of_inner("split_gain", np.float64, 0.0),
-        "count": of_nodes("internal_count", "leaf_count", np.int64),
+        "value": node_values("internal_value", "leaf_value", np.float64),
+        "gain": inner_values("split_gain", np.float64, 0.0),
+        "count": node_values("internal_count", "leaf_count", np.int64),
         "depth": depth,
     }
     nodes = {name: values[order].astype(DTYPES[name]) for name, values in arrays.items()}

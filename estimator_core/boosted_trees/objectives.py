@@ -44,7 +44,7 @@ def may_have_objective(head: Head) -> bool:
     )
 
 
-def objective_of(head: Head, labels: Any) -> Objective:
+def head_objective(head: Head, labels: Any) -> Objective:
     """Returns the objective for a head's loss.
 
     `labels`: processed labels, `[rows, any]`.

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.checkpoints.whole import files_of, why_not_whole
+from estimator_core.checkpoints.whole import checkpoint_files, why_not_whole
 from estimator_core.logs import logger
 
 _POLL_SECS = 0.1
@@ -37,17 +37,17 @@ def latest_checkpoint(model_dir: str) -> str | None:
         return named
     if not named and not tf.io.gfile.isdir(model_dir):
         return None
-    return _instead_of(named, model_dir)
+    return _fallback_checkpoint(named, model_dir)
 
 
-def _instead_of(named: str | None, model_dir: str) -> str | None:
+def _fallback_checkpoint(named: str | None, model_dir: str) -> str | None:
     """Returns the newest whole checkpoint when the named one is broken or missing."""
     state = os.path.join(model_dir, _STATE)
     has_state = tf.io.gfile.exists(state)
     steps = _steps(model_dir, only=None if has_state else _NAME)
     if not has_state and not steps:
         return None
-    key = (model_dir, named, files_of(named) if named else has_state)
+    key = (model_dir, named, checkpoint_files(named) if named else has_state)
     if key not in _warned:
         time.sleep(_WAIT_SECS)
     if _named(model_dir) != named or (named and why_not_whole(named) is None):

@@ -30,7 +30,7 @@ def open_checkpoint(path: str) -> Any:
     return tf1.train.NewCheckpointReader(os.fspath(path))
 
 
-def files_of(path: str) -> Files:
+def checkpoint_files(path: str) -> Files:
     """Returns the files of the checkpoint at `path`, by name."""
     folder, name = os.path.split(path)
     pattern = re.compile(rf"{re.escape(name)}(\.index|\.data-\d+-of-\d+|-\d{{5}}-of-\d{{5}})?")
@@ -55,7 +55,7 @@ def why_not_whole(path: str) -> str | None:
 
     Compares sizes. Of the contents, only the index and string tensors are read.
     """
-    return _why_not_whole(path, files_of(path))
+    return _why_not_whole(path, checkpoint_files(path))
 
 
 @functools.lru_cache(maxsize=64)

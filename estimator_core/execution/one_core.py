@@ -56,7 +56,7 @@ class OneCore(Sharded):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step of one core."""
         self._sums = sums = _CollectiveSums(self.num_replicas)
-        with sums.taken_from(tf1.get_default_graph()):
+        with sums.replacing_sums(tf1.get_default_graph()):
             spec = step_fn(*inputs.next_batch())
         self.check_has_sums(mode)
         sums.connect_cores()

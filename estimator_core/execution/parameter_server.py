@@ -166,7 +166,7 @@ class _ChiefSession(tf1.train.SessionCreator):
         self._chief_model = chief_model
 
     def create_session(self) -> Any:
-        self._chief_model.publish(Model.of(tf1.get_default_graph()))
+        self._chief_model.publish(Model.from_graph(tf1.get_default_graph()))
         return self._creator.create_session()
 
 
@@ -205,13 +205,13 @@ class _WorkerSession(tf1.train.SessionCreator):
             ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
             recovery_wait_secs=_LOOK_EVERY_SECS,
         )
-        own = Model.of(tf1.get_default_graph())
+        own = Model.from_graph(tf1.get_default_graph())
         start = self._clock()
         differs_since = None
         while True:
             now = self._clock()
             chiefs = self._chief_model.read()
-            why_not = None if chiefs is None else own.why_not_with(chiefs)
+            why_not = None if chiefs is None else own.why_not_equal(chiefs)
             if why_not is None:
                 differs_since = None
                 try:

@@ -44,8 +44,8 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
     if initializer.type != "MakeIterator":
         return initializer
     dataset, iterator = initializer.inputs
-    above, batch = _up_to(dataset.op, _BATCHES)
-    below, slices = _up_to(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
+    above, batch = _nearest_dataset(dataset.op, _BATCHES)
+    below, slices = _nearest_dataset(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
     graph = initializer.graph
     if (
         batch is None
@@ -75,7 +75,7 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         return tf.raw_ops.MakeIterator(dataset=batches, iterator=iterator)
 
 
-def _up_to(
+def _nearest_dataset(
     dataset: tf.Operation, types: tuple[str, ...]
 ) -> tuple[list[tf.Operation], tf.Operation | None]:
     """Returns the datasets passed on the way up to the first one of `types`, and that one or None."""

@@ -28,7 +28,7 @@ from estimator_core.execution.shards.shard_inputs import (
     with_padding,
 )
 from estimator_core.execution.shards.shard_sums import ShardSums
-from estimator_core.execution.shards.shards import Shards, operation_of, place_on_shard
+from estimator_core.execution.shards.shards import Shards, as_operation, place_on_shard
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -136,7 +136,7 @@ class Sharded(RepeatsSteps):
             features, labels = with_padding(features, labels), None
         of_shards = [tf.nest.flatten(batch) for batch in batches]  # model_fn may change the dicts
         num_before = len(graph.get_operations())
-        with self._sums.taken_from(graph):
+        with self._sums.replacing_sums(graph):
             spec = step_fn(features, labels)
         self.check_has_sums(mode)
         operations = graph.get_operations()[num_before:]
@@ -144,9 +144,9 @@ class Sharded(RepeatsSteps):
         shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
         combined = self._combined(spec, shards, inputs)
         if mode == ModeKeys.EVAL:
-            loss = mean_of_batches(shards.all_of(spec.loss), of_shards)
+            loss = mean_of_batches(shards.all_copies(spec.loss), of_shards)
             combined = with_evaluation_metrics(combined._replace(loss=loss), of_shards)
-        return self.step_of(combined, mode)
+        return self.make_step(combined, mode)
 
     def check_has_sums(self, mode: str) -> None:
         """Checks, after the model is built, that training sums something over the shards."""
@@ -178,7 +178,7 @@ class Sharded(RepeatsSteps):
                 hook.call(_mapped(together, hook.tensors, "host_call"))
         changes: dict[str, Any] = {}
         if spec.loss is not None:
-            losses = [shards.of(spec.loss, shard) for shard in range(self.num_replicas)]
+            losses = [shards.shard_copy(spec.loss, shard) for shard in range(self.num_replicas)]
             total = tf.add_n(losses)
             changes["loss"] = total / self.num_replicas if self._takes_mean else total
         if isinstance(spec.eval_metric_ops, MetricFn):
@@ -187,7 +187,7 @@ class Sharded(RepeatsSteps):
         elif spec.eval_metric_ops:
             count = 1 if is_same else self.num_replicas  # the same batch counts once
             changes["eval_metric_ops"] = {
-                name: (value, tf.group(*shards.all_of(operation_of(update))[:count]))
+                name: (value, tf.group(*shards.all_copies(as_operation(update))[:count]))
                 for name, (value, update) in spec.eval_metric_ops.items()
             }
         if spec.mode == ModeKeys.PREDICT:
@@ -291,13 +291,13 @@ def _concatenated(shards: Shards, count: int, tensor: Any, argument: str) -> tf.
     """Returns the values of a tensor in the first `count` shards, concatenated on axis 0."""
     tensor = tf.convert_to_tensor(tensor)
     if count == 1:
-        return shards.of(tensor, 0)
+        return shards.shard_copy(tensor, 0)
     if tensor.shape.rank == 0:
         raise RuntimeError(
             f"All tensors of {argument} need a batch dimension, along which the shards' values are "
             f"concatenated; reshape a scalar to [1]. Received: scalar {tensor}"
         )
-    return tf.concat([shards.of(tensor, shard) for shard in range(count)], axis=0)
+    return tf.concat([shards.shard_copy(tensor, shard) for shard in range(count)], axis=0)
 
 
 def _mapped(function: Callable[..., Any], tensors: Any, argument: str) -> Any:

@@ -83,7 +83,7 @@ class ReplicasInSync(RepeatsSteps):
             )
 
         self.strategy.extended.call_for_each_replica(in_replica)
-        return self.step_of(_combined([specs[replica] for replica in sorted(specs)]), mode)
+        return self.make_step(_combined([specs[replica] for replica in sorted(specs)]), mode)
 
     def session_creator(
         self,

@@ -79,7 +79,7 @@ class LocalTask:
             args=(fn, log_end, outcome_end, orders_end),
             name=self.name,
         )
-        with _starting, _tf_config_set_to(self._tf_config):
+        with _starting, _temporary_tf_config(self._tf_config):
             process.start()
         self._process = process
         for end in (log_end, outcome_end, orders_end):
@@ -174,7 +174,7 @@ class LocalTask:
 
 
 @contextlib.contextmanager
-def _tf_config_set_to(tf_config: str) -> Iterator[None]:
+def _temporary_tf_config(tf_config: str) -> Iterator[None]:
     """Sets TF_CONFIG while a process is started: the process needs it before it imports any module."""
     previous = os.environ.get("TF_CONFIG")
     os.environ["TF_CONFIG"] = tf_config

@@ -15,7 +15,7 @@ from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.host_call import HostCallHook
-from estimator_core.hooks.intervals import interval_of, pays_to_prepare
+from estimator_core.hooks.intervals import find_interval, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss, report_infinite_loss
 from estimator_core.spec.types import Hook
 
@@ -43,7 +43,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._clock = clock
         self._host_calls = [hook for hook in hooks if isinstance(hook, HostCallHook)]
         stops = [hook for hook in hooks if isinstance(hook, tf1.train.StopAtStepHook)]
-        self._stops = [interval for interval in map(interval_of, stops) if interval is not None]
+        self._stops = [interval for interval in map(find_interval, stops) if interval is not None]
         self._step = self._steps = 0
         self._start = 0.0
         self.loss_in_call: Any = None
@@ -60,7 +60,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         return session.run(self._fetches)
 
     @property
-    def failed_at(self) -> str:
+    def error_place(self) -> str:
         """Place of an error, in words."""
         return f"in the step after global step {self._step}"
 

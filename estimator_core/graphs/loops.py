@@ -98,7 +98,7 @@ def train(
                 input_ended = program.inputs.is_at_end
                 loss = loss if run_steps.loss_in_call is None else run_steps.loss_in_call
             except tf.errors.OpError as error:
-                where = run_steps.failed_at or f"in the step after global step {progress.step}"
+                where = run_steps.error_place or f"in the step after global step {progress.step}"
                 _add_location(error, f"Training failed {where}.")
                 raise
     if isinstance(run_steps, StepRunner):

@@ -67,7 +67,7 @@ def batches_of_program(
     yield from _run(program, RestoringSessionCreator(program, newest, has_hooks), fetches, hooks)
 
 
-def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
+def split_examples(batches: Iterator[Any]) -> Iterator[Any]:
     """Yields predictions example by example.
 
     `batches`: iterator of NumPy arrays, or of dicts of them; it is closed at the end.

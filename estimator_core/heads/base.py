@@ -222,7 +222,7 @@ class Head(abc.ABC):
                 tensors = {"features": features, "logits": logits, "labels": labels}
                 if regularization_losses:
                     tensors["regularization_losses"] = list(regularization_losses)
-                metric_fn = MetricFn(self._metric_ops_of, tensors)
+                metric_fn = MetricFn(self._batch_metric_ops, tensors)
                 if self.loss_reduction not in LossReduction.MEANS:
                     loss = current_execution().whole_sum(loss)
                 return EstimatorSpec(
@@ -267,7 +267,7 @@ class Head(abc.ABC):
         )
         return loss, {}
 
-    def _metric_ops_of(
+    def _batch_metric_ops(
         self,
         features: Any,
         logits: Any,

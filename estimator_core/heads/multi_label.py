@@ -22,7 +22,7 @@ from estimator_core.heads.class_predictions import (
     computed,
 )
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
+from estimator_core.heads.thresholds import check_thresholds, threshold_metrics, threshold_values
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.export_outputs import ExportOutput
 from estimator_core.spec.keys import MetricKeys, PredictionKeys
@@ -148,7 +148,7 @@ class MultiLabelHead(WeightedHead):
         metrics = {
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),
             MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR"),
-            **metrics_at(self._thresholds),
+            **threshold_metrics(self._thresholds),
         }
         for suffix in self._metric_classes.values():
             name = f"{MetricKeys.PROBABILITY_MEAN}/{suffix}"
@@ -164,7 +164,7 @@ class MultiLabelHead(WeightedHead):
         probabilities = predictions[PredictionKeys.PROBABILITIES]
         yield MetricKeys.AUC, labels, probabilities
         yield MetricKeys.AUC_PR, labels, probabilities
-        yield from values_at(self._thresholds, labels, probabilities)
+        yield from threshold_values(self._thresholds, labels, probabilities)
         for class_id, suffix in self._metric_classes.items():
             of_class = probabilities[..., class_id : class_id + 1]
             labels_of_class = labels[..., class_id : class_id + 1]

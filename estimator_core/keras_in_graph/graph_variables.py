@@ -17,7 +17,7 @@ def tf_variable(variable: Any) -> Any:
     return variable if isinstance(variable, tf.Variable) else variable.value
 
 
-def graph_of(variable: Any) -> tf.Graph | None:
+def variable_graph(variable: Any) -> tf.Graph | None:
     """Returns the graph of a `tf.Variable`; None for an eager one."""
     if not hasattr(variable, "handle"):  # a ref variable, which only graphs have
         return variable.graph

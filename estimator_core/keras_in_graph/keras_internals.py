@@ -95,12 +95,12 @@ def clipped_gradients(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
     return optimizer._clip_gradients(gradients)  # noqa: SLF001 - only `apply` does it otherwise
 
 
-def decays_weights_of(optimizer: Any, variable: Any) -> bool:
+def decays_weight(optimizer: Any, variable: Any) -> bool:
     """Returns whether the optimizer's weight decay, if any, applies to the variable."""
     return optimizer._use_weight_decay(variable)  # noqa: SLF001 - no public name tells
 
 
-def slots_of(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
+def optimizer_slots(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
     """Returns a built optimizer's slots of a variable, by the names of the attributes that list them."""
     index = optimizer._get_variable_index(variable)  # noqa: SLF001 - as its own updates find it
     return [getattr(optimizer, name)[index].value for name in names]
@@ -248,7 +248,7 @@ def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:
     model._compile_weights_loss_and_weighted_metrics(sample_weights)  # noqa: SLF001 - `fit` does it
 
 
-def clone_of(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
+def clone_optimizer(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
     """Returns an uncompiled copy of a functional tf_keras model in the current graph.
 
     `inputs`: tensors to call it with; None makes placeholders.

@@ -56,7 +56,7 @@ class SideEffects:
         handles = {}
         for variable in self.variables if variables is None else variables:
             for part in graph_variables.components(variable):
-                if graph_variables.graph_of(part) is self.graph:
+                if graph_variables.variable_graph(part) is self.graph:
                     handles[part.op.outputs[0].name] = part.initializer
         return [
             operation

@@ -233,12 +233,12 @@ class Keras3Model(GraphModel):
         structure = None if is_sequential else self.model.input
         if isinstance(structure, Mapping):
             names = list(structure)
-            tensors = model_inputs.in_order_of(names, features, "features", {})
+            tensors = model_inputs.order_tensors(names, features, "features", {})
             return dict(zip(names, tensors, strict=True))
         names = [tensor.name for tensor in self.model.inputs]
         # Earlier Keras named the input of a sequential model after its first layer.
         aliases = {f"{self.model.layers[0].name}_input": names[0]} if is_sequential else {}
-        tensors = model_inputs.in_order_of(names, features, "features", aliases)
+        tensors = model_inputs.order_tensors(names, features, "features", aliases)
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]
 
     def _targets(self, passed: Any, what: str) -> Any:
@@ -251,7 +251,7 @@ class Keras3Model(GraphModel):
         structure = None if isinstance(self.model, keras.Sequential) else self.model.output
         if isinstance(structure, Mapping):
             names = list(structure)
-        tensors = model_inputs.in_order_of(names, passed, what, {})
+        tensors = model_inputs.order_tensors(names, passed, what, {})
         if isinstance(structure, Mapping):
             return dict(zip(names, tensors, strict=True))
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]

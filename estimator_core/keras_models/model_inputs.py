@@ -43,7 +43,7 @@ def check_needs_no_labels(model: Any) -> None:
         )
 
 
-def in_order_of(
+def order_tensors(
     names: Sequence[str], values: Any, what: str, aliases: Mapping[str, str]
 ) -> list[Any]:
     """Returns tensors in the order of the names.

@@ -60,7 +60,7 @@ class TfKerasModel(GraphModel):
         features, sample_weights = model_inputs.split_sample_weights(features)
         inputs = features  # a subclass takes any structure
         if self.model.input_names:
-            inputs = model_inputs.in_order_of(self.model.input_names, features, "features", {})
+            inputs = model_inputs.order_tensors(self.model.input_names, features, "features", {})
         if labels is None and mode != ModeKeys.PREDICT:
             model_inputs.check_needs_no_labels(self.model)
         is_training = mode == ModeKeys.TRAIN
@@ -124,7 +124,9 @@ class TfKerasModel(GraphModel):
             with warnings.catch_warnings():  # no other way sets the phase of a whole graph model
                 warnings.filterwarnings("ignore", ".*set_learning_phase", UserWarning)
                 tf_keras.backend.set_learning_phase(is_training)
-            copy = keras_internals.clone_of(self.model, inputs, self.conversion.custom_objects)
+            copy = keras_internals.clone_optimizer(
+                self.model, inputs, self.conversion.custom_objects
+            )
             if is_compiled:
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
@@ -192,7 +194,7 @@ def _targets(model: Any, passed: Any, what: str) -> list[Any] | None:
     """Returns labels or sample weights in the order of the model's outputs."""
     if passed is None:
         return None
-    return model_inputs.in_order_of(model.output_names, passed, what, {})
+    return model_inputs.order_tensors(model.output_names, passed, what, {})
 
 
 def _as_legacy(optimizer: Any) -> Any:

@@ -97,7 +97,9 @@ class LSTMCell(Cell):
         return [tf.sigmoid(read) * tf.tanh(memory), memory]
 
     @classmethod
-    def of(cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor) -> LSTMCell:
+    def from_parts(
+        cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor
+    ) -> LSTMCell:
         """Returns a cell with given values, without variables."""
         cell = cls.__new__(cls)
         cell.units = recurrent_kernel.shape[0]
@@ -179,7 +181,7 @@ def _gradient_of_gradient(operation: tf.Operation, *gradients: tf.Tensor) -> lis
     x, kernel, bias, of_outputs = upstream
     input_size = x.shape[-1]
     in_order = _other_order(kernel)
-    cell = LSTMCell.of(in_order[:input_size], in_order[input_size:], _other_order(bias))
+    cell = LSTMCell.from_parts(in_order[:input_size], in_order[input_size:], _other_order(bias))
     inputs = tf.transpose(x, [1, 0, 2])
     everything = tf.ones(tf.shape(inputs)[:2], tf.bool)
     outputs = unroll(cell, inputs, everything, return_sequences=True, is_served=True)

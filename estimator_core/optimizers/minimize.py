@@ -9,7 +9,11 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.execution.shards.updates import called_functions, is_handle, updated_by
+from estimator_core.execution.shards.updates import (
+    called_functions,
+    find_updated_handles,
+    is_handle,
+)
 from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS, optimizer_named
 
@@ -83,7 +87,7 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
         None if has_own_updates(optimizer) else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
-    updates_before = updates_of(global_step) if _is_own(optimizers[0]) else set()
+    updates_before = find_updates(global_step) if _is_own(optimizers[0]) else set()
     to_increment = global_step if len(parts) == 1 else None
     updates = [
         own_updates(optimizer, loss, part.variables, to_increment)
@@ -93,7 +97,7 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     ]
     counts = []
     if _is_own(optimizers[0]):
-        is_counted = updates_of(global_step) != updates_before
+        is_counted = find_updates(global_step) != updates_before
     else:
         is_counted = keras_optimizers.increments(optimizers[0], global_step)
     if not is_counted:
@@ -185,7 +189,7 @@ def first_after(updates: Sequence[Any], others: Sequence[Any] = ()) -> Any:
         return tf.identity(updates[0])
 
 
-def updates_of(variable: Any) -> set[tf.Operation]:
+def find_updates(variable: Any) -> set[tf.Operation]:
     """Returns the operations so far that update a variable, by themselves or in functions that they call."""
     updates = set()
     handles = [variable.op.outputs[0]]
@@ -194,7 +198,7 @@ def updates_of(variable: Any) -> set[tf.Operation]:
         users = handle.consumers()
         functions = called_functions(users)
         for user in users:
-            if handle.name in {updated.name for updated in updated_by(user, functions)}:
+            if handle.name in {updated.name for updated in find_updated_handles(user, functions)}:
                 updates.add(user)
             passed_on = [
                 tensor for tensor in user.outputs if is_handle(tensor) and tensor.name not in names

@@ -10,7 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.execution.shards.shard_copies import sources
-from estimator_core.execution.shards.shards import operation_of
+from estimator_core.execution.shards.shards import as_operation
 from estimator_core.execution.shards.updates import is_handle, is_update
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -45,7 +45,7 @@ class EmbeddingTables:
         """Returns pairs of gradient and variable, with 0 for the tables, and records the real gradients."""
         remaining = []
         for gradient, variable in pairs:
-            if gradient is not None and self._column_of(variable) is not None:
+            if gradient is not None and self._find_column(variable) is not None:
                 self._record(gradient, variable)
                 # A gradient of 0 is left out of norms of gradients.
                 if isinstance(gradient, tf.IndexedSlices):
@@ -60,7 +60,7 @@ class EmbeddingTables:
         """Returns the pairs of other variables; records gradients of tables that no optimizer computed."""
         others = []
         for gradient, variable in pairs:
-            if self._column_of(variable) is None:
+            if self._find_column(variable) is None:
                 others.append((gradient, variable))
             elif gradient is not None and variable.name not in self._gradients:
                 self._record(gradient, variable)
@@ -70,7 +70,7 @@ class EmbeddingTables:
         """Returns the pairs of other variables."""
         others = []
         for gradient, variable in pairs:
-            if self._column_of(variable) is None:
+            if self._find_column(variable) is None:
                 others.append((gradient, variable))
             elif gradient is not None and variable.name not in self._gradients:
                 raise RuntimeError(
@@ -84,7 +84,7 @@ class EmbeddingTables:
 
     def with_updates(self, spec: EstimatorSpec) -> EstimatorSpec:
         """Returns the spec of a shard with a `train_op` that updates the tables as well."""
-        tables = {end: self._table_of(end) for end in self._columns}
+        tables = {end: self._find_table(end) for end in self._columns}
         self._check_updates(spec.train_op, list(tables.values()))
         step = tf.identity(tf1.train.get_global_step())
         updates = []
@@ -131,15 +131,15 @@ class EmbeddingTables:
             )
         self._gradients[variable.name] = gradient
 
-    def _column_of(self, variable: Any) -> Any:
+    def _find_column(self, variable: Any) -> Any:
         name = variable.name.partition(":")[0]
-        return next((self._columns[end] for end in self._columns if _ends_with(name, end)), None)
+        return next((self._columns[end] for end in self._columns if _has_suffix(name, end)), None)
 
-    def _table_of(self, end: str) -> Any:
+    def _find_table(self, end: str) -> Any:
         tables = [
             variable
             for variable in tf1.global_variables()
-            if _ends_with(variable.name.partition(":")[0], end)
+            if _has_suffix(variable.name.partition(":")[0], end)
         ]
         if not tables:
             raise RuntimeError(
@@ -160,7 +160,7 @@ class EmbeddingTables:
             handle = table.handle if hasattr(table, "handle") else table.op.outputs[0]
             names[handle.op] = table.name
         reached: set[Any] = set()
-        pending = [operation_of(train_op)]
+        pending = [as_operation(train_op)]
         while pending:
             operation = pending.pop()
             if operation in reached:
@@ -187,5 +187,5 @@ def _name_suffix(column: Any) -> str:
     return f"{column.name}/embedding_weights"
 
 
-def _ends_with(name: str, end: str) -> bool:
+def _has_suffix(name: str, end: str) -> bool:
     return name == end or name.endswith(f"/{end}")

@@ -20,7 +20,7 @@ from estimator_core.v1.model_fns import (
     dnn_linear_combined_model_fn,
     dnn_model_fn,
     linear_model_fn,
-    optimizer_for,
+    v1_optimizer,
 )
 
 
@@ -78,7 +78,7 @@ def _head(arguments: Any) -> Head:
 
 
 def _baseline(head: Head, arguments: Any) -> ModelFn:
-    return baseline_model_fn(head, optimizer_for(arguments.optimizer, LEARNING_RATE))
+    return baseline_model_fn(head, v1_optimizer(arguments.optimizer, LEARNING_RATE))
 
 
 def _dnn(head: Head, arguments: Any) -> ModelFn:

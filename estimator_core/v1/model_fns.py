@@ -46,7 +46,7 @@ def dnn_model_fn(
         partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
         hidden_partitioner = hidden_layer_partitioner(config)
     logit_fn = network.logit_fn(head, scope=None, input_layer_partitioner=partitioner)
-    part = ModelPart(in_name_scope(logit_fn, "dnn"), optimizer_for(optimizer, _DNN_LEARNING_RATE))
+    part = ModelPart(in_name_scope(logit_fn, "dnn"), v1_optimizer(optimizer, _DNN_LEARNING_RATE))
     return model_in_scope(compose(head, [part]), "dnn", hidden_partitioner)
 
 
@@ -56,7 +56,7 @@ def linear_model_fn(
     """Returns the model_fn of a `LinearEstimator`; see its arguments."""
     part = ModelPart(
         in_name_scope(linear.logit_fn(head, scope=None), "linear"),
-        optimizer_for(optimizer, linear.learning_rate()),
+        v1_optimizer(optimizer, linear.learning_rate()),
     )
     training = linear.training(head, optimizer, summary_scope="linear")
     partitioner = input_layer_partitioner_or_default(partitioner, config)
@@ -78,16 +78,16 @@ def dnn_linear_combined_model_fn(
     if network.feature_columns:
         logit_fn = network.logit_fn(head, scope=None, input_layer_partitioner=partitioner)
         logit_fn = in_scope(logit_fn, "dnn", hidden_layer_partitioner(config))
-        parts.append(ModelPart(logit_fn, optimizer_for(dnn_optimizer, _COMBINED_DNN_LEARNING_RATE)))
+        parts.append(ModelPart(logit_fn, v1_optimizer(dnn_optimizer, _COMBINED_DNN_LEARNING_RATE)))
     if linear.feature_columns:
         logit_fn = with_activation_summary(linear.logit_fn(head, scope=None), "linear")
         learning_rate = linear.learning_rate(MAX_LINEAR_LEARNING_RATE)
-        optimizer = optimizer_for(linear_optimizer, learning_rate)
+        optimizer = v1_optimizer(linear_optimizer, learning_rate)
         parts.append(ModelPart(in_scope(logit_fn, "linear", partitioner), optimizer))
     return compose(head, parts)
 
 
-def optimizer_for(optimizer: Any, learning_rate: float) -> Any:
+def v1_optimizer(optimizer: Any, learning_rate: float) -> Any:
     """Returns the optimizer in a form that `estimator_core.optimizers.minimize.get_optimizer` takes.
 
     `optimizer`: A name, for the optimizer of `tf.compat.v1.train`, or any optimizer that `get_optimizer`

@@ -25,7 +25,7 @@ class Model:
         self.variables = variables
 
     @classmethod
-    def of(cls, graph: tf.Graph) -> Model:
+    def from_graph(cls, graph: tf.Graph) -> Model:
         return cls(
             tf.__version__,
             {
@@ -37,7 +37,7 @@ class Model:
             },
         )
 
-    def why_not_with(self, chief: Model) -> str | None:
+    def why_not_equal(self, chief: Model) -> str | None:
         """Returns the reason why a worker with this model can't train with the chief; None if it can.
 
         The chief may have variables that the worker does not have.

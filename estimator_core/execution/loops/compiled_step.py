@@ -173,7 +173,7 @@ class CompiledSteps:
     def _compile(self, session: Any, batch_sizes: Sequence[int]) -> None:
         if len(batch_sizes) > 1:
             raise ValueError(f"the sizes of a batch differ: {batch_sizes}")
-        shapes_by_name = self.parts.shapes_with(batch_sizes[0] if batch_sizes else 1)
+        shapes_by_name = self.parts.infer_shapes(batch_sizes[0] if batch_sizes else 1)
         shapes = [shapes_by_name.get(tensor.name, tensor.shape) for tensor in self._inputs]
         if not all(shape.is_fully_defined() for shape in shapes):
             raise ValueError(f"shapes do not follow from the size of a batch: {shapes}")
@@ -212,7 +212,7 @@ class CompiledSteps:
             and operation.op_def.is_stateful
         ]
         copies = tf.graph_util.import_graph_def(
-            self._step_graph.graph_def_of(names),
+            self._step_graph.subgraph_def(names),
             taken,
             return_elements=[*elements, *checks],
             name="before",
@@ -259,7 +259,7 @@ class CompiledSteps:
 
     def _part_graph_def(self) -> Any:
         operations = [operation for operation in self.parts.order if operation.name in self._inside]
-        graph_def = self._step_graph.graph_def_of({operation.name for operation in operations})
+        graph_def = self._step_graph.subgraph_def({operation.name for operation in operations})
         # The order of the nodes decides the order of their effects.
         position: Mapping[str, int] = {
             operation.name: index for index, operation in enumerate(operations)

@@ -79,7 +79,7 @@ class RepeatsSteps(Execution):
             self.session_call_secs = many_steps.call_secs
             self._repeats = True
 
-    def step_of(self, spec: EstimatorSpec, mode: str) -> Step:
+    def make_step(self, spec: EstimatorSpec, mode: str) -> Step:
         if mode != ModeKeys.TRAIN or not self._repeats:
             return Step(spec)
         repeated = RepeatedStep(spec, self._jit_compile)

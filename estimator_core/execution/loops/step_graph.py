@@ -103,7 +103,7 @@ class StepGraph:
 
     def __init__(self, targets: Sequence[tf.Operation]):
         self._graph = targets[0].graph
-        needed = _needed_for(targets)
+        needed = _upstream(targets)
         in_order = [operation for operation in self._graph.get_operations() if operation in needed]
         self.operations = [operation for operation in in_order if not _stays_outside(operation)]
         self.outside = [operation for operation in in_order if _stays_outside(operation)]
@@ -139,7 +139,7 @@ class StepGraph:
         """`FunctionDef` of each function of the graph, by name."""
         return {function.signature.name: function for function in self._graph_def.library.function}
 
-    def graph_def_of(self, names: set[str], *, with_outside: bool = False) -> Any:
+    def subgraph_def(self, names: set[str], *, with_outside: bool = False) -> Any:
         """Returns a `GraphDef` of some of the operations, with all functions.
 
         Control inputs from other operations are left out. As in a `copy`, operations that change something
@@ -199,7 +199,7 @@ class StepGraph:
         begin, end = (tf1.NodeDef(name=name, op="Timestamp", device=batch.device) for name in names)
         end.input.append(f"^{batch.name}")
         made = {node.name for node in nodes}
-        earlier = {operation.name for operation in _needed_for([self.operation(batch.name)])}
+        earlier = {operation.name for operation in _upstream([self.operation(batch.name)])}
         for node in nodes:
             sources = {name.split(":")[0] for name in node.input if name[0] != "^"}
             if node.name not in earlier and (batch.name in sources or not sources & made):
@@ -259,7 +259,7 @@ class StepGraph:
 
     def waiting(self) -> set[str]:
         """Returns the names of operations that change something and are not needed for the batches."""
-        earlier = _needed_for(self._batches)
+        earlier = _upstream(self._batches)
         return {
             operation.name
             for operation in self.operations
@@ -267,7 +267,7 @@ class StepGraph:
         }
 
 
-def _needed_for(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
+def _upstream(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
     """Returns the targets and all operations they need, without those that outside operations need."""
     needed: set[tf.Operation] = set()
     pending = list(targets)

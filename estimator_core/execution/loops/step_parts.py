@@ -38,7 +38,7 @@ class StepParts:
         ]
         self.order = _in_order(step_graph.operations)
         self._names = {operation.name for operation in self.order}
-        self._shapes = self.shapes_with(_ANY_BATCH_SIZE)
+        self._shapes = self.infer_shapes(_ANY_BATCH_SIZE)
         self.fixed = self._find_fixed()
         self._compilable = self.fixed | {
             operation.name for operation in self.order if self._is_compilable(operation)
@@ -65,9 +65,9 @@ class StepParts:
         """Returns the shape of a tensor of the step for an assumed batch size."""
         return self._shapes.get(tensor.name, tensor.shape)
 
-    def shapes_with(self, batch_size: int) -> dict[str, tf.TensorShape]:
+    def infer_shapes(self, batch_size: int) -> dict[str, tf.TensorShape]:
         """Returns the shapes of tensors by name, as far as they follow from the batch size."""
-        graph_def = self._step_graph.graph_def_of(self._names, with_outside=True)
+        graph_def = self._step_graph.subgraph_def(self._names, with_outside=True)
         shapes = self._batch_shapes(batch_size)
         while True:
             with tf.Graph().as_default() as graph:

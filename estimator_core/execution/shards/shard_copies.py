@@ -10,10 +10,10 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.shards.updates import (
     called_functions,
+    find_updated_handles,
     is_call,
     is_handle,
     is_update,
-    updated_by,
 )
 
 _BATCH_NORM = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -136,7 +136,7 @@ class ModelGraph:
         names = {
             handles[tensor.op]
             for operation in shared
-            for tensor in updated_by(operation, functions)
+            for tensor in find_updated_handles(operation, functions)
             if tensor.op in handles
         }
         return sorted(names)

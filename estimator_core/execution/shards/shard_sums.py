@@ -52,7 +52,7 @@ class ShardSums:
         self._reduced: set[tf.Operation] = set()
 
     @contextlib.contextmanager
-    def taken_from(self, graph: tf.Graph) -> Any:
+    def replacing_sums(self, graph: tf.Graph) -> Any:
         """Turns each `tf.compat.v1.tpu.cross_replica_sum` of a model into a sum over shards."""
 
         def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
@@ -109,7 +109,7 @@ class ShardSums:
         return total / self._num_shards if average else total
 
     def _together(self, value: tf.Tensor) -> tf.Tensor:
-        together = tf.identity(_of_any_length(value))
+        together = tf.identity(_with_any_length(value))
         self._reduced.add(together.op)
         self.sums.append(Sum(together.op, value, is_concatenated=True))
         return together
@@ -151,7 +151,7 @@ class ShardSums:
                 for group in shard_sum.groups or everyone:
                     values = [of_shard(shard_sum.value, shard) for shard in group]
                     if shard_sum.is_concatenated:
-                        total = _of_any_length(tf.concat(values, axis=0))
+                        total = _with_any_length(tf.concat(values, axis=0))
                     else:
                         total = tf.add_n(values)
                     owners = group if shard_sum.groups else (0,)
@@ -161,7 +161,7 @@ class ShardSums:
                         operation._update_input(0, total)  # noqa: SLF001
 
 
-def _of_any_length(value: tf.Tensor) -> tf.Tensor:
+def _with_any_length(value: tf.Tensor) -> tf.Tensor:
     """Returns the value with an unknown first dimension, which fits one shard and all of them."""
     return tf1.placeholder_with_default(value, [None, *value.shape.as_list()[1:]])
 

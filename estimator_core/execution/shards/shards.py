@@ -34,12 +34,12 @@ class Shards:
         num_shards: int,
     ):
         self._num_shards = num_shards
-        replica_ids = replica_ids_of(operations)
+        replica_ids = find_replica_ids(operations)
         if replica_ids:
             entries = [[*own, tf.constant(shard)] for shard, own in enumerate(entries)]
             replace(replica_ids, entries[0][-1])
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
-        metric_updates = [operation_of(update) for _, update in pairs.values()]
+        metric_updates = [as_operation(update) for _, update in pairs.values()]
         needed = [
             *needed_tensors(spec),
             *metric_updates,
@@ -47,14 +47,14 @@ class Shards:
         ]
         common = [shard_sum.operation for shard_sum in sums.sums if shard_sum.groups is None]
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
-        copied = model.to_copy({operation_of(value) for value in needed})
+        copied = model.to_copy({as_operation(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
             weights, variables = tf1.trainable_variables(), tf1.global_variables()
             fetches = [spec.train_op, *needed_tensors(spec)]
             hooks = [hook for hook in spec.training_hooks if not is_of_library(hook)]
             if hooks:  # they may run any operation
                 fetches = list(operations)
-            in_step = model.in_step(operation_of(value) for value in fetches)
+            in_step = model.in_step(as_operation(value) for value in fetches)
             updated_by_one = model.updates_by_one_shard(weights, copied, in_step)
             if updated_by_one:
                 raise ValueError(
@@ -78,19 +78,19 @@ class Shards:
             }
             device = f"/device:CPU:{shard}"
             self._copies.append(shard_copies.copy(copied, replaced, shard, device))
-        sums.connect(self.of)
+        sums.connect(self.shard_copy)
         if metric_updates:
             # Not every update of a metric is a sum, so the shards make theirs one after the other.
             users = shard_copies.users_of_updated(copied)
             shard_copies.one_after_the_other(
                 lambda shard: [self._copies[shard][operation] for operation in users],
-                lambda shard: [self.of(update, shard) for update in metric_updates],
+                lambda shard: [self.shard_copy(update, shard) for update in metric_updates],
                 self._num_shards,
             )
         elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            model.read_before_update(operation_of(spec.train_op), copied, self._copies)
+            model.read_before_update(as_operation(spec.train_op), copied, self._copies)
 
-    def of(self, value: Any, shard: int) -> Any:
+    def shard_copy(self, value: Any, shard: int) -> Any:
         """Returns the shard's copy of a tensor or operation of the first shard's model."""
         if isinstance(value, tf.Operation):
             return self._copies[shard].get(value, value)
@@ -101,12 +101,12 @@ class Shards:
         its_copy = self._copies[shard].get(value.op)
         return value if its_copy is None else its_copy.outputs[value.value_index]
 
-    def all_of(self, value: Any) -> list[Any]:
+    def all_copies(self, value: Any) -> list[Any]:
         """Returns the copies of all shards."""
-        return [self.of(value, shard) for shard in range(self._num_shards)]
+        return [self.shard_copy(value, shard) for shard in range(self._num_shards)]
 
 
-def replica_ids_of(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
+def find_replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
     """Returns the numbers of the shard that a model reads, which TensorFlow has for TPUs and GPUs only."""
     in_functions = [
         name
@@ -143,7 +143,7 @@ def needed_tensors(spec: EstimatorSpec) -> list[Any]:
     return [value for value in flat if tf.is_tensor(value)]
 
 
-def operation_of(value: Any) -> tf.Operation:
+def as_operation(value: Any) -> tf.Operation:
     """Returns the operation of a tensor or of the result of an assignment to a variable."""
     return value if isinstance(value, tf.Operation) else value.op
 

@@ -45,7 +45,7 @@ def called_functions(operations: Collection[tf.Operation]) -> dict[str, Any]:
     return {function.signature.name: function for function in functions}
 
 
-def updated_by(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
+def find_updated_handles(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
     """Returns the handles of the variables that an operation updates, also in functions that it calls."""
     handles = [
         (index, position) for index, position in enumerate(operation.inputs) if is_handle(position)

@@ -120,7 +120,7 @@ class Chip:
     bytes_per_sec: float  # Peak bandwidth of the memory
 
 
-def _of_chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float) -> Chip:
+def _chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float) -> Chip:
     return Chip(
         cores,
         int(gib * _GIB) // cores,
@@ -132,12 +132,12 @@ def _of_chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float)
 # Source: Google Cloud's documentation of each TPU version, per chip. The compiler decides whether a chip
 # is one device or two.
 CHIPS = {
-    "v2": _of_chip(2, 16, 46, 700),
-    "v3": _of_chip(2, 32, 123, 900),
-    "v4": _of_chip(2, 32, 275, 1228),
-    "v5e": _of_chip(1, 16, 197, 819),
-    "v5p": _of_chip(1, 95, 459, 2765),
-    "v6e": _of_chip(1, 32, 918, 1640),
+    "v2": _chip(2, 16, 46, 700),
+    "v3": _chip(2, 32, 123, 900),
+    "v4": _chip(2, 32, 275, 1228),
+    "v5e": _chip(1, 16, 197, 819),
+    "v5p": _chip(1, 95, 459, 2765),
+    "v6e": _chip(1, 32, 918, 1640),
 }
 
 

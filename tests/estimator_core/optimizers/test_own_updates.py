@@ -68,8 +68,8 @@ def directly(value):
 def test_reads_of_a_variable_do_not_count_as_updates(call, use_resource):
     with tf.Graph().as_default():
         step = tf1.get_variable("step", [], tf.int64, use_resource=use_resource)
-        before = minimize.updates_of(step)
+        before = minimize.find_updates(step)
         call(step.read_value)
-        assert minimize.updates_of(step) == before
+        assert minimize.find_updates(step) == before
         call(lambda: tf.identity(tf1.assign_add(step, 1)))
-        assert len(minimize.updates_of(step) - before) == 1
+        assert len(minimize.find_updates(step) - before) == 1
