@@ -131,7 +131,7 @@ _ESTIMATOR_PRIVATE = _all_of(
     "_load_global_step_from_checkpoint_dir",
     "_verify_model_fn_args",
     "_write_dict_to_summary",
-) | {"_get_default_warm_start_settings": f"{_CORE}.checkpoints.warm_start_settings:settings_from"}
+) | {"_get_default_warm_start_settings": f"{_CORE}.checkpoints.warm_start_settings:as_settings"}
 _RUN_CONFIG = _all_of(_CORE, "RunConfig") | _all_of(_HELPERS, "TaskType")
 _KERAS = {"model_to_estimator": f"{_V1}:model_to_estimator"}
 _BASELINE = _canned("BaselineClassifier", "BaselineEstimator", "BaselineRegressor")
