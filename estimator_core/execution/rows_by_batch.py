@@ -45,7 +45,9 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         return initializer
     dataset, iterator = initializer.inputs
     above, batch = _nearest_dataset(dataset.op, _BATCHES)
-    below, slices = _nearest_dataset(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
+    below, slices = (
+        _nearest_dataset(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
+    )
     graph = initializer.graph
     if (
         batch is None
