@@ -144,11 +144,7 @@ class Training:
 
 
 def wait_until(condition):
-    """Waits until a condition holds.
-
-    Raises:
-        TimeoutError: The condition did not hold within two minutes.
-    """
+    """Waits until a condition holds."""
     end = time.monotonic() + LIMIT_SECS
     while not condition():
         if time.monotonic() > end:

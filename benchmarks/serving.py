@@ -71,23 +71,14 @@ end
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One server in one round.
+    """One server in one round."""
 
-    Attributes:
-      requests_per_sec: Requests per second.
-      p50_msecs: Median of the time of a request.
-      p99_msecs: 99th percentile of it.
-      errors: Requests without an answer, or with another status than 200.
-      cpu_msecs: Processor time of the server for a request.
-      mebibytes: Resident size of its processes at the end.
-    """
-
-    requests_per_sec: float
-    p50_msecs: float
-    p99_msecs: float
-    errors: int
-    cpu_msecs: float
-    mebibytes: float
+    requests_per_sec: float  # Requests per second
+    p50_msecs: float  # Median of the time of a request
+    p99_msecs: float  # 99th percentile of it
+    errors: int  # Requests without an answer, or with another status than 200
+    cpu_msecs: float  # Processor time of the server for a request
+    mebibytes: float  # Resident size of its processes at the end
 
 
 def load(url: str, bodies: pathlib.Path, script: pathlib.Path, secs: int) -> dict[str, int]:
@@ -113,11 +104,7 @@ def measure(
     wanted: Sequence[Sequence[float]],
     secs: int,
 ) -> Measurement:
-    """Returns the measurement of a server, which is started and ended.
-
-    Raises:
-      RuntimeError: It does not answer, or not as the model.
-    """
+    """Returns the measurement of a server, which is started and ended."""
     port = free_port()
     url = f"http://127.0.0.1:{port}{one.path}"
     with tempfile.TemporaryDirectory() as name:

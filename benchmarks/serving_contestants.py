@@ -28,31 +28,19 @@ Row = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """A server.
-
-    Attributes:
-      name: Name in the table.
-      kind: `ours`, or the peer's package.
-      path: Path of a request.
-      body: Function from a row to the JSON value of a request.
-      scores: Function from the JSON value of an answer to the probabilities of the classes.
-      batch: Largest batch of a peer; 0 for none.
-    """
+    """A server."""
 
     name: str
-    kind: str
-    path: str
-    body: Callable[[Row], Any]
+    kind: str  # `ours`, or the peer's package
+    path: str  # Path of a request
+    body: Callable[[Row], Any]  # Function from a row to the JSON value of a request
+    # Function from the JSON value of an answer to the probabilities of the classes
     scores: Callable[[Any], list[float]]
-    batch: int = 0
+    batch: int = 0  # Largest batch of a peer; 0 for none
 
 
 def contestants(types: dict[str, str]) -> list[Contestant]:
-    """Returns all servers.
-
-    Args:
-      types: Types of the model's columns, by name.
-    """
+    """Returns all servers."""
 
     def tensors(row: Row) -> Any:
         return {
@@ -210,11 +198,7 @@ def post(url: str, value: Any) -> Any:
 
 
 def wait_until_ready(one: Contestant, url: str, row: Row, server: int) -> None:
-    """Waits for the first prediction.
-
-    Raises:
-      RuntimeError: There is none in time, or the server has ended.
-    """
+    """Waits for the first prediction."""
     end = time.monotonic() + _READY_SECS
     while True:
         try:
@@ -229,11 +213,7 @@ def wait_until_ready(one: Contestant, url: str, row: Row, server: int) -> None:
 def check(
     one: Contestant, url: str, rows: Sequence[Row], wanted: Sequence[Sequence[float]]
 ) -> None:
-    """Compares the answers of a server with the model's.
-
-    Raises:
-      RuntimeError: They differ.
-    """
+    """Compares the answers of a server with the model's."""
     for row, expected in zip(rows, wanted, strict=True):
         found = one.scores(post(url, one.body(row)))
         if max(abs(a - b) for a, b in zip(found, expected, strict=True)) > _TOLERANCE:

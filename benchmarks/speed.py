@@ -25,15 +25,7 @@ KINDS = "ours,reference,keras,floor,input,tensorflow"
 
 
 def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
-    """Returns works with our contestant added under further settings of the RunConfig.
-
-    Args:
-      works: Pieces of work.
-      extra: Texts such as 'no XLA={"jit_compile": false}': a name, and settings as JSON.
-
-    Raises:
-      ValueError: A text does not have this form.
-    """
+    """Returns works with our contestant added under further settings of the RunConfig."""
     more = []
     for text in extra:
         name, sign, settings = text.partition("=")
@@ -59,14 +51,7 @@ def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
 def environments(
     works: Sequence[Work], uv: str, reference_python: str | None, with_reference: bool
 ) -> dict[str, str]:
-    """Returns the Pythons of the environments that contestants run in; missing ones are created.
-
-    Args:
-      works: Works with their contestants.
-      uv: Path of uv, which creates environments.
-      reference_python: Python with tf.estimator 2.15; None creates its environment.
-      with_reference: True if other measurements need the reference, too.
-    """
+    """Returns the Pythons of the environments that contestants run in; missing ones are created."""
     names = {one.environment or one.kind for work in works for one in work.contestants}
     names |= {"reference"} if with_reference else set()
     given = {"reference": reference_python} if reference_python else {}

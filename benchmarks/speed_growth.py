@@ -27,18 +27,7 @@ _MEBIBYTE = 2**20
 
 
 def measure(rounds: int, pythons: Pythons) -> list[dict[str, Any]]:
-    """Returns the seconds of a step by contestant and size, in turn.
-
-    Args:
-      rounds: Alternations.
-      pythons: The environments.
-
-    Returns:
-      Dicts with "plot", "size" (batch size, features), "contestant", "secs", "processor_secs".
-
-    Raises:
-      SystemExit: A contestant failed, or they have not done the same.
-    """
+    """Returns the seconds of a step by contestant and size, in turn."""
     found = []
     for number in range(rounds):
         for plot, sizes in SIZES.items():
@@ -57,13 +46,7 @@ def measure(rounds: int, pythons: Pythons) -> list[dict[str, Any]]:
 
 
 def memory(work: str, count: int, pythons: Pythons) -> dict[str, Any]:
-    """Returns the "steps" and "resident_bytes" of each Estimator API by its name.
-
-    Args:
-      work: "memory" for a training, or "memory_evaluate" for calls of `evaluate`.
-      count: Number of steps or calls.
-      pythons: The environments.
-    """
+    """Returns the "steps" and "resident_bytes" of each Estimator API by its name."""
     return {
         one.name: run_contestant(work, one, pythons, "--count", str(count))
         for one in CONTESTANTS[:2]

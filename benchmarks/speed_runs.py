@@ -33,15 +33,7 @@ PACKAGES = {
 
 
 def environment_python(name: str, uv: str) -> str:
-    """Returns the Python of an environment, which is created the first time.
-
-    Args:
-      name: Key of PACKAGES.
-      uv: Path of uv.
-
-    Raises:
-      SystemExit: It could not be created; uv's message is printed.
-    """
+    """Returns the Python of an environment, which is created the first time."""
     script = PROJECT / "scripts" / "bench_environment.sh"
     CACHE.mkdir(exist_ok=True)
     packages = [
@@ -57,17 +49,7 @@ def environment_python(name: str, uv: str) -> str:
 
 
 def run_contestant(work: str, contestant: Contestant, pythons: Pythons, *options: str) -> Any:
-    """Returns the output of `contestant.py`.
-
-    Args:
-      work: Name of a work of `contestant.py`.
-      contestant: Contestant to run.
-      pythons: The environments.
-      options: Further arguments of the command line.
-
-    Raises:
-      SystemExit: The contestant failed; its log is printed.
-    """
+    """Returns the output of `contestant.py`."""
     interpreter = pythons.get(contestant.environment or contestant.kind, sys.executable)
     command = [interpreter, str(FOLDER / "contestant.py"), work, contestant.kind]
     command += ["--settings", json.dumps(dict(contestant.settings)), *options]
@@ -82,11 +64,7 @@ def run_contestant(work: str, contestant: Contestant, pythons: Pythons, *options
 
 
 def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
-    """Returns the runs of all contestants, round by round.
-
-    Raises:
-      SystemExit: A contestant failed, or they have not done the same.
-    """
+    """Returns the runs of all contestants, round by round."""
     runs, checks = [], {}
     for number in range(rounds):
         for contestant in work.contestants:
@@ -129,11 +107,7 @@ def save_runs(work: Work, runs: Sequence[Run]) -> None:
 
 
 def machine(cpuinfo: str) -> str:
-    """Returns a description of the machine.
-
-    Args:
-      cpuinfo: Text of /proc/cpuinfo; empty if there is none.
-    """
+    """Returns a description of the machine."""
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     names = [value.strip() for name, _, value in lines if name.strip() == "model name"]
     return f"{len(os.sched_getaffinity(0))} cores, {names[0] if names else platform.machine()}"

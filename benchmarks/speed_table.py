@@ -15,40 +15,24 @@ LOSS_TOLERANCE = 0.15
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One measurement: seconds of a unit of work.
-
-    Attributes:
-      contestant: Name of the contestant.
-      secs: Wall time.
-      processor_secs: Time of all threads on processors.
-    """
+    """One measurement: seconds of a unit of work."""
 
     contestant: str
-    secs: float
-    processor_secs: float
+    secs: float  # Wall time
+    processor_secs: float  # Time of all threads on processors
 
 
 @dataclasses.dataclass(frozen=True)
 class Ratios:
-    """A contestant's time over ours, alternation by alternation.
+    """A contestant's time over ours, alternation by alternation."""
 
-    Attributes:
-      median: Median, which is compared with the aim.
-      least: Smallest ratio.
-      most: Largest ratio.
-    """
-
-    median: float
+    median: float  # compared with the aim
     least: float
     most: float
 
     @classmethod
     def of(cls, ours: Sequence[float], its: Sequence[float]) -> "Ratios":
-        """Returns the ratios of measurements that were made in turn.
-
-        Raises:
-          ValueError: Their numbers differ.
-        """
+        """Returns the ratios of measurements that were made in turn."""
         if len(ours) != len(its) or not ours:
             raise ValueError(
                 "A ratio needs as many measurements of both, at least one. Received: "
@@ -63,25 +47,15 @@ class Ratios:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A line of the table: a piece of work, and a contestant.
-
-    Attributes:
-      work: The piece of work.
-      peer: Name of the contestant.
-      ours: Our median seconds of a unit, and our processor seconds.
-      its: Median seconds of a unit of the peer, and its processor seconds.
-      time: Ratios of the time.
-      processor: Ratios of the processor time.
-      target: Minimum of the ratio to aim at; None for no aim.
-    """
+    """A line of the table: a piece of work, and a contestant."""
 
     work: Work
     peer: str
-    ours: tuple[float, float]
-    its: tuple[float, float]
+    ours: tuple[float, float]  # Our median seconds of a unit, and our processor seconds
+    its: tuple[float, float]  # Median seconds of a unit of the peer, and its processor seconds
     time: Ratios
     processor: Ratios
-    target: float | None
+    target: float | None  # Minimum of the ratio to aim at; None for no aim
 
     def is_met(self, by_processor: bool) -> bool | None:
         """True if the median ratio reaches the aim; None without an aim."""
@@ -91,13 +65,7 @@ class Row:
 
 
 def rows_of(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]:
-    """Returns the lines of a piece of work: all contestants but the first, with Keras at its best first.
-
-    Args:
-      work: The piece of work.
-      runs: Runs of all contestants, in the order of the alternations.
-      by_processor: True if Keras's best is the one with the least processor time.
-    """
+    """Returns the lines of a piece of work: all contestants but the first, with Keras at its best first."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.contestant, []).append(run)
@@ -174,12 +142,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Returns differences in the work that the contestants have done; empty if there are none.
-
-    Args:
-      work: The piece of work.
-      checks: Output of `contestant.py --check` by the name of the contestant.
-    """
+    """Returns differences in the work that the contestants have done; empty if there are none."""
     found = []
     (first, expected), *others = checks.items()
     for name, check in others:

@@ -47,19 +47,7 @@ OURS = "ours"
 
 
 class Comparison:
-    """The figures of one table and seed, kept in a JSON file.
-
-    Attributes:
-        data: The table.
-        seed: Seed of the split and of the models.
-        figures: `rows`, `columns`, `model`, `status`, `components` (seconds by name) and, by contestant,
-            `scores` (pairs of score and loss) and `secs`.
-
-    Args:
-        data: The table.
-        seed: The seed.
-        work: Folder of all figures and roots.
-    """
+    """The figures of one table and seed, kept in a JSON file."""
 
     def __init__(self, data: DataSet, seed: int, work: pathlib.Path):
         self.data, self.seed = data, seed
@@ -72,16 +60,7 @@ class Comparison:
     def complete(
         self, peers: Sequence[str], project: pathlib.Path, settings: tuple[str, ...]
     ) -> None:
-        """Runs the pipeline and the peers that have no figures yet.
-
-        Args:
-            peers: Names of the peers.
-            project: Folder whose `pipelines` is run.
-            settings: Settings of the run, for `--set`.
-
-        Raises:
-            MissingPackageError: The package with the table, or a peer, is not installed.
-        """
+        """Runs the pipeline and the peers that have no figures yet."""
         scores, secs = self.figures["scores"], self.figures["secs"]
         left = [name for name in peers if name not in scores]
         if not left and "status" in self.figures:

@@ -48,27 +48,20 @@ _MEBIBYTE = 1 << 20
 
 @dataclasses.dataclass
 class Outcome:
-    """Outcome of a soak.
+    """Outcome of a soak."""
 
-    Attributes:
-      requests: Requests that were answered.
-      failures: Messages of those that were not, or wrongly; the first 20.
-      num_failures: Number of these.
-      served: Time of the first answer by each version since its push or the rollback to it, in seconds of
-        `time.monotonic`.
-      msecs: Time of each request.
-      pushes: Versions that were pushed.
-      rollbacks: Versions to which was rolled back.
-      mebibytes: Resident size of the server, before the first push and after each one and each rollback.
-    """
-
-    requests: int = 0
-    num_failures: int = 0
+    requests: int = 0  # Requests that were answered
+    num_failures: int = 0  # Number of these
+    # Messages of those that were not, or wrongly; the first 20
     failures: list[str] = dataclasses.field(default_factory=list)
+    # Time of the first answer by each version since its push or the rollback to it, in seconds
+    # of `time.monotonic`
     served: dict[int, float] = dataclasses.field(default_factory=dict)
-    msecs: list[float] = dataclasses.field(default_factory=list)
-    pushes: list[int] = dataclasses.field(default_factory=list)
+    msecs: list[float] = dataclasses.field(default_factory=list)  # Time of each request
+    pushes: list[int] = dataclasses.field(default_factory=list)  # Versions that were pushed
+    # Versions to which was rolled back
     rollbacks: list[int] = dataclasses.field(default_factory=list)
+    # Resident size of the server, before the first push and after each one and each rollback
     mebibytes: list[float] = dataclasses.field(default_factory=list)
 
     def fail(self, message: str) -> None:
@@ -100,12 +93,7 @@ class Outcome:
 
 
 class Client:
-    """Asks a server over one connection that stays open.
-
-    Args:
-      port: Port of the server.
-      path: Path of a request.
-    """
+    """Asks a server over one connection that stays open."""
 
     def __init__(self, port: int, path: str):
         self._port = port
@@ -139,15 +127,6 @@ async def soak(
     """Returns the outcome of a load during which a root changes, at equal distances of time or later.
 
     After each change, it waits until the version that was pushed, or rolled back to, has answered.
-
-    Args:
-      server: Number of the server's process.
-      port: Its port.
-      one: Way to ask it, one whose answers name their version.
-      rows: Rows to ask for.
-      wanted: Function from a version to the probabilities of the rows.
-      changes: Functions that push or roll back, and note it.
-      secs: Time in all, longer if the versions are not served in time.
     """
     outcome = Outcome()
     bodies = [json.dumps(one.body(row)).encode() for row in rows]
@@ -204,16 +183,7 @@ def run(
     pushes: int,
     rollbacks: int,
 ) -> Outcome:
-    """Returns the outcome of a soak of the command `serve`.
-
-    Args:
-      models: Folders of SavedModels of classifiers, pushed in turn.
-      rows_for: Function from the types of the columns to rows.
-      work: Folder for the root.
-      secs: Time in all.
-      pushes: Number of pushes.
-      rollbacks: Number of rollbacks, spread between the pushes.
-    """
+    """Returns the outcome of a soak of the command `serve`."""
     root = Root(work / "root")
     model_of: dict[int, int] = {}
 

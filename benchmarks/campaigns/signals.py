@@ -56,28 +56,18 @@ _HEADER = ("during", "how", "signal", "at s", "ended in s", "exit", "pushed", "r
 
 @dataclasses.dataclass
 class Row:
-    """A signal, and what came of it.
+    """A signal, and what came of it."""
 
-    Attributes:
-      during: Component that ran when the signal was sent, or the time before or after all of them.
-      is_plain: True for the plain command.
-      number: Number of the signal.
-      at_secs: After the start of the process.
-      ended_secs: Seconds from the signal to the end of the process.
-      code: Its exit code.
-      pushed: True if a version was there before the signal.
-      resumed: Outcome of `--resume`.
-      wrong: All that should have been otherwise.
-    """
-
+    # Component that ran when the signal was sent, or the time before or after all of them
     during: str
-    is_plain: bool
-    number: signal.Signals
-    at_secs: float
-    ended_secs: float = 0.0
-    code: int | None = None
-    pushed: bool = False
-    resumed: str = "-"
+    is_plain: bool  # True for the plain command
+    number: signal.Signals  # Number of the signal
+    at_secs: float  # After the start of the process
+    ended_secs: float = 0.0  # Seconds from the signal to the end of the process
+    code: int | None = None  # Its exit code
+    pushed: bool = False  # True if a version was there before the signal
+    resumed: str = "-"  # Outcome of `--resume`
+    # All that should have been otherwise
     wrong: list[str] = dataclasses.field(default_factory=list)
 
     def cells(self) -> tuple[str, ...]:
@@ -96,14 +86,7 @@ class Row:
 
 
 class Campaign:
-    """Runs the command in roots of its own.
-
-    Args:
-      folder: Folder for data and roots.
-      rows: Rows of the CSV.
-      steps: Steps of the training.
-      seed: Seed of the data and the moments.
-    """
+    """Runs the command in roots of its own."""
 
     def __init__(self, folder: Path, rows: int, steps: int, seed: int):
         self._folder = folder

@@ -89,15 +89,7 @@ WORK = {
 
 
 def measure(name, estimator, config, count, check):
-    """Returns the time of a row or call, after a warm-up with a smaller piece of the work.
-
-    Args:
-      name: Key of WORK.
-      estimator: The API.
-      config: Settings of its RunConfig.
-      count: Number of rows or calls; None for the default.
-      check: True to add the values that must be equal for all.
-    """
+    """Returns the time of a row or call, after a warm-up with a smaller piece of the work."""
     make, warm_up, default = WORK[name]
     count = count or default
     with tempfile.TemporaryDirectory() as model_dir:

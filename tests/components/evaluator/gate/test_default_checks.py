@@ -1,6 +1,6 @@
 """Each default check has a bad model that it stops; honest models that it stops are counted.
 
-More data sets, and the pipeline's own model: benchmarks/campaigns/gate_false_alarms.py.
+More data sets, and the pipeline's own model: gate_false_alarms.py at the tag campaigns-2026-11.
 """
 
 import math
