@@ -29,10 +29,11 @@ from components.beam.beam_executor import InMemoryExecutor
 from components.beam.spread import Spread
 from components.errors import SettingError
 from components.evaluator import by_example
-from components.evaluator.gate import verdict
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
+from components.evaluator.gate.judgement import make_verdict
 from components.evaluator.gate.leak_doubts import leak_doubts
+from components.evaluator.gate.verdict import Verdict
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.eval_config import (
     resolve_thresholds,
@@ -180,7 +181,7 @@ class Executor(InMemoryExecutor):
             doubts += leak_doubts(importance, request.default_checks.accepted)
             if importance.get("left_out"):
                 unchecked += (_NOT_ALL_MEASURED,)
-        result = verdict.make_verdict(
+        result = make_verdict(
             request.evaluation_uri,
             request.eval_config,
             candidate=request.model_names[0],
@@ -492,7 +493,7 @@ def _model_to_evaluate(
 
 def _write_blessing(
     blessing: Artifact,
-    result: verdict.Verdict,
+    result: Verdict,
     request: EvaluationRequest,
     component_id: str | None,
 ) -> None:

@@ -1,7 +1,7 @@
 """One check of a model, and its description in words."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Against = Literal["trivial", "baseline", "baseline when pushed"]
 
@@ -41,11 +41,6 @@ class Check:
     num_examples: int
     passed: bool
     message: str
-
-
-def checks_from(items: Any) -> tuple[Check, ...]:
-    """Returns checks from their JSON form."""
-    return tuple(Check(**item) for item in items)
 
 
 def describe(check: Check, fewest: int) -> str:

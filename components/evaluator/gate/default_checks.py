@@ -6,8 +6,8 @@ compare a metric and the loss, by the confidence interval of the difference on t
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from components.evaluator.gate.labelled_predictions import (
     losses,
     trivial_answers,
 )
-from components.evaluator.gate.metric_intervals import metric_intervals
+from components.evaluator.gate.metric_intervals import Interval, metric_intervals
 from components.evaluator.gate.slice_doubts import (
     ALL,
     SliceExcess,
@@ -31,6 +31,7 @@ from components.evaluator.gate.slice_doubts import (
     excesses_from,
     slice_excesses,
 )
+from components.evaluator.gate.verdict import Verdict
 
 METRICS: dict[ProblemType, tuple[str, str]] = {
     "binary": ("auc", "binary_crossentropy"),
@@ -38,9 +39,6 @@ METRICS: dict[ProblemType, tuple[str, str]] = {
     "regression": ("root_mean_squared_error", "mean_squared_error"),
 }
 """The metric and the loss of each problem type, by the names in TFMA and Keras."""
-
-Interval = tuple[float | None, float | None]
-Intervals = Mapping[str, Interval]
 
 _ACCURACY = "sparse_categorical_accuracy"
 _HIGHER_IS_BETTER = ("auc", _ACCURACY)
@@ -136,59 +134,37 @@ class DefaultChecks:
         return cls(**fields, baseline_then=values or None, slices_then=slices)
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Results of the default checks."""
-
-    checks: tuple[Check, ...] = ()  # Checks in the order in which they are shown
-    # One sentence for each check that was not made, with the reason.
-    not_checked: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()  # Reasons not to push a model although a check could not be made
-    # Confidence intervals of the candidate's own metric and loss, by name; None for an infinite
-    # end.
-    intervals: Intervals = field(default_factory=dict)
-    baseline_intervals: Intervals = field(default_factory=dict)
-    # Reasons to look at the data before the model is pushed, one sentence each.
-    doubts: tuple[str, ...] = ()
-    # Excesses of the candidate in the slices of the data, for a later comparison.
-    slices: tuple[SliceExcess, ...] = ()
-
-
 def run_checks(
     given: LabelledPredictions,
     candidate: str,
     baseline: str | None,
     tally: LabelTally,
     settings: DefaultChecks,
-) -> Checked:
-    """Returns the outcome of the default checks.
+) -> Verdict:
+    """Returns the outcome of the default checks: a verdict without TFMA's results.
 
     `tally`: labels that the trivial model is based on; if its weight is 0, the labels of `given`.
     """
     if not len(given.weights):
-        return Checked(
-            not_checked=("the default checks: there are no examples",),
-            doubts=settings.known_doubts,
-        )
+        reason = "the default checks: there are no examples"
+        return Verdict(not_checked=(reason,), doubts=settings.known_doubts)
     if candidate in given.unusable or given.problem_type is None:
         reason = given.unusable.get(candidate, "its problem type is not known")
-        return Checked(
-            not_checked=(f"the model against the trivial one and the baseline: {reason}",),
-            doubts=settings.known_doubts,
-        )
+        reason = f"the model against the trivial one and the baseline: {reason}"
+        return Verdict(not_checked=(reason,), doubts=settings.known_doubts)
     if not tally.weight > 0:
         tally = LabelTally.of(given.labels, given.weights, given.problem_type)
     metrics = METRICS[given.problem_type]
     maker = _Maker(given, metrics, candidate, trivial_answers(tally, given), settings)
     checks = list(maker.against_trivial())
-    failures: tuple[str, ...] = ()
+    failures: list[str] = []
     doubts = list(settings.known_doubts)
     if baseline is not None and baseline in given.unusable:
-        failures = (
+        failures = [
             f"the model cannot be compared with the served one, which predicts something else: "
             f"for the served model, {given.unusable[baseline]}. Serve another kind of model "
-            "from another root.",
-        )
+            "from another root."
+        ]
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
         checks += maker.against_itself(baseline)
@@ -196,12 +172,18 @@ def run_checks(
         then = [one for one in settings.slices_then if not (meaning and one.slice == ALL)]
         answers = given.answers[candidate], given.answers[baseline]
         doubts += [*meaning, *doubts_about_slices(given, *answers, then, settings.confidence)]
-    own = maker.intervals(given.answers[candidate])
-    other: Intervals = {}
-    if baseline is not None and baseline in given.answers:
-        other = maker.intervals(given.answers[baseline])
-    slices = slice_excesses(given, given.answers[candidate])
-    return Checked(tuple(checks), (), failures, own, other, tuple(doubts), slices)
+    return Verdict(
+        failures=failures,
+        checks=tuple(checks),
+        intervals=maker.intervals(given.answers[candidate]),
+        baseline_intervals=(
+            maker.intervals(given.answers[baseline])
+            if baseline is not None and baseline in given.answers
+            else {}
+        ),
+        doubts=tuple(doubts),
+        excesses=slice_excesses(given, given.answers[candidate]),
+    )
 
 
 class _Maker:
@@ -221,7 +203,7 @@ class _Maker:
         self._trivial = trivial
         self._settings = settings
 
-    def intervals(self, answers: Values) -> dict[str, tuple[float | None, float | None]]:
+    def intervals(self, answers: Values) -> dict[str, Interval]:
         """Returns the intervals of a model's own metric and loss."""
         return metric_intervals(self._given, answers, self._settings.confidence)
 

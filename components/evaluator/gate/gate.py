@@ -1,22 +1,15 @@
 """The default checks as a part of the Evaluator's Beam pipeline; they are written to their own file."""
 
-import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from tfx.dsl.io import fileio
-from tfx.utils import io_utils
 
-from components.evaluator.gate.check import checks_from
-from components.evaluator.gate.default_checks import (
-    Checked,
-    DefaultChecks,
-    run_checks,
-)
+from components.evaluator.gate.default_checks import DefaultChecks, run_checks
 from components.evaluator.gate.labelled_predictions import (
     LabelledPredictions,
     LabelTally,
@@ -26,7 +19,7 @@ from components.evaluator.gate.labelled_predictions import (
     problem_type_of,
 )
 from components.evaluator.gate.slice_columns import Column
-from components.evaluator.gate.slice_doubts import excesses_from
+from components.evaluator.gate.verdict import Verdict, read_verdict
 from components.evaluator.metrics.extraction import Batch
 
 _FILE = "default_checks.json"
@@ -108,34 +101,18 @@ def write_checks(
             | "TallyLabels" >> beam.Map(gate.tally)
             | "AddTallies" >> beam.CombineGlobally(_sum)
         )
-    _ = judged | "Check" >> beam.Map(_write, tally, gate, evaluation_uri)
+    _ = judged | "Check" >> beam.Map(_check, tally, gate, evaluation_uri)
 
 
-def read_checks(evaluation_uri: str) -> Checked:
+def read_checks(evaluation_uri: str) -> Verdict:
     """Returns the results that `write_checks` has written; no checks if there are none."""
     path = os.path.join(evaluation_uri, _FILE)
-    if not fileio.exists(path):
-        return Checked()
-    fields = json.loads(io_utils.read_string_file(path))
-    intervals = {
-        key: {name: (low, high) for name, (low, high) in fields[key].items()}
-        for key in ("intervals", "baseline_intervals")
-    }
-    return Checked(
-        checks_from(fields["checks"]),
-        tuple(fields["not_checked"]),
-        tuple(fields["failures"]),
-        **intervals,
-        doubts=tuple(fields["doubts"]),
-        slices=excesses_from(fields["slices"]),
-    )
+    return read_verdict(path) if fileio.exists(path) else Verdict()
 
 
-def _write(given: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
+def _check(given: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
     checked = run_checks(given, gate.candidate, gate.baseline, tally, gate.settings)
-    io_utils.write_string_file(
-        os.path.join(evaluation_uri, _FILE), json.dumps(asdict(checked), allow_nan=False) + "\n"
-    )
+    checked.write(evaluation_uri, _FILE)
 
 
 def _sum(tallies: Iterable[LabelTally]) -> LabelTally:

@@ -4,20 +4,18 @@ More data sets, and the pipeline's own model: gate_false_alarms.py at the tag ca
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
-from components.evaluator.gate.check import Check, checks_from
 from components.evaluator.gate.default_checks import (
-    Checked,
     DefaultChecks,
     ValueThen,
     run_checks,
 )
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, LabelTally
+from components.evaluator.gate.verdict import Verdict, load_verdict
 
 NO_TALLY = LabelTally()
 
@@ -29,7 +27,7 @@ def check(
     baseline: np.ndarray | None = None,
     tally: LabelTally = NO_TALLY,
     **settings: float,
-) -> Checked:
+) -> Verdict:
     predictions = {"candidate": candidate}
     if baseline is not None:
         predictions["baseline"] = baseline
@@ -38,7 +36,7 @@ def check(
     return run_checks(given, "candidate", name, tally, DefaultChecks(**settings))
 
 
-def failed(checked: Checked) -> set[tuple[str, str]]:
+def failed(checked: Verdict) -> set[tuple[str, str]]:
     return {(check.metric, check.against) for check in checked.checks if not check.passed}
 
 
@@ -368,14 +366,15 @@ def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -
         DefaultChecks(**settings)
 
 
-def test_settings_and_checks_travel_as_json() -> None:
+def test_settings_and_checks_travel_as_json(tmp_path) -> None:
     then = (ValueThen("auc", 0.9, 0.5, (0.8, None)),)
     settings = DefaultChecks("binary", "regression", 0.9, 0.1, then, 0.4, "warn", ("a leak",))
     assert DefaultChecks.from_json(settings.to_json()) == settings
     assert DefaultChecks.from_json(None) is None
-    (made, *_) = check("binary", *binary(1, 40)).checks
-    assert checks_from([vars(made)]) == (made,)
-    assert isinstance(replace(made, passed=False), Check)
+    made = check("binary", *binary(1, 40))
+    made.write(str(tmp_path))
+    assert load_verdict(str(tmp_path)) == made
+    assert made.checks
 
 
 def honest(seed: int, problem_type: str, num_eval: int):
