@@ -172,7 +172,7 @@ def training(
 
 
 def killed(kind):
-    """SIGKILL to a task, which is started again at once."""
+    """SIGKILL to a task, which is restarted immediately."""
     with training() as cluster:
         saved, step = cluster.checkpoint(), cluster.global_step()
         cluster.tasks[kind].kill()

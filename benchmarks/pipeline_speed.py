@@ -4,10 +4,10 @@ make bench-pipeline BENCH="--rows 15000 300000 --rounds 3"
 make bench-pipeline BENCH="--columns 100 1000 --rounds 1"
 python benchmarks/pipeline_speed.py [--data CSV] [--rows N ...] [--columns N ...] [--rounds N] [--docs]
 
-With `--rows`, taxi trips: the same data, `preprocessing_fn`, features, layers, batch size, steps, metrics and
-slices on both sides; a Keras model with a `run_fn` there, an Estimator with a `trainer_fn` here. With
-`--columns`, a table of numbers with 1,000 rows: z-scores and logistic regression on both sides, a module
-there, the generic model here. Neither side has Transform compute statistics.
+The option `--rows` measures taxi trips: the same data, `preprocessing_fn`, features, layers, batch size,
+steps, metrics and slices on both sides; a Keras model with a `run_fn` there, an Estimator with a `trainer_fn`
+here. With `--columns`, a table of numbers with 1,000 rows: z-scores and logistic regression on both sides, a
+module there, the generic model here. Neither side has Transform compute statistics.
 
 The sides run one after the other, each in its own process. The order of the sides alternates from round to
 round, since the second finds a warm page cache. Component times are from our steps, and from stock TFX's
@@ -201,7 +201,7 @@ def component_secs(metadata: pathlib.Path) -> dict[str, float]:
 
 
 def step_secs(root: pathlib.Path) -> dict[str, float]:
-    """Returns the wall time of each step of a root of ours, by the name of its component."""
+    """Returns the wall time of each step in one of our roots, by component."""
     files = root.glob("artifacts/*/*/step.json")
     return {file.parents[1].name: json.loads(file.read_text())["elapsed_secs"] for file in files}
 
@@ -292,7 +292,7 @@ def compare(works: Sequence[Work], rounds: int) -> dict[str, dict[int, Measureme
         with tempfile.TemporaryDirectory() as scratch:
             data = pathlib.Path(scratch, "data")
             data.mkdir()
-            work.write(pathlib.Path(scratch, "rows.csv"))  # which may write facts beside it
+            work.write(pathlib.Path(scratch, "rows.csv"))  # which may also write facts
             pathlib.Path(scratch, "rows.csv").rename(data / "rows.csv")
             for number in range(rounds):
                 for side in list(sides)[:: -1 if number % 2 else 1]:

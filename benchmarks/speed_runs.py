@@ -37,13 +37,13 @@ def environment_python(name: str, uv: str) -> str:
     script = PROJECT / "scripts" / "bench_environment.sh"
     CACHE.mkdir(exist_ok=True)
     packages = [
-        one if "==" in one else f"{one}=={importlib.metadata.version(one)}"
-        for one in PACKAGES[name]
+        package if "==" in package else f"{package}=={importlib.metadata.version(package)}"
+        for package in PACKAGES[name]
     ]
     command = [script, uv, CACHE / name, *packages]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        other = "; --reference-python names another one" if name == "reference" else ""
+        other = "; --reference-python names another Python" if name == "reference" else ""
         raise SystemExit(f"No environment of {' '.join(packages)} could be made{other}")
     return done.stdout.strip()
 
@@ -72,14 +72,14 @@ def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
             count = contestant.count or work.count
             options = ["--count", str(count)] if count else []
             options += ["--check"] if number == 0 else []
-            one = run_contestant(contestant.work or work.work, contestant, pythons, *options)
-            runs.append(Run(contestant.name, one["secs"], one["processor_secs"]))
-            if one.get("check"):
-                checks[contestant.name] = one["check"]
+            run = run_contestant(contestant.work or work.work, contestant, pythons, *options)
+            runs.append(Run(contestant.name, run["secs"], run["processor_secs"]))
+            if run.get("check"):
+                checks[contestant.name] = run["check"]
         if number == 0 and checks:
-            found = speed_table.differences(work, checks)
-            if found:
-                raise SystemExit(f"({work.letter}) Not the same work. " + "; ".join(found))
+            differences = speed_table.differences(work, checks)
+            if differences:
+                raise SystemExit(f"({work.letter}) Not the same work. " + "; ".join(differences))
     return runs
 
 
@@ -115,16 +115,16 @@ def machine(cpuinfo: str) -> str:
 
 def conditions(results: dict[str, Any], works: Sequence[Work]) -> str:
     """Returns time, machine, rounds and load of the measurements, as a sentence."""
-    found = [(work, results[work.letter]) for work in works if work.letter in results]
-    dates = sorted(one["date"] for _, one in found)
-    loads = sorted(one["load"] for _, one in found)
+    measured = [(work, results[work.letter]) for work in works if work.letter in results]
+    dates = sorted(result["date"] for _, result in measured)
+    loads = sorted(result["load"] for _, result in measured)
     rounds = sorted(
-        sum(run["contestant"] == work.contestants[0].name for run in one["measured"])
-        for work, one in found
+        sum(run["contestant"] == work.contestants[0].name for run in result["measured"])
+        for work, result in measured
     )
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     return (
-        f"Measured {dates[0]} to {dates[-1]} UTC on {machine(cpuinfo.read_text())}, beside a load of "
+        f"Measured {dates[0]} to {dates[-1]} UTC on {machine(cpuinfo.read_text())}, under a load of "
         f"{loads[0]} to {loads[-1]}; {_range(rounds)} alternations."
     )
 

@@ -64,15 +64,17 @@ class Row:
         return (self.processor if by_processor else self.time).median >= self.target
 
 
-def rows_of(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]:
+def table_rows(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]:
     """Returns the lines of a piece of work: all contestants but the first, with Keras at its best first."""
-    found: dict[str, list[Run]] = {}
+    by_name: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.contestant, []).append(run)
+        by_name.setdefault(run.contestant, []).append(run)
     first = work.contestants[0].name
-    names = [one.name for one in work.contestants[1:] if one.name in found]
-    rows = [_row(work, name, found[first], found[name], work.targets.get(name)) for name in names]
-    keras = {one.name for one in work.contestants if one.kind == "keras"}
+    names = [contestant.name for contestant in work.contestants[1:] if contestant.name in by_name]
+    rows = [
+        _row(work, name, by_name[first], by_name[name], work.targets.get(name)) for name in names
+    ]
+    keras = {contestant.name for contestant in work.contestants if contestant.kind == "keras"}
     fits = [row for row in rows if row.peer in keras]
     if fits and BEST_KERAS in work.targets:
         best = min(fits, key=lambda row: row.its[by_processor])
@@ -100,7 +102,7 @@ def table(works: Sequence[Work], results: Mapping[str, Any], by_processor: bool)
         row
         for work in works
         if work.letter in results
-        for row in rows_of(
+        for row in table_rows(
             work, [Run(**run) for run in results[work.letter]["measured"]], by_processor
         )
     ]
@@ -143,21 +145,25 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Returns differences in the work that the contestants have done; empty if there are none."""
-    found = []
+    messages = []
     (first, expected), *others = checks.items()
     for name, check in others:
         for key in sorted({*expected, *check} - {"loss"}):
             if expected.get(key) != check.get(key):
-                found.append(f"{key}: {expected.get(key)} of {first}, {check.get(key)} of {name}")
+                messages.append(
+                    f"{key}: {expected.get(key)} of {first}, {check.get(key)} of {name}"
+                )
     if work.untrained_loss is None:
-        return found
+        return messages
     losses = {name: check["loss"] for name, check in checks.items()}
     finite = [loss for loss in losses.values() if math.isfinite(loss)]
     median = statistics.median(finite) if finite else math.nan
     allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 3)
     for name, loss in losses.items():
         if not abs(loss - median) <= allowed:
-            found.append(f"loss: {loss:.4g} of {name}, with a median of {median:.4g}")
+            messages.append(f"loss: {loss:.4g} of {name}, with a median of {median:.4g}")
         if not loss < 0.95 * work.untrained_loss:
-            found.append(f"loss: {loss:.4g} of {name} is no better than that of an untrained model")
-    return found
+            messages.append(
+                f"loss: {loss:.4g} of {name} is no better than that of an untrained model"
+            )
+    return messages

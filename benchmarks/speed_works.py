@@ -22,7 +22,7 @@ class Contestant:
     # Name of a work of `contestant.py`, if it differs from that of the others
     work: str | None = None
     count: int | None = None  # Units of work, if they differ from those of the others
-    # Name in `speed_runs.PACKAGES`; "" is the one named like `kind`, else this project's
+    # Name in `speed_runs.PACKAGES`. "": the name `kind` if it is there, else this project's
     environment: str = ""
 
 
@@ -62,7 +62,7 @@ _FLOORS = (
 )
 _INPUT = Contestant("the input alone", "input")
 # TensorFlow imports scikit-learn and jax if it finds them, so an environment without them is compared with
-# the one of tf.estimator, which lacks them, too.
+# that of tf.estimator, which lacks them, too.
 _PLAIN = dataclasses.replace(_OURS, environment="plain")
 _TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow", environment="plain")
 _WITH_PIPELINES = Contestant("estimator_core, where the pipelines are installed", "ours")

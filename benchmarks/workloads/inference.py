@@ -99,11 +99,11 @@ def measure(name, estimator, config, count, check):
         make(classifier, warm_up)()
         run = make(classifier, count)
         start = Clock()
-        found = run()
+        answers = run()
         measured = Clock().since(start, count)
-        weights = [classifier.get_variable_value(one) for one in classifier.get_variable_names()]
+        weights = [classifier.get_variable_value(name) for name in classifier.get_variable_names()]
     if check:
         # TensorFlow's own optimizers and Keras's have different slots, so the largest arrays are compared.
-        largest = max(np.size(one) for one in weights)
-        measured["check"] = {**found, "largest_variable": int(largest)}
+        largest = max(map(np.size, weights))
+        measured["check"] = {**answers, "largest_variable": int(largest)}
     return measured
