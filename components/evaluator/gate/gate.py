@@ -1,7 +1,7 @@
 """The default checks as a part of the Evaluator's Beam pipeline; they are written to their own file."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from components.evaluator.gate.labelled_predictions import (
     ProblemType,
     Values,
     concatenate,
-    problem_type_of,
+    head_problem_type,
 )
 from components.evaluator.gate.slice_columns import Column
 from components.evaluator.gate.verdict import Verdict, read_verdict
@@ -44,7 +44,6 @@ class Gate:
         return self._labelled(batch, self.models, batch.columns)
 
     def judge_candidate(self, batch: Batch) -> LabelledPredictions:
-        """Returns the answers of the candidate."""
         return self._labelled(batch, (self.candidate,))
 
     def weights(self, batch: Batch) -> Values:
@@ -54,17 +53,15 @@ class Gate:
         return np.ones(len(batch.labels))
 
     def tally(self, batch: Batch) -> LabelTally:
-        """Returns the distribution of the labels."""
-        return LabelTally.of(batch.labels, self.weights(batch), self.problem_type(batch))
+        return LabelTally.from_labels(batch.labels, self.weights(batch), self.problem_type(batch))
 
     def problem_type(self, batch: Batch) -> ProblemType | None:
-        """Returns the problem type of a batch; None if it is not known."""
-        return self.problem_type_of(batch.prediction)
+        return self.prediction_problem_type(batch.prediction)
 
-    def problem_type_of(self, prediction: str) -> ProblemType | None:
-        """Returns the problem type of a prediction, such as `logistic`; None if it is not known."""
+    def prediction_problem_type(self, prediction: str) -> ProblemType | None:
+        """Returns the problem type of a prediction, such as `logistic`; None if unknown."""
         settings = self.settings
-        return settings.problem_type or problem_type_of(prediction) or settings.fallback
+        return settings.problem_type or head_problem_type(prediction) or settings.fallback
 
     def _labelled(
         self,
@@ -74,7 +71,7 @@ class Gate:
     ) -> LabelledPredictions:
         weights = self.weights(batch) if self.example_weight else None
         predictions = {name: batch.predictions[name] for name in names}
-        return LabelledPredictions.of(
+        return LabelledPredictions.from_batch(
             batch.labels, predictions, weights, self.problem_type(batch), columns
         )
 
@@ -88,10 +85,8 @@ def write_checks(
     """Adds the default checks to a pipeline.
 
     The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker.
-
-    `training_labels`: `Batch`es of the training examples, whose predictions are ignored; None bases the
-    trivial model on the labels of `batches` instead.
-    `evaluation_uri`: directory for the outcome; `read_checks` reads it.
+    The trivial model is based on `training_labels`, `Batch`es of the training examples, or else on
+    `batches`.
     """
     judged = batches | "Judge" >> beam.Map(gate.judge) | beam.CombineGlobally(concatenate)
     tally: Any = LabelTally()
@@ -99,21 +94,19 @@ def write_checks(
         tally = beam.pvalue.AsSingleton(
             training_labels
             | "TallyLabels" >> beam.Map(gate.tally)
-            | "AddTallies" >> beam.CombineGlobally(_sum)
+            | "AddTallies" >> beam.CombineGlobally(lambda tallies: sum(tallies, LabelTally()))
         )
     _ = judged | "Check" >> beam.Map(_check, tally, gate, evaluation_uri)
 
 
 def read_checks(evaluation_uri: str) -> Verdict:
-    """Returns the results that `write_checks` has written; no checks if there are none."""
+    """Returns the results that `write_checks` has written, if any."""
     path = os.path.join(evaluation_uri, _FILE)
     return read_verdict(path) if fileio.exists(path) else Verdict()
 
 
-def _check(given: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
-    checked = run_checks(given, gate.candidate, gate.baseline, tally, gate.settings)
+def _check(
+    labelled: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str
+) -> None:
+    checked = run_checks(labelled, gate.candidate, gate.baseline, tally, gate.settings)
     checked.write(evaluation_uri, _FILE)
-
-
-def _sum(tallies: Iterable[LabelTally]) -> LabelTally:
-    return sum(tallies, LabelTally())

@@ -56,7 +56,6 @@ def make_verdict(
 
 
 def _by_slice(result: Any) -> dict[str, Metrics]:
-    """Returns metrics by slice and name."""
     return {
         slicer_lib.stringify_slice_key(slice_key): dict(sorted(_flatten(by_output)))
         for slice_key, by_output in sorted(result.slicing_metrics, key=lambda item: str(item[0]))

@@ -10,7 +10,7 @@ from tfx.utils import io_utils
 
 from components.evaluator.gate.check import Check
 from components.evaluator.gate.metric_intervals import Interval
-from components.evaluator.gate.slice_doubts import SliceExcess, excesses_from
+from components.evaluator.gate.slice_doubts import SliceExcess, parse_excesses
 
 VERDICT_FILE = "verdict.json"
 
@@ -77,7 +77,7 @@ def read_verdict(path: str) -> Verdict:
     """Returns the verdict in a file, with the types that JSON lacks."""
     fields = json.loads(io_utils.read_string_file(path))
     fields["checks"] = tuple(Check(**check) for check in fields.get("checks", ()))
-    fields["excesses"] = excesses_from(fields.get("excesses", ()))
+    fields["excesses"] = parse_excesses(fields.get("excesses", ()))
     for key in ("not_checked", "doubts"):
         fields[key] = tuple(fields.get(key, ()))
     for key in ("intervals", "baseline_intervals"):

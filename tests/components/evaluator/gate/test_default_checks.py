@@ -31,7 +31,7 @@ def check(
     predictions = {"candidate": candidate}
     if baseline is not None:
         predictions["baseline"] = baseline
-    given = LabelledPredictions.of(labels, predictions, None, problem_type)
+    given = LabelledPredictions.from_batch(labels, predictions, None, problem_type)
     name = None if baseline is None else "baseline"
     return run_checks(given, "candidate", name, tally, DefaultChecks(**settings))
 
@@ -209,9 +209,8 @@ def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
     assert not failed(checked)
     assert bool(checked.doubts) == is_doubted
     if is_doubted:
-        assert (
-            f"of the served model, auc was 0.9 and is {now:.5g}, which is more" in checked.doubts[0]
-        )
+        lost = f"the served model's auc was 0.9 and is {now:.5g}, which is more"
+        assert lost in checked.doubts[0]
 
 
 def test_honest_new_data_are_doubted_less_often_than_the_interval_says() -> None:
@@ -289,7 +288,7 @@ def test_a_regression_is_held_against_the_mean_and_the_baseline() -> None:
 
 def test_the_trivial_model_knows_the_labels_it_was_trained_on() -> None:
     labels = np.array([1.0, 2, 3, 4, 5, 6])
-    trained = LabelTally.of(np.array([10.0, 20]), np.ones(2), "regression")
+    trained = LabelTally.from_labels(np.array([10.0, 20]), np.ones(2), "regression")
     own, other = (
         check("regression", labels, labels + 0.1, tally=tally).checks[1].reference
         for tally in (NO_TALLY, trained)
