@@ -40,31 +40,23 @@ def gate_evaluator(
     gate: Gate, slices: Slices, evaluation_uri: str, *, makes_checks: bool
 ) -> evaluator.Evaluator:
     """Returns an evaluator for the default checks and a report's details, except importances."""
-    return evaluator.Evaluator(
-        stage_name="DefaultChecks",
-        run_after=tfma.extractors.SLICE_KEY_EXTRACTOR_STAGE_NAME,
-        ptransform=_CheckExtracts(gate, slices, evaluation_uri, makes_checks),
-    )
 
-
-class _CheckExtracts(beam.PTransform):
-    def __init__(self, gate: Gate, slices: Slices, evaluation_uri: str, makes_checks: bool) -> None:
-        super().__init__()
-        self._gate = gate
-        self._slices = slices
-        self._makes_checks = makes_checks
-        self._evaluation_uri = evaluation_uri
-
-    def expand(self, extracts: beam.PCollection) -> dict[str, beam.PCollection]:
+    def check(extracts: beam.PCollection) -> dict[str, beam.PCollection]:
         batches = (
             extracts
             | "BatchExamples" >> beam.BatchElements(max_batch_size=_MAX_BATCH_SIZE)
-            | "ToBatch" >> beam.Map(to_batch, self._gate, self._slices.features)
+            | "ToBatch" >> beam.Map(to_batch, gate, slices.features)
         )
-        if self._makes_checks:
-            write_checks(batches, None, self._gate, self._evaluation_uri)
-        details.write_details(batches, self._slices, self._gate, self._evaluation_uri)
-        return {}
+        if makes_checks:
+            write_checks(batches, None, gate, evaluation_uri)
+        details.write_details(batches, slices, gate, evaluation_uri)
+        return {}  # the results are in files
+
+    return evaluator.Evaluator(
+        stage_name="DefaultChecks",
+        run_after=tfma.extractors.SLICE_KEY_EXTRACTOR_STAGE_NAME,
+        ptransform=beam.ptransform_fn(check)(),
+    )
 
 
 def to_batch(

@@ -90,14 +90,13 @@ def validate(
 ) -> anomalies_pb2.Anomalies:
     """Returns the anomalies in data.
 
-    An anomaly has the severity ERROR if it makes training meaningless: a missing or empty column, a
-    changed type, values that have drifted beyond `limits.breaking`, and for the label any mismatch with
-    the schema and new values. Others have the severity WARNING.
+    An anomaly has the severity ERROR if it makes training meaningless: a missing or empty column, a changed
+    type, values that have drifted beyond `limits.breaking`, and for the label any mismatch with the schema
+    and new values. Others have the severity WARNING.
 
-    The result also holds the shift of each column's values (`drift_skew_info`), with the applicable
-    limit: the configured one, or the shift that chance explains if that is larger. The baseline is the
-    same split of the data to compare with, such as those of the live model; None compares with the
-    schema alone.
+    The result also holds the shift of each column's values (`drift_skew_info`), with the applicable limit:
+    the configured one, or the shift that chance explains if that is larger. The baseline is the same split of
+    the data to compare with, such as those of the live model; None compares with the schema alone.
     """
     limits = limits or DriftLimits()
     environment = TRAINING if TRAINING in schema.default_environment else None

@@ -59,8 +59,7 @@ def ask_model(
 ) -> dict[str, Any]:
     """Returns the answers of every signature of a model, and the cost of loading it.
 
-    `memory_mb` is what the model adds to the peak of the process. Without examples, the model is only
-    loaded.
+    `memory_mb` is what the model adds to the peak of the process. Without examples, the model is only loaded.
     """
     if any(len(x.structured_input_signature[1]) > MANY_INPUTS for x in model.signatures.values()):
         # It would rewrite the graph of each signature, in a time that grows with the square of the inputs.

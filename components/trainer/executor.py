@@ -45,12 +45,11 @@ class Outputs:
 class GenericExecutor(base_executor.BaseExecutor):
     """Trains in a directory that outlives a killed execution, then fills the output artifacts.
 
-    Calls the function that the execution properties name, or the first of `CONTRACTS` in the module
-    file.
+    Calls the function that the execution properties name, or the first of `CONTRACTS` in the module file.
 
-    The directory is `unfinished/<pipeline run id>-<hash>` next to the model_run output. The hash covers
-    the execution's inputs and properties, so that changed code or settings start a new training, unless
-    the directory was handed over to the run (see `unfinished`).
+    The directory is `unfinished/<pipeline run id>-<hash>` next to the model_run output. The hash covers the
+    execution's inputs and properties, so that changed code or settings start a new training, unless the
+    directory was handed over to the run (see `unfinished`).
     """
 
     CONTRACTS: tuple[str, ...] = CONTRACTS

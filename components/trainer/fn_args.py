@@ -26,9 +26,8 @@ class Trial:
 class TrainerFnArgs(fn_args_utils.FnArgs):
     """TFX's `FnArgs`, with the methods of the `HParams` that a classic trainer_fn received.
 
-    `serving_model_dir` is the model_dir to train in for a trainer_fn, and the directory to write the
-    model to for a run_fn. `hyperparameters` is KerasTuner's form of them, or None (see
-    `components.hyperparameters`).
+    `serving_model_dir` is the model_dir to train in for a trainer_fn, and the directory to write the model to
+    for a run_fn. `hyperparameters` is KerasTuner's form of them, or None (see `components.hyperparameters`).
     """
 
     trial: Trial | None  # The trial of a Tuner that calls the function; None in a Trainer

@@ -23,9 +23,8 @@ MAX_BYTES = 128 << 20
 class DecodedAhead:
     """The first record batches of some files, decoded by threads.
 
-    Analysis and transformation both read the files to analyze. They are decoded while tf.Transform
-    traces and saves graphs, which keeps one processor busy. The readers decode what exceeds
-    `max_bytes`.
+    Analysis and transformation both read the files to analyze. They are decoded while tf.Transform traces and
+    saves graphs, which keeps one processor busy. The readers decode what exceeds `max_bytes`.
     """
 
     def __init__(self, schema: bytes, paths: Sequence[str], max_bytes: int = MAX_BYTES) -> None:

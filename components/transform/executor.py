@@ -174,8 +174,15 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         analyze_data_list: list[Any],
         *others: Any,
     ) -> beam.PTransform:
+        def without_cache(pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
+            # Beam looks for a runner's own implementation of a transform without steps.
+            _ = pipeline | "None" >> beam.Create([])
+            return {dataset.dataset_key: dataset for dataset in analyze_data_list[::-1]}, None, 0
+
         if input_cache_dir is None and output_cache_dir is None:
-            return _WithoutCache(analyze_data_list)
+            # The stock step traces the user's code. The results are the data sets to analyze by key, no
+            # cache, and no estimate of the stages.
+            return beam.ptransform_fn(without_cache)()
         return super()._OptimizeRun(input_cache_dir, output_cache_dir, analyze_data_list, *others)
 
     @staticmethod
@@ -196,17 +203,3 @@ class OrderedTransformProcessor(executor.TransformProcessor):
 def _patterns(dataset: Any) -> list[str]:
     patterns = dataset.file_pattern
     return patterns if isinstance(patterns, list) else [patterns]
-
-
-class _WithoutCache(beam.PTransform):
-    """Replaces stock's `_OptimizeRun` where there is no cache, as the stock step traces the user's code."""
-
-    def __init__(self, datasets: list[Any]) -> None:
-        super().__init__()
-        self._datasets = datasets
-
-    def expand(self, pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
-        """Returns the data sets to analyze by key, no cache, and no estimate of the stages."""
-        # Beam looks for a runner's own implementation of a transform without steps.
-        _ = pipeline | "None" >> beam.Create([])
-        return {dataset.dataset_key: dataset for dataset in self._datasets[::-1]}, None, 0

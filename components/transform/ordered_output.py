@@ -47,8 +47,7 @@ class WriteInOrder(beam.PTransform):
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         """Returns the number of each file after it was written.
 
-        The elements are pairs of a record batch and columns of other lengths; one of the two has
-        `BATCH_KEY`.
+        The elements are pairs of a record batch and columns of other lengths; one of the two has `BATCH_KEY`.
         """
         no_rows = -1, b"", compress([])
         files = (

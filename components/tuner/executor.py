@@ -61,9 +61,7 @@ class Executor(base_executor.BaseExecutor):
         shutil.rmtree(folder)
         if folder.parent.name == unfinished.UNFINISHED_DIR and not any(folder.parent.iterdir()):
             folder.parent.rmdir()
-        _LOGGER.info(
-            "Values of %s are used, the best of %d trials", result.chosen, len(result.trials)
-        )
+        _LOGGER.info("Chosen from %d trials: %s", len(result.trials), result.chosen)
 
     def _work_dir(
         self, input_dict: dict[str, list[Artifact]], output: str, exec_properties: dict[str, Any]

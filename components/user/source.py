@@ -45,12 +45,11 @@ def read_definitions(
 def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
     """Returns a hash of the user's code: of the named module, and of the files next to it that it uses.
 
-    As an execution property it makes a changed module a changed execution, so that the result of the
-    old code is not taken from the cache. Empty if the source cannot be found here.
+    As an execution property it makes a changed module a changed execution, so that the result of the old code
+    is not taken from the cache. Empty if the source cannot be found here.
 
-    A file counts as used if its name occurs in the module, or in another used file: as an import, a
-    variable, an attribute, or in a string. The same applies to a folder next to them, with all Python
-    files in it.
+    A file counts as used if its name occurs in the module, or in another used file: as an import, a variable,
+    an attribute, or in a string. The same applies to a folder next to them, with all Python files in it.
     """
     source = _source_file(import_path, module_file)
     if source is None:

@@ -84,9 +84,8 @@ def write_checks(
 ) -> None:
     """Adds the default checks to a pipeline.
 
-    The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker.
-    The trivial model is based on `training_labels`, `Batch`es of the training examples, or else on
-    `batches`.
+    The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker. The
+    trivial model is based on `training_labels`, `Batch`es of the training examples, or else on `batches`.
     """
     judged = batches | "Judge" >> beam.Map(gate.judge) | beam.CombineGlobally(concatenate)
     tally: Any = LabelTally()

@@ -76,10 +76,10 @@ def load_verdict(evaluation_uri: str) -> Verdict:
 def read_verdict(path: str) -> Verdict:
     """Returns the verdict in a file, with the types that JSON lacks."""
     fields = json.loads(io_utils.read_string_file(path))
-    fields["checks"] = tuple(Check(**check) for check in fields.get("checks", ()))
-    fields["excesses"] = parse_excesses(fields.get("excesses", ()))
+    fields["checks"] = tuple(Check(**check) for check in fields["checks"])
+    fields["excesses"] = parse_excesses(fields["excesses"])
     for key in ("not_checked", "doubts"):
-        fields[key] = tuple(fields.get(key, ()))
+        fields[key] = tuple(fields[key])
     for key in ("intervals", "baseline_intervals"):
-        fields[key] = {name: (low, high) for name, (low, high) in fields.get(key, {}).items()}
+        fields[key] = {name: (low, high) for name, (low, high) in fields[key].items()}
     return Verdict(**fields)
