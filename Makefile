@@ -94,7 +94,6 @@ lint: $(STAMP)  ## format, lint, words, lines per package, types, layers
 	@report=$$($(BIN)/lint-imports) || { echo "$$report" >&2; exit 1; }
 
 bench: bench-speed  ## ratios against the peers, measured in the same run
-	@$(BIN)/python benchmarks/canned_against_sklearn.py
 	@$(BIN)/python benchmarks/boosted_trees.py
 	@$(BIN)/python benchmarks/pipeline_speed.py
 	@$(BIN)/python benchmarks/cluster_steps.py

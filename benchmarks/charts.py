@@ -21,16 +21,7 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
 def bars(title: str, values: Sequence[tuple[str, float, float, float, float | None]]) -> str:
-    """Returns horizontal bars on a logarithmic scale, from 1.
-
-    Args:
-      title: Title of the chart, also its text for screen readers.
-      values: (name, value, least, most, aim or None), each number above 0. A line across a bar's end runs
-        from the least to the most; a dashed line marks the aim.
-
-    Raises:
-      ValueError: There are no values, or a number is not above 0.
-    """
+    """Returns horizontal bars on a logarithmic scale, from 1."""
     numbers = [number for _, *rest in values for number in rest if number is not None]
     low, high = _decades([*numbers, 1.0])
     left = max(250, _LETTER * max(len(name) for name, *_ in values) + 16)
@@ -62,17 +53,7 @@ def lines(
     series: Mapping[str, Sequence[tuple[float, float]]],
     log_x: bool = True,
 ) -> str:
-    """Returns lines over two logarithmic scales.
-
-    Args:
-      title: Title of the chart.
-      labels: Labels of the two axes.
-      series: Points by name; both numbers above 0. At most four series.
-      log_x: False for linear scales from 0 on both axes.
-
-    Raises:
-      ValueError: There are no points, too many lines, or a number is not above 0.
-    """
+    """Returns lines over two logarithmic scales."""
     if len(series) > len(_DASHES):
         raise ValueError(f"A chart has at most four lines. Received: {list(series)}")
     points = [point for one in series.values() for point in one]

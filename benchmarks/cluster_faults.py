@@ -144,11 +144,7 @@ class Training:
 
 
 def wait_until(condition):
-    """Waits until a condition holds.
-
-    Raises:
-        TimeoutError: The condition did not hold within two minutes.
-    """
+    """Waits until a condition holds."""
     end = time.monotonic() + LIMIT_SECS
     while not condition():
         if time.monotonic() > end:
@@ -176,7 +172,7 @@ def training(
 
 
 def killed(kind):
-    """SIGKILL to a task, which is started again at once."""
+    """SIGKILL to a task, which is restarted immediately."""
     with training() as cluster:
         saved, step = cluster.checkpoint(), cluster.global_step()
         cluster.tasks[kind].kill()

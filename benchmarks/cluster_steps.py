@@ -52,12 +52,7 @@ def loopback_bytes():
 
 
 class Measure(tf1.train.SessionRunHook):
-    """Records the time, the bytes and the global step after the first steps and at the end.
-
-    Args:
-        path: JSON file for the records.
-        last: Step of the second record.
-    """
+    """Records the time, the bytes and the global step after the first steps and at the end."""
 
     def __init__(self, path, last):
         self._path = path

@@ -112,11 +112,11 @@ def main():
         elif args.work == "memory":
             from benchmarks.workloads import memory
 
-            measured = memory.of_training(estimator, args.settings, args.count or 100_000)
+            measured = memory.training_curve(estimator, args.settings, args.count or 100_000)
         elif args.work == "memory_evaluate":
             from benchmarks.workloads import memory
 
-            measured = memory.of_evaluations(estimator, args.settings, args.count or 200)
+            measured = memory.evaluation_curve(estimator, args.settings, args.count or 200)
         else:
             from benchmarks.workloads import inference
 

@@ -4,10 +4,10 @@ make bench-pipeline BENCH="--rows 15000 300000 --rounds 3"
 make bench-pipeline BENCH="--columns 100 1000 --rounds 1"
 python benchmarks/pipeline_speed.py [--data CSV] [--rows N ...] [--columns N ...] [--rounds N] [--docs]
 
-With `--rows`, taxi trips: the same data, `preprocessing_fn`, features, layers, batch size, steps, metrics and
-slices on both sides; a Keras model with a `run_fn` there, an Estimator with a `trainer_fn` here. With
-`--columns`, a table of numbers with 1,000 rows: z-scores and logistic regression on both sides, a module
-there, the generic model here. Neither side has Transform compute statistics.
+The option `--rows` measures taxi trips: the same data, `preprocessing_fn`, features, layers, batch size,
+steps, metrics and slices on both sides; a Keras model with a `run_fn` there, an Estimator with a `trainer_fn`
+here. With `--columns`, a table of numbers with 1,000 rows: z-scores and logistic regression on both sides, a
+module there, the generic model here. Neither side has Transform compute statistics.
 
 The sides run one after the other, each in its own process. The order of the sides alternates from round to
 round, since the second finds a warm page cache. Component times are from our steps, and from stock TFX's
@@ -61,21 +61,13 @@ _LEAST_SECS = 0.05  # of a ratio
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One side of the comparison.
+    """One side of the comparison."""
 
-    Attributes:
-      process_secs: Wall time of the whole process.
-      cpu_secs: Processor time of the process and of those that it started.
-      component_secs: Wall time of each component.
-      peak_bytes: Largest resident size of the process.
-      auc: AUC of the pushed model, on the evaluation split.
-    """
-
-    process_secs: float
-    cpu_secs: float
-    component_secs: dict[str, float]
-    peak_bytes: int
-    auc: float
+    process_secs: float  # Wall time of the whole process
+    cpu_secs: float  # Processor time of the process and of those that it started
+    component_secs: dict[str, float]  # Wall time of each component
+    peak_bytes: int  # Largest resident size of the process
+    auc: float  # AUC of the pushed model, on the evaluation split
 
     @classmethod
     def of(
@@ -97,23 +89,14 @@ class Measurement:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """A CSV, and what both sides do with it.
+    """A CSV, and what both sides do with it."""
 
-    Attributes:
-      title: Title of its table.
-      size: Number of rows or columns, for the charts.
-      write: Function that writes the CSV to a path.
-      stock: Arguments of `benchmarks.stock_pipeline`.
-      ours: Arguments of `python -m pipelines run`.
-      limit_secs: Time after which a side is stopped.
-    """
-
-    title: str
-    size: int
-    write: Callable[[pathlib.Path], None]
-    stock: Sequence[str]
-    ours: Sequence[str]
-    limit_secs: float
+    title: str  # Title of its table
+    size: int  # Number of rows or columns, for the charts
+    write: Callable[[pathlib.Path], None]  # Function that writes the CSV to a path
+    stock: Sequence[str]  # Arguments of `benchmarks.stock_pipeline`
+    ours: Sequence[str]  # Arguments of `python -m pipelines run`
+    limit_secs: float  # Time after which a side is stopped
 
     def measure_stock(self, data: pathlib.Path, root: pathlib.Path) -> Measurement | None:
         """Runs stock TFX on a folder with one CSV; returns None if it was stopped."""
@@ -135,14 +118,7 @@ class Work:
 
 
 def taxi(rows: int, steps: int, limit_secs: float, csv: pathlib.Path | None = None) -> Work:
-    """Returns the taxi trips' work.
-
-    Args:
-      rows: Number of trips to generate.
-      steps: Training steps.
-      limit_secs: Time after which a side is stopped.
-      csv: File of trips. Default: they are generated.
-    """
+    """Returns the taxi trips' work."""
 
     def write(path: pathlib.Path) -> None:
         if csv is not None:
@@ -182,14 +158,7 @@ def wide(columns: int, steps: int, limit_secs: float) -> Work:
 def run_python(
     arguments: Sequence[str], root: pathlib.Path, limit_secs: float = math.inf
 ) -> tuple[float, resource.struct_rusage, str] | None:
-    """Runs Python to its end and returns its wall time, what it used, and stdout.
-
-    Returns:
-      None if the process was stopped because it took longer than `limit_secs`.
-
-    Raises:
-      SystemExit: The process failed; its log is printed.
-    """
+    """Runs Python to its end and returns its wall time, what it used, and stdout."""
     root.mkdir()
     log = root / "benchmark.log"
     with log.open("w") as stderr, tempfile.TemporaryFile("w+") as stdout:
@@ -232,7 +201,7 @@ def component_secs(metadata: pathlib.Path) -> dict[str, float]:
 
 
 def step_secs(root: pathlib.Path) -> dict[str, float]:
-    """Returns the wall time of each step of a root of ours, by the name of its component."""
+    """Returns the wall time of each step in one of our roots, by component."""
     files = root.glob("artifacts/*/*/step.json")
     return {file.parents[1].name: json.loads(file.read_text())["elapsed_secs"] for file in files}
 
@@ -314,11 +283,7 @@ def main() -> None:
 
 
 def compare(works: Sequence[Work], rounds: int) -> dict[str, dict[int, Measurement]]:
-    """Runs both sides on each work, several times, and prints the tables.
-
-    Returns:
-      The medians of each side, by size; a side that was stopped has no larger ones.
-    """
+    """Runs both sides on each work, several times, and prints the tables."""
     sides = {"stock TFX": Work.measure_stock, "this project": Work.measure_ours}
     medians: dict[str, dict[int, Measurement]] = {side: {} for side in sides}
     stopped: set[str] = set()
@@ -327,7 +292,7 @@ def compare(works: Sequence[Work], rounds: int) -> dict[str, dict[int, Measureme
         with tempfile.TemporaryDirectory() as scratch:
             data = pathlib.Path(scratch, "data")
             data.mkdir()
-            work.write(pathlib.Path(scratch, "rows.csv"))  # which may write facts beside it
+            work.write(pathlib.Path(scratch, "rows.csv"))  # which may also write facts
             pathlib.Path(scratch, "rows.csv").rename(data / "rows.csv")
             for number in range(rounds):
                 for side in list(sides)[:: -1 if number % 2 else 1]:

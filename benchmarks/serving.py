@@ -1,10 +1,10 @@
-"""`serve` beside MLServer, LitServe and BentoML, around one SavedModel: one row a request.
+"""Compares `serve` with MLServer, LitServe and BentoML on one SavedModel: one row a request.
 
     make bench-serving              # after `make demo`; makes an environment for each peer
     python benchmarks/serving.py --root demo_root --data CSV [--rounds 3] [--secs 10] [--only ours,mlserver]
 
 The servers run one after the other, in alternation from round to round, and the same rows are sent to each,
-by `wrk` (Debian: apt-get install wrk) in a process of its own, with 16 connections that stay open. Before it
+by `wrk` (Debian: apt-get install wrk) in a separate process, with 16 connections that stay open. Before it
 counts, the answers of each server are compared with those of the model. The peers are as their documentation
 shows them, in the settings that are fastest here, with their batches and without.
 The table has the medians of the rounds. On a busy machine, compare the processor's time of a request: that of
@@ -37,8 +37,8 @@ from benchmarks.serving_contestants import (  # noqa: E402
     cpu_secs,
     free_port,
     resident_bytes,
-    rows_of,
     running,
+    sample_rows,
     wait_until_ready,
 )
 from benchmarks.tables import format_table  # noqa: E402
@@ -71,23 +71,14 @@ end
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One server in one round.
+    """One server in one round."""
 
-    Attributes:
-      requests_per_sec: Requests per second.
-      p50_msecs: Median of the time of a request.
-      p99_msecs: 99th percentile of it.
-      errors: Requests without an answer, or with another status than 200.
-      cpu_msecs: Processor time of the server for a request.
-      mebibytes: Resident size of its processes at the end.
-    """
-
-    requests_per_sec: float
-    p50_msecs: float
-    p99_msecs: float
-    errors: int
-    cpu_msecs: float
-    mebibytes: float
+    requests_per_sec: float  # Requests per second
+    p50_msecs: float  # Median of the time of a request
+    p99_msecs: float  # 99th percentile of it
+    errors: int  # Requests without an answer, or with another status than 200
+    cpu_msecs: float  # Processor time of the server for a request
+    mebibytes: float  # Resident size of its processes at the end
 
 
 def load(url: str, bodies: pathlib.Path, script: pathlib.Path, secs: int) -> dict[str, int]:
@@ -113,11 +104,7 @@ def measure(
     wanted: Sequence[Sequence[float]],
     secs: int,
 ) -> Measurement:
-    """Returns the measurement of a server, which is started and ended.
-
-    Raises:
-      RuntimeError: It does not answer, or not as the model.
-    """
+    """Returns the measurement of a server, which is started and ended."""
     port = free_port()
     url = f"http://127.0.0.1:{port}{one.path}"
     with tempfile.TemporaryDirectory() as name:
@@ -129,15 +116,15 @@ def measure(
             check(one, url, rows[:_CHECKED_ROWS], wanted)
             load(url, bodies, script, max(1, secs // 3))
             before = cpu_secs(server)
-            found = load(url, bodies, script, secs)
+            loads = load(url, bodies, script, secs)
             spent = cpu_secs(server) - before
             size = resident_bytes(server)
     return Measurement(
-        requests_per_sec=found["requests"] / found["usecs"] * 1e6,
-        p50_msecs=found["p50"] / 1e3,
-        p99_msecs=found["p99"] / 1e3,
-        errors=found["errors"],
-        cpu_msecs=spent / max(1, found["requests"]) * 1e3,
+        requests_per_sec=loads["requests"] / loads["usecs"] * 1e6,
+        p50_msecs=loads["p50"] / 1e3,
+        p99_msecs=loads["p99"] / 1e3,
+        errors=loads["errors"],
+        cpu_msecs=spent / max(1, loads["requests"]) * 1e3,
         mebibytes=size / _MEBIBYTE,
     )
 
@@ -154,13 +141,15 @@ def python_of(kind: str, uv: str) -> str:
     return done.stdout.strip()
 
 
-def table(found: dict[str, list[Measurement]]) -> str:
+def table(measurements: dict[str, list[Measurement]]) -> str:
     """Returns the medians of the rounds."""
     header = ["server", "requests/s", "p50 ms", "p99 ms", "errors", "CPU ms/request", "MiB"]
     rows = []
-    for name, rounds in found.items():
+    for name, rounds in measurements.items():
         middle = {
-            field.name: statistics.median(getattr(one, field.name) for one in rounds)
+            field.name: statistics.median(
+                getattr(measurement, field.name) for measurement in rounds
+            )
             for field in dataclasses.fields(Measurement)
         }
         rows.append(
@@ -169,7 +158,7 @@ def table(found: dict[str, list[Measurement]]) -> str:
                 f"{middle['requests_per_sec']:,.0f}",
                 f"{middle['p50_msecs']:.1f}",
                 f"{middle['p99_msecs']:.1f}",
-                str(sum(one.errors for one in rounds)),
+                str(sum(measurement.errors for measurement in rounds)),
                 f"{middle['cpu_msecs']:.2f}",
                 f"{middle['mebibytes']:,.0f}",
             ]
@@ -185,7 +174,7 @@ def main() -> None:
     parser.add_argument(
         "--uv", default="uv", help="the program uv, for the environments of the peers"
     )
-    parser.add_argument("--peers", type=pathlib.Path, help="folder of environments that are there")
+    parser.add_argument("--peers", type=pathlib.Path, help="folder of existing environments")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--secs", type=int, default=10, help="seconds of load, after a third of them"
@@ -201,31 +190,35 @@ def main() -> None:
 
     model = pipelines.load(arguments.root)
     types = {column.name: column.type for column in model.columns.values()}
-    rows = rows_of(arguments.data, types, arguments.rows)
+    rows = sample_rows(arguments.data, types, arguments.rows)
     predicted = model.predict(rows[:_CHECKED_ROWS])
     names = [name for name in predicted if name.startswith("probability_")]
     wanted = list(zip(*(predicted[name].tolist() for name in names), strict=True))
 
-    chosen = [one for one in contestants(types) if one.kind in arguments.only.split(",")]
+    chosen = [
+        contestant
+        for contestant in contestants(types)
+        if contestant.kind in arguments.only.split(",")
+    ]
     pythons = {"ours": sys.executable}
-    for kind in {one.kind for one in chosen} - {"ours"}:
+    for kind in {contestant.kind for contestant in chosen} - {"ours"}:
         pythons[kind] = (
             str(arguments.peers.absolute() / kind / "bin" / "python")
             if arguments.peers
             else python_of(kind, arguments.uv)
         )
-    found: dict[str, list[Measurement]] = {one.name: [] for one in chosen}
+    measurements: dict[str, list[Measurement]] = {contestant.name: [] for contestant in chosen}
     root, saved_model = arguments.root.absolute(), model.folder.absolute()
     measured = functools.partial(measure, rows=rows, wanted=wanted, secs=arguments.secs)
     for number in range(arguments.rounds):
-        for one in chosen if number % 2 == 0 else reversed(chosen):
-            figures = measured(one, root, saved_model, pythons[one.kind])
-            found[one.name].append(figures)
-            print(f"{number + 1}/{arguments.rounds} {one.name}: {figures}", file=sys.stderr)
+        for contestant in chosen if number % 2 == 0 else reversed(chosen):
+            figures = measured(contestant, root, saved_model, pythons[contestant.kind])
+            measurements[contestant.name].append(figures)
+            print(f"{number + 1}/{arguments.rounds} {contestant.name}: {figures}", file=sys.stderr)
     print(
         f"{CLIENTS} clients, one row a request, {os.cpu_count()} processors, {arguments.rounds} rounds"
     )
-    print(table(found))
+    print(table(measurements))
 
 
 if __name__ == "__main__":

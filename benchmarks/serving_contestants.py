@@ -28,31 +28,19 @@ Row = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """A server.
-
-    Attributes:
-      name: Name in the table.
-      kind: `ours`, or the peer's package.
-      path: Path of a request.
-      body: Function from a row to the JSON value of a request.
-      scores: Function from the JSON value of an answer to the probabilities of the classes.
-      batch: Largest batch of a peer; 0 for none.
-    """
+    """A server."""
 
     name: str
-    kind: str
-    path: str
-    body: Callable[[Row], Any]
+    kind: str  # `ours`, or the peer's package
+    path: str  # Path of a request
+    body: Callable[[Row], Any]  # Function from a row to the JSON value of a request
+    # Function from the JSON value of an answer to the probabilities of the classes
     scores: Callable[[Any], list[float]]
-    batch: int = 0
+    batch: int = 0  # Largest batch of a peer; 0 for none
 
 
 def contestants(types: dict[str, str]) -> list[Contestant]:
-    """Returns all servers.
-
-    Args:
-      types: Types of the model's columns, by name.
-    """
+    """Returns all servers."""
 
     def tensors(row: Row) -> Any:
         return {
@@ -63,13 +51,13 @@ def contestants(types: dict[str, str]) -> list[Contestant]:
         }
 
     def probabilities(answer: Any) -> list[float]:
-        outputs = {one["name"]: one["data"][0] for one in answer["outputs"]}
+        outputs = {output["name"]: output["data"][0] for output in answer["outputs"]}
         return [value for name, value in outputs.items() if name.startswith("probability_")]
 
     def mlserver(name: str, batch: int) -> Contestant:
         path = "/v2/models/taxi/infer"
         return Contestant(
-            name, "mlserver", path, tensors, lambda found: found["outputs"][0]["data"], batch
+            name, "mlserver", path, tensors, lambda answer: answer["outputs"][0]["data"], batch
         )
 
     def litserve(name: str, batch: int) -> Contestant:
@@ -78,13 +66,18 @@ def contestants(types: dict[str, str]) -> list[Contestant]:
             "litserve",
             "/predict",
             lambda row: {"row": row},
-            lambda found: found["scores"],
+            lambda answer: answer["scores"],
             batch,
         )
 
     def bentoml(name: str, batch: int) -> Contestant:
         return Contestant(
-            name, "bentoml", "/predict", lambda row: {"rows": [row]}, lambda found: found[0], batch
+            name,
+            "bentoml",
+            "/predict",
+            lambda row: {"rows": [row]},
+            lambda answer: answer[0],
+            batch,
         )
 
     return [
@@ -93,7 +86,7 @@ def contestants(types: dict[str, str]) -> list[Contestant]:
             "ours",
             "/v1/models/taxi:predict",
             lambda row: {"instances": [row]},
-            lambda found: found["predictions"][0]["scores"],
+            lambda answer: answer["predictions"][0]["scores"],
         ),
         Contestant(
             "serve, Open Inference Protocol",
@@ -111,7 +104,7 @@ def contestants(types: dict[str, str]) -> list[Contestant]:
     ]
 
 
-def rows_of(data: pathlib.Path, types: dict[str, str], count: int) -> list[Row]:
+def sample_rows(data: pathlib.Path, types: dict[str, str], count: int) -> list[Row]:
     """Returns the first rows of a CSV, with the types of the model's columns."""
     convert: dict[str, Callable[[str], Any]] = {"INT": int, "FLOAT": float, "BYTES": str}
     rows = []
@@ -127,18 +120,18 @@ def rows_of(data: pathlib.Path, types: dict[str, str], count: int) -> list[Row]:
 
 @contextlib.contextmanager
 def running(
-    one: Contestant, root: pathlib.Path, saved_model: pathlib.Path, python: str, port: int
+    contestant: Contestant, root: pathlib.Path, saved_model: pathlib.Path, python: str, port: int
 ) -> Iterator[int]:
     """Runs a server; yields the number of its process."""
     environment = os.environ | {
         "SAVED_MODEL": str(saved_model),
-        "BATCH": str(one.batch),
+        "BATCH": str(contestant.batch),
         "PORT": str(port),
-        "PYTHONPATH": str(REPOSITORY if one.kind == "ours" else PEERS),
+        "PYTHONPATH": str(REPOSITORY if contestant.kind == "ours" else PEERS),
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "BENTOML_DO_NOT_TRACK": "1",
     }
-    beside = str(pathlib.Path(python).parent / one.kind)  # the peer's own command
+    beside = str(pathlib.Path(python).parent / contestant.kind)  # the peer's own command
     with tempfile.TemporaryDirectory() as folder:
         commands = {
             "ours": [python, "-m", "pipelines", "serve", "--root", str(root), "--port", str(port)],
@@ -149,14 +142,14 @@ def running(
                 *("--port", str(port), "--working-dir", str(PEERS)),
             ],
         }
-        if one.kind == "ours":
+        if contestant.kind == "ours":
             commands["ours"] += ["--name", "taxi"]
-        if one.kind == "mlserver":
-            _write_mlserver_settings(pathlib.Path(folder), one.batch, port)
+        if contestant.kind == "mlserver":
+            _write_mlserver_settings(pathlib.Path(folder), contestant.batch, port)
         log = pathlib.Path(folder) / "server.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                commands[one.kind],
+                commands[contestant.kind],
                 cwd=folder,
                 env=environment,
                 stdout=output,
@@ -185,7 +178,7 @@ def _write_mlserver_settings(folder: pathlib.Path, batch: int, port: int) -> Non
         "grpc_port": free_port(),
         "metrics_port": free_port(),
         "debug": False,
-        "parallel_workers": 0,  # faster here than in a process of its own
+        "parallel_workers": 0,  # faster here than in a separate process
     }
     model = {"name": "taxi", "implementation": "mlserver_runtime.Taxi"}
     batches = {"max_batch_size": batch, "max_batch_time": 0.002} if batch else {}
@@ -209,35 +202,29 @@ def post(url: str, value: Any) -> Any:
         return json.load(answer)
 
 
-def wait_until_ready(one: Contestant, url: str, row: Row, server: int) -> None:
-    """Waits for the first prediction.
-
-    Raises:
-      RuntimeError: There is none in time, or the server has ended.
-    """
+def wait_until_ready(contestant: Contestant, url: str, row: Row, server: int) -> None:
+    """Waits for the first prediction."""
     end = time.monotonic() + _READY_SECS
     while True:
         try:
-            post(url, one.body(row))
+            post(url, contestant.body(row))
             return
         except OSError as error:
             if time.monotonic() > end or not _processes(server):
-                raise RuntimeError(f"{one.name} does not answer: {error}") from error
+                raise RuntimeError(f"{contestant.name} does not answer: {error}") from error
             time.sleep(0.2)
 
 
 def check(
-    one: Contestant, url: str, rows: Sequence[Row], wanted: Sequence[Sequence[float]]
+    contestant: Contestant, url: str, rows: Sequence[Row], wanted: Sequence[Sequence[float]]
 ) -> None:
-    """Compares the answers of a server with the model's.
-
-    Raises:
-      RuntimeError: They differ.
-    """
+    """Compares the answers of a server with the model's."""
     for row, expected in zip(rows, wanted, strict=True):
-        found = one.scores(post(url, one.body(row)))
-        if max(abs(a - b) for a, b in zip(found, expected, strict=True)) > _TOLERANCE:
-            raise RuntimeError(f"{one.name} predicts {found}, the model {expected}, for {row}")
+        scores = contestant.scores(post(url, contestant.body(row)))
+        if max(abs(a - b) for a, b in zip(scores, expected, strict=True)) > _TOLERANCE:
+            raise RuntimeError(
+                f"{contestant.name} predicts {scores}, the model {expected}, for {row}"
+            )
 
 
 def _processes(server: int) -> list[pathlib.Path]:
@@ -248,11 +235,11 @@ def _processes(server: int) -> list[pathlib.Path]:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if fields[0] != "Z":
                 children.setdefault(int(fields[1]), []).append(int(folder.name))
-    found, left = [], [server]
+    processes, left = [], [server]
     while left:
-        found.append(left.pop())
-        left += children.get(found[-1], [])
-    return [folder for number in found if (folder := pathlib.Path(f"/proc/{number}")).exists()]
+        processes.append(left.pop())
+        left += children.get(processes[-1], [])
+    return [folder for number in processes if (folder := pathlib.Path(f"/proc/{number}")).exists()]
 
 
 def cpu_secs(server: int) -> float:

@@ -25,20 +25,12 @@ KINDS = "ours,reference,keras,floor,input,tensorflow"
 
 
 def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
-    """Returns works with our contestant added under further settings of the RunConfig.
-
-    Args:
-      works: Pieces of work.
-      extra: Texts such as 'no XLA={"jit_compile": false}': a name, and settings as JSON.
-
-    Raises:
-      ValueError: A text does not have this form.
-    """
+    """Returns works with our contestant added under further settings of the RunConfig."""
     more = []
-    for text in extra:
-        name, sign, settings = text.partition("=")
+    for setting in extra:
+        name, sign, settings = setting.partition("=")
         if not sign:
-            raise ValueError(f"--ours takes a name, = and settings as JSON. Received: {text!r}")
+            raise ValueError(f"--ours takes a name, = and settings as JSON. Received: {setting!r}")
         more.append(Contestant(f"estimator_core, {name}", "ours", json.loads(settings)))
     return [
         dataclasses.replace(work, contestants=(work.contestants[0], *more, *work.contestants[1:]))
@@ -50,7 +42,10 @@ def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
     """Returns works with the contestants of some KINDS."""
     return [
         dataclasses.replace(
-            work, contestants=tuple(one for one in work.contestants if one.kind in kinds)
+            work,
+            contestants=tuple(
+                contestant for contestant in work.contestants if contestant.kind in kinds
+            ),
         )
         for work in works
     ]
@@ -59,21 +54,18 @@ def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
 def environments(
     works: Sequence[Work], uv: str, reference_python: str | None, with_reference: bool
 ) -> dict[str, str]:
-    """Returns the Pythons of the environments that contestants run in; missing ones are created.
-
-    Args:
-      works: Works with their contestants.
-      uv: Path of uv, which creates environments.
-      reference_python: Python with tf.estimator 2.15; None creates its environment.
-      with_reference: True if other measurements need the reference, too.
-    """
-    names = {one.environment or one.kind for work in works for one in work.contestants}
+    """Returns the Pythons of the environments that contestants run in; missing ones are created."""
+    names = {
+        contestant.environment or contestant.kind
+        for work in works
+        for contestant in work.contestants
+    }
     names |= {"reference"} if with_reference else set()
-    given = {"reference": reference_python} if reference_python else {}
-    return given | {
+    environments_by_name = {"reference": reference_python} if reference_python else {}
+    return environments_by_name | {
         name: speed_runs.environment_python(name, uv)
         for name in speed_runs.PACKAGES
-        if name in names and name not in given
+        if name in names and name not in environments_by_name
     }
 
 

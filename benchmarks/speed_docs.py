@@ -15,11 +15,7 @@ BEGIN, END = (
 
 
 def replaced(text: str, made: str) -> str:
-    """Returns a page with `made` in place of the text between the two comments.
-
-    Raises:
-      ValueError: The page does not have each comment once, in this order.
-    """
+    """Returns a page with `made` in place of the text between the two comments."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end) or BEGIN in rest or END in before + after:
@@ -46,18 +42,7 @@ def write(
     conditions: str,
     by_processor: bool,
 ) -> None:
-    """Writes the table into a page, and the figures into the folder figures/ next to it.
-
-    Args:
-      page: Page with the two comments.
-      rows: Rows of the table.
-      results: Measurements from `speed_runs.load_results`.
-      conditions: Time, machine and load of the measurements.
-      by_processor: True for figures of processor time.
-
-    Raises:
-      ValueError: The page lacks a comment.
-    """
+    """Writes the table into a page, and the figures into the folder figures/ next to it."""
     figures = {"speed-ratios.svg": ratios_figure(rows, by_processor)}
     texts = {
         "speed-ratios.svg": "Ratios as bars",

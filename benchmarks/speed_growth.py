@@ -27,46 +27,31 @@ _MEBIBYTE = 2**20
 
 
 def measure(rounds: int, pythons: Pythons) -> list[dict[str, Any]]:
-    """Returns the seconds of a step by contestant and size, in turn.
-
-    Args:
-      rounds: Alternations.
-      pythons: The environments.
-
-    Returns:
-      Dicts with "plot", "size" (batch size, features), "contestant", "secs", "processor_secs".
-
-    Raises:
-      SystemExit: A contestant failed, or they have not done the same.
-    """
-    found = []
+    """Returns the seconds of a step by contestant and size, in turn."""
+    measurements = []
     for number in range(rounds):
         for plot, sizes in SIZES.items():
             for size in sizes:
                 checks = {}
-                for one in CONTESTANTS:
-                    print(f"{plot} {size} {number + 1}/{rounds} {one.name}", file=sys.stderr)
+                for contestant in CONTESTANTS:
+                    print(f"{plot} {size} {number + 1}/{rounds} {contestant.name}", file=sys.stderr)
                     options = ["--size", f"{size[0]},{size[1]}", *["--check"] * (number == 0)]
-                    measured = run_contestant("vector", one, pythons, *options)
-                    checks[one.name] = measured.pop("check", {})
-                    found.append({"plot": plot, "size": size, "contestant": one.name, **measured})
+                    measured = run_contestant("vector", contestant, pythons, *options)
+                    checks[contestant.name] = measured.pop("check", {})
+                    measurements.append(
+                        {"plot": plot, "size": size, "contestant": contestant.name, **measured}
+                    )
                 differences = speed_table.differences(_WORK, checks)
                 if differences:
                     raise SystemExit(f"{plot} {size}: not the same work. " + "; ".join(differences))
-    return found
+    return measurements
 
 
 def memory(work: str, count: int, pythons: Pythons) -> dict[str, Any]:
-    """Returns the "steps" and "resident_bytes" of each Estimator API by its name.
-
-    Args:
-      work: "memory" for a training, or "memory_evaluate" for calls of `evaluate`.
-      count: Number of steps or calls.
-      pythons: The environments.
-    """
+    """Returns the "steps" and "resident_bytes" of each Estimator API by its name."""
     return {
-        one.name: run_contestant(work, one, pythons, "--count", str(count))
-        for one in CONTESTANTS[:2]
+        contestant.name: run_contestant(work, contestant, pythons, "--count", str(count))
+        for contestant in CONTESTANTS[:2]
     }
 
 
@@ -78,11 +63,11 @@ def figures(measured: list[dict[str, Any]], by_processor: bool) -> dict[str, str
         "batch": (f"{_OF_BATCHES} features, batches of 32 to 8,192", "batch size", 0),
         "features": (f"10 to 10,000 features, batch size {_BATCH_OF_FEATURES}", "features", 1),
     }
-    found = {}
+    svgs = {}
     for plot, (title, label, axis) in texts.items():
         series = {}
-        for one in CONTESTANTS:
-            series[one.name] = [
+        for contestant in CONTESTANTS:
+            series[contestant.name] = [
                 (size[axis], 1 / statistics.median(values))
                 for size in SIZES[plot]
                 if (
@@ -90,14 +75,14 @@ def figures(measured: list[dict[str, Any]], by_processor: bool) -> dict[str, str
                         run[seconds]
                         for run in measured
                         if (run["plot"], tuple(run["size"]), run["contestant"])
-                        == (plot, size, one.name)
+                        == (plot, size, contestant.name)
                     ]
                 )
             ]
         drawn = {name: points for name, points in series.items() if points}
         if drawn:
-            found[f"speed-{plot}.svg"] = charts.lines(title, (label, unit), drawn)
-    return found
+            svgs[f"speed-{plot}.svg"] = charts.lines(title, (label, unit), drawn)
+    return svgs
 
 
 def memory_figure(measured: dict[str, Any], title: str, label: str) -> str:
@@ -105,9 +90,9 @@ def memory_figure(measured: dict[str, Any], title: str, label: str) -> str:
     series = {
         name: [
             (step, size / _MEBIBYTE)
-            for step, size in zip(one["steps"], one["resident_bytes"], strict=True)
+            for step, size in zip(curve["steps"], curve["resident_bytes"], strict=True)
         ]
-        for name, one in measured.items()
+        for name, curve in measured.items()
     }
     return charts.lines(title, (label, "resident memory, MiB"), series, log_x=False)
 
@@ -125,11 +110,11 @@ def memory_lines(results: dict[str, Any]) -> list[str]:
     """Returns the growth of memory, a line for each training and for each series of evaluations."""
     lines = []
     for key, unit in (("memory", "step"), ("memory_evaluate", "call of evaluate")):
-        for name, one in results.get(key, {}).get("measured", {}).items():
-            growth = memory_growth(one["steps"], one["resident_bytes"])
-            first, last = (one["resident_bytes"][index] / _MEBIBYTE for index in (0, -1))
+        for name, curve in results.get(key, {}).get("measured", {}).items():
+            growth = memory_growth(curve["steps"], curve["resident_bytes"])
+            first, last = (curve["resident_bytes"][index] / _MEBIBYTE for index in (0, -1))
             lines.append(
                 f"Memory of {name}: {first:.0f} MiB at first, {last:.0f} MiB after "
-                f"{one['steps'][-1]:,}; {growth:+,.1f} bytes a {unit}."
+                f"{curve['steps'][-1]:,}; {growth:+,.1f} bytes a {unit}."
             )
     return lines

@@ -33,41 +33,23 @@ PACKAGES = {
 
 
 def environment_python(name: str, uv: str) -> str:
-    """Returns the Python of an environment, which is created the first time.
-
-    Args:
-      name: Key of PACKAGES.
-      uv: Path of uv.
-
-    Raises:
-      SystemExit: It could not be created; uv's message is printed.
-    """
+    """Returns the Python of an environment, which is created the first time."""
     script = PROJECT / "scripts" / "bench_environment.sh"
     CACHE.mkdir(exist_ok=True)
     packages = [
-        one if "==" in one else f"{one}=={importlib.metadata.version(one)}"
-        for one in PACKAGES[name]
+        package if "==" in package else f"{package}=={importlib.metadata.version(package)}"
+        for package in PACKAGES[name]
     ]
     command = [script, uv, CACHE / name, *packages]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        other = "; --reference-python names another one" if name == "reference" else ""
+        other = "; --reference-python names another Python" if name == "reference" else ""
         raise SystemExit(f"No environment of {' '.join(packages)} could be made{other}")
     return done.stdout.strip()
 
 
 def run_contestant(work: str, contestant: Contestant, pythons: Pythons, *options: str) -> Any:
-    """Returns the output of `contestant.py`.
-
-    Args:
-      work: Name of a work of `contestant.py`.
-      contestant: Contestant to run.
-      pythons: The environments.
-      options: Further arguments of the command line.
-
-    Raises:
-      SystemExit: The contestant failed; its log is printed.
-    """
+    """Returns the output of `contestant.py`."""
     interpreter = pythons.get(contestant.environment or contestant.kind, sys.executable)
     command = [interpreter, str(FOLDER / "contestant.py"), work, contestant.kind]
     command += ["--settings", json.dumps(dict(contestant.settings)), *options]
@@ -82,11 +64,7 @@ def run_contestant(work: str, contestant: Contestant, pythons: Pythons, *options
 
 
 def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
-    """Returns the runs of all contestants, round by round.
-
-    Raises:
-      SystemExit: A contestant failed, or they have not done the same.
-    """
+    """Returns the runs of all contestants, round by round."""
     runs, checks = [], {}
     for number in range(rounds):
         for contestant in work.contestants:
@@ -94,14 +72,14 @@ def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
             count = contestant.count or work.count
             options = ["--count", str(count)] if count else []
             options += ["--check"] if number == 0 else []
-            one = run_contestant(contestant.work or work.work, contestant, pythons, *options)
-            runs.append(Run(contestant.name, one["secs"], one["processor_secs"]))
-            if one.get("check"):
-                checks[contestant.name] = one["check"]
+            run = run_contestant(contestant.work or work.work, contestant, pythons, *options)
+            runs.append(Run(contestant.name, run["secs"], run["processor_secs"]))
+            if run.get("check"):
+                checks[contestant.name] = run["check"]
         if number == 0 and checks:
-            found = speed_table.differences(work, checks)
-            if found:
-                raise SystemExit(f"({work.letter}) Not the same work. " + "; ".join(found))
+            differences = speed_table.differences(work, checks)
+            if differences:
+                raise SystemExit(f"({work.letter}) Not the same work. " + "; ".join(differences))
     return runs
 
 
@@ -129,11 +107,7 @@ def save_runs(work: Work, runs: Sequence[Run]) -> None:
 
 
 def machine(cpuinfo: str) -> str:
-    """Returns a description of the machine.
-
-    Args:
-      cpuinfo: Text of /proc/cpuinfo; empty if there is none.
-    """
+    """Returns a description of the machine."""
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     names = [value.strip() for name, _, value in lines if name.strip() == "model name"]
     return f"{len(os.sched_getaffinity(0))} cores, {names[0] if names else platform.machine()}"
@@ -141,12 +115,12 @@ def machine(cpuinfo: str) -> str:
 
 def conditions(results: dict[str, Any], works: Sequence[Work]) -> str:
     """Returns time, machine, rounds and load of the measurements, as a sentence."""
-    found = [(work, results[work.letter]) for work in works if work.letter in results]
-    dates = sorted(one["date"] for _, one in found)
-    loads = sorted(one["load"] for _, one in found)
+    measured = [(work, results[work.letter]) for work in works if work.letter in results]
+    dates = sorted(result["date"] for _, result in measured)
+    loads = sorted(result["load"] for _, result in measured)
     rounds = sorted(
-        sum(run["contestant"] == work.contestants[0].name for run in one["measured"])
-        for work, one in found
+        sum(run["contestant"] == work.contestants[0].name for run in result["measured"])
+        for work, result in measured
     )
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     return (

@@ -15,40 +15,24 @@ LOSS_TOLERANCE = 0.15
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One measurement: seconds of a unit of work.
-
-    Attributes:
-      contestant: Name of the contestant.
-      secs: Wall time.
-      processor_secs: Time of all threads on processors.
-    """
+    """One measurement: seconds of a unit of work."""
 
     contestant: str
-    secs: float
-    processor_secs: float
+    secs: float  # Wall time
+    processor_secs: float  # Time of all threads on processors
 
 
 @dataclasses.dataclass(frozen=True)
 class Ratios:
-    """A contestant's time over ours, alternation by alternation.
+    """A contestant's time over ours, alternation by alternation."""
 
-    Attributes:
-      median: Median, which is compared with the aim.
-      least: Smallest ratio.
-      most: Largest ratio.
-    """
-
-    median: float
+    median: float  # compared with the aim
     least: float
     most: float
 
     @classmethod
     def of(cls, ours: Sequence[float], its: Sequence[float]) -> "Ratios":
-        """Returns the ratios of measurements that were made in turn.
-
-        Raises:
-          ValueError: Their numbers differ.
-        """
+        """Returns the ratios of measurements that were made in turn."""
         if len(ours) != len(its) or not ours:
             raise ValueError(
                 "A ratio needs as many measurements of both, at least one. Received: "
@@ -63,25 +47,15 @@ class Ratios:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A line of the table: a piece of work, and a contestant.
-
-    Attributes:
-      work: The piece of work.
-      peer: Name of the contestant.
-      ours: Our median seconds of a unit, and our processor seconds.
-      its: Median seconds of a unit of the peer, and its processor seconds.
-      time: Ratios of the time.
-      processor: Ratios of the processor time.
-      target: Minimum of the ratio to aim at; None for no aim.
-    """
+    """A line of the table: a piece of work, and a contestant."""
 
     work: Work
     peer: str
-    ours: tuple[float, float]
-    its: tuple[float, float]
+    ours: tuple[float, float]  # Our median seconds of a unit, and our processor seconds
+    its: tuple[float, float]  # Median seconds of a unit of the peer, and its processor seconds
     time: Ratios
     processor: Ratios
-    target: float | None
+    target: float | None  # Minimum of the ratio to aim at; None for no aim
 
     def is_met(self, by_processor: bool) -> bool | None:
         """True if the median ratio reaches the aim; None without an aim."""
@@ -90,21 +64,17 @@ class Row:
         return (self.processor if by_processor else self.time).median >= self.target
 
 
-def rows_of(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]:
-    """Returns the lines of a piece of work: all contestants but the first, with Keras at its best first.
-
-    Args:
-      work: The piece of work.
-      runs: Runs of all contestants, in the order of the alternations.
-      by_processor: True if Keras's best is the one with the least processor time.
-    """
-    found: dict[str, list[Run]] = {}
+def table_rows(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]:
+    """Returns the lines of a piece of work: all contestants but the first, with Keras at its best first."""
+    by_name: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.contestant, []).append(run)
+        by_name.setdefault(run.contestant, []).append(run)
     first = work.contestants[0].name
-    names = [one.name for one in work.contestants[1:] if one.name in found]
-    rows = [_row(work, name, found[first], found[name], work.targets.get(name)) for name in names]
-    keras = {one.name for one in work.contestants if one.kind == "keras"}
+    names = [contestant.name for contestant in work.contestants[1:] if contestant.name in by_name]
+    rows = [
+        _row(work, name, by_name[first], by_name[name], work.targets.get(name)) for name in names
+    ]
+    keras = {contestant.name for contestant in work.contestants if contestant.kind == "keras"}
     fits = [row for row in rows if row.peer in keras]
     if fits and BEST_KERAS in work.targets:
         best = min(fits, key=lambda row: row.its[by_processor])
@@ -132,7 +102,7 @@ def table(works: Sequence[Work], results: Mapping[str, Any], by_processor: bool)
         row
         for work in works
         if work.letter in results
-        for row in rows_of(
+        for row in table_rows(
             work, [Run(**run) for run in results[work.letter]["measured"]], by_processor
         )
     ]
@@ -174,27 +144,26 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Returns differences in the work that the contestants have done; empty if there are none.
-
-    Args:
-      work: The piece of work.
-      checks: Output of `contestant.py --check` by the name of the contestant.
-    """
-    found = []
+    """Returns differences in the work that the contestants have done; empty if there are none."""
+    messages = []
     (first, expected), *others = checks.items()
     for name, check in others:
         for key in sorted({*expected, *check} - {"loss"}):
             if expected.get(key) != check.get(key):
-                found.append(f"{key}: {expected.get(key)} of {first}, {check.get(key)} of {name}")
+                messages.append(
+                    f"{key}: {expected.get(key)} of {first}, {check.get(key)} of {name}"
+                )
     if work.untrained_loss is None:
-        return found
+        return messages
     losses = {name: check["loss"] for name, check in checks.items()}
     finite = [loss for loss in losses.values() if math.isfinite(loss)]
     median = statistics.median(finite) if finite else math.nan
     allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 3)
     for name, loss in losses.items():
         if not abs(loss - median) <= allowed:
-            found.append(f"loss: {loss:.4g} of {name}, with a median of {median:.4g}")
+            messages.append(f"loss: {loss:.4g} of {name}, with a median of {median:.4g}")
         if not loss < 0.95 * work.untrained_loss:
-            found.append(f"loss: {loss:.4g} of {name} is no better than that of an untrained model")
-    return found
+            messages.append(
+                f"loss: {loss:.4g} of {name} is no better than that of an untrained model"
+            )
+    return messages

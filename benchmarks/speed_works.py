@@ -12,47 +12,33 @@ FLOOR = "floor"
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """A contestant, which does a piece of work.
-
-    Attributes:
-      name: Name in the table.
-      kind: Kind of `contestant.py`: "ours", "reference", "keras", "floor", "input", "tensorflow".
-      settings: Settings of the RunConfig, or of Keras's fit.
-      work: Name of a work of `contestant.py`, if it differs from that of the others.
-      count: Units of work, if they differ from those of the others.
-      environment: Name in `speed_runs.PACKAGES`; "" is the one named like `kind`, else this project's.
-    """
+    """A contestant, which does a piece of work."""
 
     name: str
+    # Kind of `contestant.py`: "ours", "reference", "keras", "floor", "input", "tensorflow"
     kind: str
+    # Settings of the RunConfig, or of Keras's fit
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    # Name of a work of `contestant.py`, if it differs from that of the others
     work: str | None = None
-    count: int | None = None
+    count: int | None = None  # Units of work, if they differ from those of the others
+    # Name in `speed_runs.PACKAGES`. "": the name `kind` if it is there, else this project's
     environment: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """One piece of work.
+    """One piece of work."""
 
-    Attributes:
-      letter: Short name for the command line and the plot.
-      title: Title in the table.
-      work: Name of a work of `contestant.py`.
-      unit: Unit of the measurement.
-      contestants: Contestants; the others are compared with the first one.
-      targets: Minimum ratio of a contestant's time to ours, by its name or BEST_KERAS.
-      count: Units of work; None for the default of the work.
-      untrained_loss: Loss of an untrained model; None skips the comparison of losses.
-    """
-
-    letter: str
-    title: str
-    work: str
-    unit: str
-    contestants: tuple[Contestant, ...]
+    letter: str  # Short name for the command line and the plot
+    title: str  # Title in the table
+    work: str  # Name of a work of `contestant.py`
+    unit: str  # Unit of the measurement
+    contestants: tuple[Contestant, ...]  # Contestants; the others are compared with the first one
+    # Minimum ratio of a contestant's time to ours, by its name or BEST_KERAS
     targets: Mapping[str, float]
-    count: int | None = None
+    count: int | None = None  # Units of work; None for the default of the work
+    # Loss of an untrained model; None skips the comparison of losses
     untrained_loss: float | None = None
 
 
@@ -76,7 +62,7 @@ _FLOORS = (
 )
 _INPUT = Contestant("the input alone", "input")
 # TensorFlow imports scikit-learn and jax if it finds them, so an environment without them is compared with
-# the one of tf.estimator, which lacks them, too.
+# that of tf.estimator, which lacks them, too.
 _PLAIN = dataclasses.replace(_OURS, environment="plain")
 _TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow", environment="plain")
 _WITH_PIPELINES = Contestant("estimator_core, where the pipelines are installed", "ours")

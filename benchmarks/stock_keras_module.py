@@ -50,7 +50,7 @@ def run_fn(fn_args: Any) -> None:
 
 
 def build_model(transform: tft.TFTransformOutput) -> keras.Model:
-    """Returns the compiled model: a DNN over numbers and embeddings beside a linear part."""
+    """Returns the compiled model: a DNN over numbers and embeddings plus a linear part."""
     sizes = {
         **{
             name: transform.vocabulary_size_by_name(name) + taxi_module.NUM_OOV_BUCKETS

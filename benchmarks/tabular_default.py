@@ -1,4 +1,4 @@
-"""Scores of `run --data X.csv --label Y` on many tables, beside models of other packages.
+"""Scores of `run --data X.csv --label Y` on many tables, compared with models of other packages.
 
 python -m benchmarks.tabular_default [--seeds 1 2 3] [--only NAME ...] [--work FOLDER] ...
 
@@ -8,8 +8,8 @@ and that of the peers, which have the defaults of their packages. All learn from
 CsvExampleGen, and are scored on the same rows by the same function: AUC, accuracy or RMSE, and log loss.
 `best` is that of the best possible model, known for generated data.
 
-With `--work`, what is there is not computed again: an interrupted comparison goes on, and other seeds or
-peers are added. `benchmarks/tabular_sets.py` says how to install the tables and CatBoost.
+The folder `--work` keeps results: an interrupted comparison continues, and other seeds or peers are
+added. `benchmarks/tabular_sets.py` says how to install the tables and CatBoost.
 """
 
 import argparse
@@ -47,19 +47,7 @@ OURS = "ours"
 
 
 class Comparison:
-    """The figures of one table and seed, kept in a JSON file.
-
-    Attributes:
-        data: The table.
-        seed: Seed of the split and of the models.
-        figures: `rows`, `columns`, `model`, `status`, `components` (seconds by name) and, by contestant,
-            `scores` (pairs of score and loss) and `secs`.
-
-    Args:
-        data: The table.
-        seed: The seed.
-        work: Folder of all figures and roots.
-    """
+    """The figures of one table and seed, kept in a JSON file."""
 
     def __init__(self, data: DataSet, seed: int, work: pathlib.Path):
         self.data, self.seed = data, seed
@@ -72,16 +60,7 @@ class Comparison:
     def complete(
         self, peers: Sequence[str], project: pathlib.Path, settings: tuple[str, ...]
     ) -> None:
-        """Runs the pipeline and the peers that have no figures yet.
-
-        Args:
-            peers: Names of the peers.
-            project: Folder whose `pipelines` is run.
-            settings: Settings of the run, for `--set`.
-
-        Raises:
-            MissingPackageError: The package with the table, or a peer, is not installed.
-        """
+        """Runs the pipeline and the peers that have no figures yet."""
         scores, secs = self.figures["scores"], self.figures["secs"]
         left = [name for name in peers if name not in scores]
         if not left and "status" in self.figures:
@@ -157,8 +136,8 @@ class Comparison:
 def report(done: list[Comparison], peers: Sequence[str]) -> str:
     """Returns tables of scores, losses and seconds, with ranks: means over the seeds of each data set."""
     by_table: dict[str, list[Comparison]] = {}
-    for one in done:
-        by_table.setdefault(one.data.name, []).append(one)
+    for comparison in done:
+        by_table.setdefault(comparison.data.name, []).append(comparison)
     parts = []
     for title, at, names in (
         ("score", 0, tabular_peers.SCORE_NAMES),
@@ -174,7 +153,7 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
             theirs = min(means[1:]) if is_loss else max(means[1:])
             leads.append(1 - means[0] / theirs if is_loss else means[0] / theirs - 1)
             best = [_shown(_mean(group, "best", at))] if "best" in first["scores"] else ["-"]
-            chosen = "/".join(dict.fromkeys(one.figures["model"] for one in group))
+            chosen = "/".join(dict.fromkeys(comparison.figures["model"] for comparison in group))
             sizes = [str(first["rows"]), str(first["columns"]), str(len(group))]
             shown = [names[data.problem], *map(_shown, means), *best]
             lines.append(
@@ -194,14 +173,17 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
     lines = [
         [name, *(f"{_mean_secs(group, who):.1f}" for who in (OURS, *peers))]
         + [
-            f"{np.mean([one.figures['components'].get(part, 0) for one in group]):.1f}"
+            f"{np.mean([comparison.figures['components'].get(part, 0) for comparison in group]):.1f}"
             for part in COMPONENTS
         ]
         for name, group in by_table.items()
     ]
     parts.append(tables.format_table(["seconds", OURS, *peers, *COMPONENTS], lines))
-    failed = [one for one in done if one.figures["status"] != "pushed"]
-    parts += [f"{one.data.name}, seed {one.seed}: {one.figures['status']}" for one in failed]
+    failed = [comparison for comparison in done if comparison.figures["status"] != "pushed"]
+    parts += [
+        f"{comparison.data.name}, seed {comparison.seed}: {comparison.figures['status']}"
+        for comparison in failed
+    ]
     return "\n\n".join(parts)
 
 
@@ -216,12 +198,12 @@ def rank(values: Sequence[float]) -> list[float]:
 
 
 def _mean(group: list[Comparison], name: str, at: int) -> float:
-    found = (one.figures["scores"].get(name) for one in group)
-    return float(np.mean([np.inf if pair is None else pair[at] for pair in found]))
+    scores = (comparison.figures["scores"].get(name) for comparison in group)
+    return float(np.mean([np.inf if pair is None else pair[at] for pair in scores]))
 
 
 def _mean_secs(group: list[Comparison], name: str) -> float:
-    return float(np.mean([one.figures["secs"].get(name, np.nan) for one in group]))
+    return float(np.mean([comparison.figures["secs"].get(name, np.nan) for comparison in group]))
 
 
 def _shown(value: float) -> str:

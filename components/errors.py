@@ -6,10 +6,10 @@ _RAISED_AT = "_raised_at"
 
 
 class SettingError(ValueError):
-    """A setting names something that the data or the model lacks; only known when the component runs."""
+    """A setting names something that the data or the model lacks, which is only known at run time."""
 
 
-def raised_at(error: BaseException) -> list[tuple[str, int]]:
+def call_stack(error: BaseException) -> list[tuple[str, int]]:
     """Returns file and line of each call that led to an error, the innermost one last.
 
     For an error from another process, the calls are those of that process.
@@ -21,6 +21,6 @@ def raised_at(error: BaseException) -> list[tuple[str, int]]:
     return [(frame.filename, frame.lineno or 0) for frame in frames]
 
 
-def set_raised_at(error: BaseException, calls: list[tuple[str, int]]) -> None:
-    """Records the calls of another process that led to an error; `raised_at` returns them from now on."""
+def set_call_stack(error: BaseException, calls: list[tuple[str, int]]) -> None:
+    """Records the calls of another process that led to an error; `call_stack` returns them from now on."""
     setattr(error, _RAISED_AT, calls)

@@ -17,10 +17,7 @@ _warned: set[tuple[int, str]] = set()
 
 
 def remove_tree(directory: str) -> None:
-    """Removes a directory with its content.
-
-    A link is removed, and what it points to stays. TensorFlow's `rmtree` would delete the files behind it.
-    """
+    """Removes a directory with its content; a link is not followed, as it is by TensorFlow's `rmtree`."""
     if "://" in directory:
         from tfx.dsl.io import fileio
 
@@ -32,27 +29,33 @@ def remove_tree(directory: str) -> None:
 
 
 def copy_tree(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Copies the files of a local directory, with the permissions that the umask gives to new ones.
+    """Copies the files of a local directory, with the permissions that the umask gives to new files.
 
-    Those of the source may be too wide, as after a download by KFP's launcher, whose umask is 0; TensorFlow's
-    own copies have directories that a group cannot write to. Links are copied as what they point to.
+    The permissions of the source may be too wide, as after a download by KFP's launcher, whose umask is
+    0; TensorFlow's own copies have directories that a group cannot write to. Links are copied as their
+    targets.
     """
 
     def stop(error: OSError) -> NoReturn:
         raise error
 
     for directory, _, names in os.walk(source, followlinks=True, onerror=stop):
-        place = os.path.normpath(os.path.join(target, os.path.relpath(directory, source)))
-        os.makedirs(place, exist_ok=True)
+        copy = os.path.normpath(os.path.join(target, os.path.relpath(directory, source)))
+        os.makedirs(copy, exist_ok=True)
         for name in names:
-            shutil.copyfile(os.path.join(directory, name), os.path.join(place, name))
+            shutil.copyfile(os.path.join(directory, name), os.path.join(copy, name))
+
+
+def relative_path(uri: str, directory: str) -> str:
+    """Returns a path relative to a directory, which stays valid when both are moved together."""
+    return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)
 
 
 def sync(path: str | os.PathLike[str]) -> None:
     """Makes the content of a file, or the names in a directory, survive a power cut.
 
-    A file system without `fsync`, often for directories alone, gets a warning, once: only a power cut can
-    do harm then.
+    A file system without `fsync`, often for directories alone, causes one warning, as only a power cut
+    can then do harm.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -78,7 +81,6 @@ def sync(path: str | os.PathLike[str]) -> None:
 
 
 def lock(file: IO[str] | int, path: str | os.PathLike[str], operation: int) -> None:
-    """Locks a file with `flock`."""
     try:
         fcntl.flock(file, operation)
     except BlockingIOError:

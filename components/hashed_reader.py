@@ -6,16 +6,7 @@ from typing import IO
 
 
 class HashedReader(io.RawIOBase):
-    """Passes on the bytes of a stream, and computes their SHA-256.
-
-    `stream`: stream open for reading bytes; it is not closed.
-
-    Example:
-        with open(path, "rb") as stream:
-            reader = HashedReader(stream)
-            text = io.TextIOWrapper(io.BufferedReader(reader)).read()
-        reader.sha256
-    """
+    """Passes on the bytes of a stream, which it does not close, and computes their SHA-256."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
@@ -31,7 +22,6 @@ class HashedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]  # a writable buffer
-        """Reads bytes into a buffer, and returns their number; 0 at the end."""
         content = self._stream.read(len(buffer))
         self._digest.update(content)
         buffer[: len(content)] = content

@@ -1,8 +1,8 @@
 """Makes TFX's names resolve to our components: `components.install()`.
 
 A class can be imported from several modules of TFX, and by its path in the command of a container. Each is
-replaced in the module that defines it, right after that module is imported, so that whoever imports it later
-gets ours. Nothing is imported before it is asked for.
+replaced in the module that defines it, right after that module is imported, so that later imports of the
+class get ours. Nothing is imported before it is needed.
 """
 
 import importlib
@@ -85,7 +85,7 @@ def install() -> None:
 
 
 def _imported_from_tfx() -> tuple[str, str] | None:
-    """Returns a class of TFX's that is to be replaced, and a module that has it already; None without one."""
+    """Returns a class of TFX that should be replaced, and a module that has already imported it; or None."""
     stock_classes = {
         id(getattr(sys.modules[stock], name)): f"{stock}.{name}"
         for stock, name, _ in _REPLACED
@@ -113,7 +113,7 @@ def _replace(module: types.ModuleType) -> None:
 
 
 def _set_everywhere(stock: types.ModuleType, name: str, value: object) -> None:
-    """Sets the name in TFX's module that defines it, and in those that have imported it from there."""
+    """Sets the name in TFX's module that defines it, and in TFX's modules that have imported it."""
     stock_class = stock.__dict__.get(name, stock)
     setattr(stock, name, value)
     for module_name, module in list(sys.modules.items()):

@@ -11,8 +11,6 @@ class RunInterruptedError(KeyboardInterrupt):
 
 
 class Interruption:
-    """The request to end, and its handling."""
-
     def __init__(self) -> None:
         self.reason: str | None = None
         self.is_held = False

@@ -5,13 +5,7 @@ from collections.abc import Iterable
 
 
 def nearest_first(name: str, choices: Iterable[str], min_similarity: float = 0.0) -> list[str]:
-    """Returns the choices, those most similar to `name` first.
-
-    `min_similarity`: choices that are less similar are left out; 1 is equality, and 0 keeps all.
-
-    Example:
-        nearest_first("trainer_fn", ["run_fn", "train_fn"])  # ["train_fn", "run_fn"]
-    """
+    """Returns the choices by their similarity to `name`, from 1 (equal) down to `min_similarity`."""
     matcher = difflib.SequenceMatcher(b=name)
     similarity: dict[str, float] = {}
     for choice in choices:

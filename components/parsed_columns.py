@@ -1,6 +1,6 @@
-"""Parsed columns: statistics of the numbers and dates that cells stand for, beside those of the cells.
+"""Parsed columns: statistics of the numbers and dates that cells stand for.
 
-To tf.Examples, `$1,234.50` and `27.02.1956` are text, and TFDV counts how often each text occurs. For parsed
+TFDV counts how often each text occurs, and in tf.Examples `$1,234.50` and `27.02.1956` are text. For parsed
 columns, StatisticsGen also describes the values. They are in the column's `custom_stats`, which TFDV and
 SchemaGen ignore.
 """
@@ -27,7 +27,7 @@ class ParsedColumns:
             by quantity, float64 arrays of the same length, with NaN where a cell has no value. The quantity
             is `numbers`; for dates, `days` since 1970, and `hours` of the day if they have times.
         formats: Formats of each column, JSON values by their descriptions. The format of these data comes
-            first; another one is that of the data to compare with.
+            first; a second format is that of the data to compare with.
     """
 
     parse_fn: str

@@ -14,12 +14,7 @@ _COMPONENTS_BEFORE_KILL = 4
 
 
 class ForkedRun:
-    """`python -m pipelines run` in a fork of this process.
-
-    Args:
-        launch: Run to start.
-        kill: Process to kill on the way: `run`, `scheduler` (this process), `both`; None for none.
-    """
+    """`python -m pipelines run` in a fork of this process."""
 
     def __init__(self, launch: Launch, kill: str | None = None):
         for file in (launch.stdout, launch.stderr):

@@ -40,23 +40,14 @@ Row = dict[str, object]
 
 @dataclass(frozen=True)
 class Span:
-    """Outcome of a span.
+    """Outcome of a span."""
 
-    Attributes:
-        number: Number of the span, from 1.
-        data: Description of its data.
-        outcome: Status of the run.
-        trained: True if Transform ran, or was taken from the cache.
-        said: Its anomalies, or the reason why nothing was pushed.
-        auc: AUC of its model; None if there is none.
-    """
-
-    number: int
-    data: str
-    outcome: str
-    trained: bool
-    said: tuple[str, ...]
-    auc: float | None
+    number: int  # Number of the span, from 1
+    data: str  # Description of its data
+    outcome: str  # Status of the run
+    trained: bool  # True if Transform ran, or was taken from the cache
+    said: tuple[str, ...]  # Its anomalies, or the reason why nothing was pushed
+    auc: float | None  # AUC of its model; None if there is none
 
 
 def rows_of_span(seed: int, scale: float = 1.0) -> list[Row]:
@@ -109,12 +100,7 @@ FAULTS = {
 
 
 def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
-    """Yields a description of the data of each span, and the data.
-
-    Args:
-        sequence: `stable`, `drift` or `broken`.
-        count: Number of spans.
-    """
+    """Yields a description of the data of each span, and the data."""
     faults = list(FAULTS)
     for number in range(1, count + 1):
         if sequence == "drift":
@@ -132,14 +118,7 @@ def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
 
 
 def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[Span]:
-    """Yields the outcomes of the spans of a sequence.
-
-    Args:
-        sequence: Name of the sequence.
-        count: Number of spans.
-        folder: Folder for data and root.
-        run: Runs `python -m pipelines` with arguments.
-    """
+    """Yields the outcomes of the spans of a sequence."""
     for number, (data, rows) in enumerate(spans_of(sequence, count), 1):
         file = folder / f"span-{number}.csv"
         write_rows(file, rows)

@@ -1,7 +1,6 @@
 """Scheduled runs over growing spans, with kills: is any lost, is any done twice, is each push gated?
 
-    python -m benchmarks.campaigns.scheduled_runs [--ticks 20] [--work FOLDER]
-        [--parts ticks real backfill sleep]
+    python -m benchmarks.campaigns.scheduled_runs [--ticks 20] [--work FOLDER] [--kills TICK=WHAT ...]
 
 Real pipeline runs of small data. A minute of the schedule's clock passes whenever nothing is due; each brings
 a span. The runs are forked off the scheduler, which has done the imports. These are killed by SIGKILL:
@@ -9,10 +8,6 @@ a span. The runs are forked off the scheduler, which has done the imports. These
 - the run of one tick (like by the kernel, for memory): the scheduler resumes it;
 - in another tick the scheduler and its run (like by a power cut): the next scheduler resumes the run;
 - in a third one the scheduler alone: the next one waits for the run that is still running.
-
-Three ticks use the real clock: `schedule run` unchanged, with a span that arrives each minute. Five
-spans are backfilled; their third run is killed. Then a machine sleeps through four ticks, with each
-setting of `missed`.
 """
 
 import argparse
@@ -34,7 +29,6 @@ from benchmarks.tables import format_table
 from pipelines.atomic_files import read_json, write_json
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
-from pipelines.scheduling.backfill import plan_backfill
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.history import ENDED, History, num_starts
 from pipelines.scheduling.run_process import Launch
@@ -48,7 +42,6 @@ START = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microseco
 NAME = "trips"
 ROWS = 400
 KILLS = {4: "run", 8: "both", 12: "scheduler"}
-WHEN_REAL = ("--every", "1m", "--missed", "catch-up")
 _A_MINUTE = 60.0
 
 CONFIG = """\
@@ -72,11 +65,7 @@ on = ["failed", "not_blessed", "drifted", "missed", "unchanged", "pushed"]
 
 
 class InjectedClock:
-    """A clock that advances when nothing is due, and keeps its time if the scheduler is killed.
-
-    Args:
-        folder: Folder that keeps the time, and gets a span each minute.
-    """
+    """A clock that advances when nothing is due, and keeps its time if the scheduler is killed."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -228,132 +217,11 @@ def _is_gated(record: RunRecord) -> bool:
     )
 
 
-def show_real_clock(folder: Path, ticks: int = 3) -> None:
-    """Runs some ticks of `schedule run` with the real clock, and prints their outcomes."""
-    root = folder / "real_root"
-    folder.mkdir(exist_ok=True)
-    (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
-    _schedule(folder, "create", "--config", folder / "trips.toml", *WHEN_REAL).wait()
-    scheduler = _schedule(folder, "run")
-    begun, disabled = time.monotonic(), False
-    records: list[RunRecord] = []
-    try:
-        while not disabled or records[-1].status not in ENDED:
-            if scheduler.poll() is not None:
-                sys.exit(f"the scheduler ended with exit code {scheduler.returncode}")
-            write_span(folder, int((time.monotonic() - begun) / _A_MINUTE) + 1)
-            records = Root(root).records.read_all()
-            if not disabled and len(records) == ticks:  # while the last one is run
-                disabled = _schedule(folder, "disable", NAME).wait() == 0
-            time.sleep(0.5)
-    finally:
-        scheduler.terminate()
-        scheduler.wait()
-    rows = []
-    for record in records:
-        due = time_of_key(str(record.scheduled_by).partition("/")[2])
-        begin, end = map(datetime.fromisoformat, (record.started, record.finished or ""))
-        rows.append(
-            (
-                str(record.scheduled_by),
-                f"{(begin - (due or begin)).total_seconds():.0f} s",
-                f"{(end - begin).total_seconds():.0f} s",
-                record.status,
-                record.version or "",
-                str(record.spans[0]["span"]),
-                "yes" if _is_gated(record) else "no",
-            )
-        )
-    header = ("tick", "begun after", "took", "status", "version", "span read", "passed the gate")
-    print(f"The real clock, one a minute, catch-up\n{format_table(header, rows)}")
-    print(f"runs in the root: {len(records)}; exit code on SIGTERM: {scheduler.returncode}\n")
-
-
-def _schedule(folder: Path, *words: object) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "pipelines", "schedule", *map(str, words)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen(
-        [*command, "--root", str(folder / "real_root")], cwd=folder, env=environment
-    )
-
-
-def show_sleep(folder: Path, first_span: int) -> None:
-    """Lets a machine sleep through four ticks, with each setting, and prints the runs afterwards."""
-    rows = []
-    for number, missed in enumerate(("skip", "latest", "catch-up")):
-        clock = InjectedClock(folder)
-        begin = START + timedelta(minutes=first_span + 10 * number)
-        clock.set(begin)
-        store = ScheduleStore(Root(folder / "root"))
-        for name in store.names():
-            store.delete(name)
-        name = f"sleep-{missed}"
-        store.write(make_schedule(folder, name=name, since=begin, created=begin, missed=missed))
-        (folder / "told.jsonl").write_text("")
-        # Four ticks pass, and the last one is 40 of its 60 seconds ago, so it is late, too.
-        clock.set(begin + timedelta(minutes=4, seconds=40))
-        scheduler = Scheduler(Root(folder / "root"), clock, Stop(), start=ForkedRun)
-        done = scheduler.run_due()
-        told = read_told(folder)
-        missed_told = [
-            content["missed"]["count"] for content in told if content["event"] == "missed"
-        ]
-        clock.set(begin + timedelta(minutes=5))
-        after = scheduler.run_due()
-        rows.append(
-            (
-                missed,
-                str(len(done)),
-                ", ".join(run.status for run in done),
-                ", ".join(map(str, missed_told)),
-                ", ".join(run.status for run in after),
-            )
-        )
-    header = ("missed", "runs", "status", "notified as missed", "the next tick")
-    print(f"A machine that slept through four ticks\n{format_table(header, rows)}\n", flush=True)
-
-
-def show_backfill(folder: Path) -> None:
-    """Backfills spans 3 to 7, kills the third run, and prints the outcomes."""
-    root = Root(folder / "backfill_root")
-    for number in range(1, 9):
-        write_span(folder, number)
-    schedule = make_schedule(folder)
-    ScheduleStore(root).write(schedule)
-    clock = InjectedClock(folder)
-    starts: list[Launch] = []
-
-    def start(launch: Launch) -> ForkedRun:
-        starts.append(launch)
-        return ForkedRun(launch, "run" if len(starts) == 3 else None)
-
-    scheduler = Scheduler(root, clock, Stop(), start=start)
-    backfill = plan_backfill(schedule, root, "3", "7", clock.now(), False)
-    list(backfill.run(scheduler, keep_going=False))
-    records = root.records.read_all()
-    rows = [
-        (
-            str(record.spans[0]["span"]),
-            str(record.attempt),
-            record.status,
-            record.version or "",
-            "yes" if _is_gated(record) else "no",
-        )
-        for record in records
-    ]
-    header = ("span read", "starts", "status", "version", "passed the gate")
-    print(f"Backfill of spans 3 to 7\n{format_table(header, rows)}")
-    again = list(plan_backfill(schedule, root, "3", "7", clock.now(), False).run(scheduler, False))
-    print(f"the same command again: {len(again)} runs; runs: {len(records)}\n", flush=True)
-
-
 def main() -> None:
-    """Runs all parts."""
+    """Runs the campaign, or one of its schedulers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ticks", type=int, default=20)
     parser.add_argument("--work", type=Path, help="keeps data and roots there")
-    parts = ("ticks", "real", "backfill", "sleep")
-    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--scheduler", type=Path, help=argparse.SUPPRESS)
     given = [f"{number}={what}" for number, what in KILLS.items()]
     parser.add_argument("--kills", nargs="*", default=given, help="TICK=run, both or scheduler")
@@ -367,19 +235,9 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         folder = work.resolve()
         (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
-        if "ticks" in arguments.parts:
-            begun = time.monotonic()
-            show_ticks(folder, arguments.ticks, kills)
-            print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
-        if "real" in arguments.parts:
-            show_real_clock(folder / "real")  # no other part has written later spans there
-        if {"backfill", "sleep"} & set(arguments.parts):
-            import_all()
-            os.chdir(folder)
-        if "backfill" in arguments.parts:
-            show_backfill(folder)
-        if "sleep" in arguments.parts:
-            show_sleep(folder, arguments.ticks + 10)
+        begun = time.monotonic()
+        show_ticks(folder, arguments.ticks, kills)
+        print(f"{time.monotonic() - begun:.0f} s")
 
 
 if __name__ == "__main__":

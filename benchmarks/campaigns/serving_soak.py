@@ -3,9 +3,9 @@
     python -m benchmarks.campaigns.serving_soak --root demo_root --data taxi.csv [--secs 600] [--pushes 20]
         [--rollbacks 5]
 
-The model that serves in the root is pushed again and again into a root of its own, which keeps three
-versions; after each fourth push comes a rollback, both by the project's own functions. 16 clients ask for one
-row at a time over connections that stay open. An answer must name a version that was pushed, and have the
+The model that serves in the root is pushed again and again into a separate root, which keeps three
+versions; every fourth push is followed by a rollback, both by the project's own functions. 16 clients ask for
+one row at a time over connections that stay open. An answer must name a version that was pushed, and have the
 predictions of its model. All versions are one model, so its answers cannot show that two versions were mixed
 in one; the test of this module pushes two models in turn. The last line is JSON; exit code 1 if a request
 failed, or a version did not answer.
@@ -30,8 +30,8 @@ from benchmarks.serving_contestants import (
     contestants,
     free_port,
     resident_bytes,
-    rows_of,
     running,
+    sample_rows,
     wait_until_ready,
 )
 from components.pusher.versions import prune_versions, push_version
@@ -48,27 +48,20 @@ _MEBIBYTE = 1 << 20
 
 @dataclasses.dataclass
 class Outcome:
-    """Outcome of a soak.
+    """Outcome of a soak."""
 
-    Attributes:
-      requests: Requests that were answered.
-      failures: Messages of those that were not, or wrongly; the first 20.
-      num_failures: Number of these.
-      served: Time of the first answer by each version since its push or the rollback to it, in seconds of
-        `time.monotonic`.
-      msecs: Time of each request.
-      pushes: Versions that were pushed.
-      rollbacks: Versions to which was rolled back.
-      mebibytes: Resident size of the server, before the first push and after each one and each rollback.
-    """
-
-    requests: int = 0
-    num_failures: int = 0
+    requests: int = 0  # Requests that were answered
+    num_failures: int = 0  # Number of these
+    # Messages of those that were not, or wrongly; the first 20
     failures: list[str] = dataclasses.field(default_factory=list)
+    # Time of the first answer by each version since its push or the rollback to it, in seconds
+    # of `time.monotonic`
     served: dict[int, float] = dataclasses.field(default_factory=dict)
-    msecs: list[float] = dataclasses.field(default_factory=list)
-    pushes: list[int] = dataclasses.field(default_factory=list)
+    msecs: list[float] = dataclasses.field(default_factory=list)  # Time of each request
+    pushes: list[int] = dataclasses.field(default_factory=list)  # Versions that were pushed
+    # Versions to which was rolled back
     rollbacks: list[int] = dataclasses.field(default_factory=list)
+    # Resident size of the server, before the first push and after each push and rollback
     mebibytes: list[float] = dataclasses.field(default_factory=list)
 
     def fail(self, message: str) -> None:
@@ -100,12 +93,7 @@ class Outcome:
 
 
 class Client:
-    """Asks a server over one connection that stays open.
-
-    Args:
-      port: Port of the server.
-      path: Path of a request.
-    """
+    """Asks a server over one connection that stays open."""
 
     def __init__(self, port: int, path: str):
         self._port = port
@@ -115,7 +103,7 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, body: bytes) -> tuple[int, bytes]:
-        """Returns status and body of the answer. After an error, the connection is a new one."""
+        """Returns status and body of the answer; after an error, it opens a new connection."""
         reader, writer = self._streams or await asyncio.open_connection("127.0.0.1", self._port)
         self._streams = None
         writer.write(b"%sContent-Length: %d\r\n\r\n%s" % (self._head, len(body), body))
@@ -139,15 +127,6 @@ async def soak(
     """Returns the outcome of a load during which a root changes, at equal distances of time or later.
 
     After each change, it waits until the version that was pushed, or rolled back to, has answered.
-
-    Args:
-      server: Number of the server's process.
-      port: Its port.
-      one: Way to ask it, one whose answers name their version.
-      rows: Rows to ask for.
-      wanted: Function from a version to the probabilities of the rows.
-      changes: Functions that push or roll back, and note it.
-      secs: Time in all, longer if the versions are not served in time.
     """
     outcome = Outcome()
     bodies = [json.dumps(one.body(row)).encode() for row in rows]
@@ -169,7 +148,7 @@ async def soak(
             if max(abs(a - b) for a, b in zip(found, expected, strict=True)) > _TOLERANCE:
                 outcome.fail(f"version {version}: {found}, not {expected}, for {rows[index]}")
             outcome.served.setdefault(version, time.monotonic())
-        except Exception as error:  # of whatever kind: it is counted
+        except Exception as error:  # any failure is counted
             outcome.fail(f"{type(error).__name__}: {error}")
             await asyncio.sleep(0.1)
 
@@ -204,16 +183,7 @@ def run(
     pushes: int,
     rollbacks: int,
 ) -> Outcome:
-    """Returns the outcome of a soak of the command `serve`.
-
-    Args:
-      models: Folders of SavedModels of classifiers, pushed in turn.
-      rows_for: Function from the types of the columns to rows.
-      work: Folder for the root.
-      secs: Time in all.
-      pushes: Number of pushes.
-      rollbacks: Number of rollbacks, spread between the pushes.
-    """
+    """Returns the outcome of a soak of the command `serve`."""
     root = Root(work / "root")
     model_of: dict[int, int] = {}
 
@@ -280,7 +250,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         outcome = run(
             [root.serving / str(root.versions.serving())],
-            lambda types: rows_of(arguments.data, types, 500),
+            lambda types: sample_rows(arguments.data, types, 500),
             Path(work),
             arguments.secs,
             arguments.pushes,

@@ -3,15 +3,15 @@
     nice python -m benchmarks.campaigns.signals [--signals 200] [--kills 84] [--progress FILE]
 
 Each row is a run of all components in a new root, a signal (SIGINT and SIGTERM in turns), and `--resume`.
-With `--kills`, the first rows are killed instead: SIGKILL, to the run and its workers.
+The option `--kills` kills the first rows instead: SIGKILL, to the run and its workers.
 The moments are drawn evenly over the time that a run without a signal takes. Most runs are forks of this
-process, which has the imports behind it; every so many is the plain command, with its imports. Checked are:
+process, which has finished the imports; some are the plain command, with its imports. Checked are:
 
 - the process ends within 30 s, and leaves no process of its session behind;
 - its exit code is 130 and nothing is pushed, or it is 0, the version was there before the signal, and the
   last line says so;
 - the last line, the record and the versions that serve say the same;
-- `--resume` goes on with the same run: finished components are not run again, and it pushes once. Where
+- `--resume` continues the same run: finished components are not run again, and it pushes once. Where
   there was no record yet, a new run is started.
 
 After a kill, only the last point is checked, and that each served version is complete.
@@ -56,28 +56,18 @@ _HEADER = ("during", "how", "signal", "at s", "ended in s", "exit", "pushed", "r
 
 @dataclasses.dataclass
 class Row:
-    """A signal, and what came of it.
+    """A signal, and what came of it."""
 
-    Attributes:
-      during: Component that ran when the signal was sent, or the time before or after all of them.
-      is_plain: True for the plain command.
-      number: Number of the signal.
-      at_secs: After the start of the process.
-      ended_secs: Seconds from the signal to the end of the process.
-      code: Its exit code.
-      pushed: True if a version was there before the signal.
-      resumed: Outcome of `--resume`.
-      wrong: All that should have been otherwise.
-    """
-
+    # Component that ran when the signal was sent, or the time before or after all of them
     during: str
-    is_plain: bool
-    number: signal.Signals
-    at_secs: float
-    ended_secs: float = 0.0
-    code: int | None = None
-    pushed: bool = False
-    resumed: str = "-"
+    is_plain: bool  # True for the plain command
+    number: signal.Signals  # Number of the signal
+    at_secs: float  # After the start of the process
+    ended_secs: float = 0.0  # Seconds from the signal to the end of the process
+    code: int | None = None  # Its exit code
+    pushed: bool = False  # True if a version was there before the signal
+    resumed: str = "-"  # Outcome of `--resume`
+    # All that should have been otherwise
     wrong: list[str] = dataclasses.field(default_factory=list)
 
     def cells(self) -> tuple[str, ...]:
@@ -96,14 +86,7 @@ class Row:
 
 
 class Campaign:
-    """Runs the command in roots of its own.
-
-    Args:
-      folder: Folder for data and roots.
-      rows: Rows of the CSV.
-      steps: Steps of the training.
-      seed: Seed of the data and the moments.
-    """
+    """Runs the command in new roots."""
 
     def __init__(self, folder: Path, rows: int, steps: int, seed: int):
         self._folder = folder
@@ -192,7 +175,7 @@ class Campaign:
         if (record.run_id if record else None) != line["run_id"]:
             yield f"run {line['run_id']} in the last line, and a record of {record and record.run_id}"
         if record and (record.status, record.version) != (line["status"], line["version"]):
-            yield f"the record says {record.status}, {record.version}"
+            yield f"the record has {record.status}, {record.version}"
 
     def _resume(self, root: Path, row: Row) -> str:
         """Resumes a run, or starts it anew where there is none; returns what came of it."""
@@ -206,7 +189,7 @@ class Campaign:
         if before is None:
             return "anew"
         if after.run_id != before.run_id:
-            row.wrong.append(f"it went on with run {after.run_id}, not {before.run_id}")
+            row.wrong.append(f"it continued run {after.run_id}, not {before.run_id}")
         finished = {one.name for one in before.components if one.status != "failed"}
         again = [
             one.name for one in after.components if one.name in finished and one.status != "cached"
@@ -225,7 +208,7 @@ def _faults_of_kill(root: Path, row: Row) -> Iterator[str]:
 
 
 def _running(root: Path) -> str:
-    """Returns what a run does now."""
+    """Returns the current step of a run."""
     record = _record(root)
     if record is None:
         return "before the run"

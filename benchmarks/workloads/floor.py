@@ -12,19 +12,13 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A network and its data.
+    """A network and its data."""
 
-    Attributes:
-      parameters: Initial values, float32.
-      loss: Function from the parameters and a batch to the mean loss of the batch.
-      batches: A structure of arrays [batches, batch_size, ...].
-      optimizer: Optimizer, which changes the parameters.
-    """
-
-    parameters: Sequence[Any]
+    parameters: Sequence[Any]  # Initial values, float32
+    # Function from the parameters and a batch to the mean loss of the batch
     loss: Callable[[Sequence[Any], Any], Any]
-    batches: Any
-    optimizer: Any
+    batches: Any  # A structure of arrays [batches, batch_size, ...]
+    optimizer: Any  # Optimizer, which changes the parameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,16 +67,7 @@ class Adagrad:
 
 
 class Loop:
-    """Trains a Model, many steps in one call.
-
-    Args:
-      model: `Model`.
-      jit_compile: True to compile the loop with XLA.
-
-    Attributes:
-      parameters: Values after the steps so far.
-      steps: Number of steps so far.
-    """
+    """Trains a Model, many steps in one call."""
 
     def __init__(self, model, jit_compile):
         self._model = model

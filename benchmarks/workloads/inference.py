@@ -89,15 +89,7 @@ WORK = {
 
 
 def measure(name, estimator, config, count, check):
-    """Returns the time of a row or call, after a warm-up with a smaller piece of the work.
-
-    Args:
-      name: Key of WORK.
-      estimator: The API.
-      config: Settings of its RunConfig.
-      count: Number of rows or calls; None for the default.
-      check: True to add the values that must be equal for all.
-    """
+    """Returns the time of a row or call, after a warm-up with a smaller piece of the work."""
     make, warm_up, default = WORK[name]
     count = count or default
     with tempfile.TemporaryDirectory() as model_dir:
@@ -107,11 +99,11 @@ def measure(name, estimator, config, count, check):
         make(classifier, warm_up)()
         run = make(classifier, count)
         start = Clock()
-        found = run()
+        answers = run()
         measured = Clock().since(start, count)
-        weights = [classifier.get_variable_value(one) for one in classifier.get_variable_names()]
+        weights = [classifier.get_variable_value(name) for name in classifier.get_variable_names()]
     if check:
         # TensorFlow's own optimizers and Keras's have different slots, so the largest arrays are compared.
-        largest = max(np.size(one) for one in weights)
-        measured["check"] = {**found, "largest_variable": int(largest)}
+        largest = max(map(np.size, weights))
+        measured["check"] = {**answers, "largest_variable": int(largest)}
     return measured

@@ -15,14 +15,14 @@ def resident_bytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def of_training(estimator, config, steps):
+def training_curve(estimator, config, steps):
     """Returns {"steps": [...], "resident_bytes": [...]} of a training of `steps` steps.
 
     Garbage is collected before each measurement, as graphs are cyclic. The first measurement is after a
     hundredth of the steps: until then, TensorFlow fills its pools.
     """
     every = steps // _LOOKS
-    found = {"steps": [], "resident_bytes": []}
+    curve = {"steps": [], "resident_bytes": []}
 
     class Memory(estimator.SessionRunHook):
         """Measures the memory at an interval; the second and third method declare the interval to ours."""
@@ -40,21 +40,21 @@ def of_training(estimator, config, steps):
             self.done += 1
             if self.done % every == 0:
                 gc.collect()
-                found["steps"].append(self.done)
-                found["resident_bytes"].append(resident_bytes())
+                curve["steps"].append(self.done)
+                curve["resident_bytes"].append(resident_bytes())
 
     training = vector.work(128, 20)
     with tempfile.TemporaryDirectory() as model_dir:
         config = estimator.RunConfig(model_dir=model_dir, save_checkpoints_steps=5000, **config)
         model = training.make_estimator(estimator, config)
         model.train(training.input_fn, hooks=[Memory()], max_steps=steps)
-    return found
+    return curve
 
 
-def of_evaluations(estimator, config, calls):
+def evaluation_curve(estimator, config, calls):
     """Returns {"steps": [...], "resident_bytes": [...]} of `evaluate` calls, of three batches each."""
     every = max(calls // _LOOKS, 1)
-    found = {"steps": [], "resident_bytes": []}
+    curve = {"steps": [], "resident_bytes": []}
     training = vector.work(128, 20)
     with tempfile.TemporaryDirectory() as model_dir:
         config = estimator.RunConfig(model_dir=model_dir, **config)
@@ -64,6 +64,6 @@ def of_evaluations(estimator, config, calls):
             model.evaluate(training.input_fn, steps=3)
             if call % every == 0:
                 gc.collect()
-                found["steps"].append(call)
-                found["resident_bytes"].append(resident_bytes())
-    return found
+                curve["steps"].append(call)
+                curve["resident_bytes"].append(resident_bytes())
+    return curve

@@ -34,26 +34,26 @@ SIZES = {
 
 def transformed(columns, label):
     """Returns features and label, arrays [rows], of the columns of generated trips."""
-    found = {LABEL: label.astype(np.int64)}
+    features = {LABEL: label.astype(np.int64)}
     for name in SKEWED:
         logarithm = np.log1p(columns[name].astype(np.float64))
         scaled = (logarithm - np.nanmean(logarithm)) / np.nanstd(logarithm)
-        found[f"{name}_xf"] = np.nan_to_num(scaled).astype(np.float32)
+        features[f"{name}_xf"] = np.nan_to_num(scaled).astype(np.float32)
     for name in COORDINATES:
         values = columns[name].astype(np.float64)
         bounds = np.nanquantile(values, np.arange(1, BUCKETS) / BUCKETS)
         buckets = np.searchsorted(bounds, values, side="right") + 1
-        found[f"{name}_xf"] = np.where(np.isnan(values), 0, buckets)
+        features[f"{name}_xf"] = np.where(np.isnan(values), 0, buckets)
     for name in ("payment_type", "company"):
         texts = np.array([text or "missing" for text in columns[name]])
         _, ids, counts = np.unique(texts, return_inverse=True, return_counts=True)
         ranks = np.argsort(np.argsort(-counts, kind="stable"))  # 0 is the most frequent text
-        found[f"{name}_xf"] = np.minimum(ranks[ids], SIZES[f"{name}_xf"] - 1)
+        features[f"{name}_xf"] = np.minimum(ranks[ids], SIZES[f"{name}_xf"] - 1)
     for name, size in SIZES.items():
-        if name not in found:
+        if name not in features:
             values = np.nan_to_num(columns[name.removesuffix("_xf")].astype(np.float64))
-            found[name] = np.clip(values, 0, size - 1).astype(np.int64)
-    return found
+            features[name] = np.clip(values, 0, size - 1).astype(np.int64)
+    return features
 
 
 def file():

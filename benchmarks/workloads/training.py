@@ -16,39 +16,25 @@ _CHECKED_BATCHES = 20
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A model and its data, for each way to train it.
+    """A model and its data, for each way to train it."""
 
-    Attributes:
-      batch_size: Number of examples in a batch.
-      input_fn: Returns an endless dataset of (features, labels).
-      make_estimator: Function from an Estimator API and its RunConfig to an Estimator.
-      make_keras: Function from `steps_per_execution` and `jit_compile` to the same model, compiled; None if
-        there is no such model.
-      make_floor: Returns the `floor.Model` of the same network; None if there is none.
-      hooks: Function from an Estimator API to the user's hooks.
-      warm_up_steps: Number of steps before the measured ones.
-      steps: Number of measured steps.
-    """
-
-    batch_size: int
-    input_fn: Callable[[], Any]
+    batch_size: int  # Number of examples in a batch
+    input_fn: Callable[[], Any]  # Returns an endless dataset of (features, labels)
+    # Function from an Estimator API and its RunConfig to an Estimator
     make_estimator: Callable[[Any, Any], Any]
+    # Function from `steps_per_execution` and `jit_compile` to the same model, compiled; None if
+    # there is no such model
     make_keras: Callable[[int, bool], Any] | None = None
+    # Returns the `floor.Model` of the same network; None if there is none
     make_floor: Callable[[], floor.Model] | None = None
+    # Function from an Estimator API to the user's hooks
     hooks: Callable[[Any], list[Any]] = lambda estimator: []
-    warm_up_steps: int = 300
-    steps: int = 2000
+    warm_up_steps: int = 300  # Number of steps before the measured ones
+    steps: int = 2000  # Number of measured steps
 
 
 def by_estimator(work, estimator, config, check):
-    """Returns the time of each step of training by an Estimator.
-
-    Args:
-      work: `Training`.
-      estimator: The API: `estimator_core`, or `tf.estimator`.
-      config: Settings of its RunConfig.
-      check: True to add the values that `speed.py` compares: see `checked`.
-    """
+    """Returns the time of each step of training by an Estimator."""
     stopwatch = _stopwatch(estimator, work.warm_up_steps, work.steps)
     with tempfile.TemporaryDirectory() as model_dir:
         model = work.make_estimator(estimator, estimator.RunConfig(model_dir=model_dir, **config))
@@ -110,14 +96,7 @@ def by_input(work):
 
 
 def checked(work, parameters, steps, loss):
-    """Returns the values that must be equal for all contestants of the same work.
-
-    Args:
-      work: `Training`.
-      parameters: Shapes of the trainable variables.
-      steps: Number of steps in all.
-      loss: Mean loss of an example after them.
-    """
+    """Returns the values that must be equal for all contestants of the same work."""
     features, _ = next(iter(work.input_fn()))
     batch_size = {int(values.shape[0]) for values in tf.nest.flatten(features)}
     if batch_size != {work.batch_size}:

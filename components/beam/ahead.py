@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
-    """Yields the items of an iterator, which works on the next one in a thread of its own.
+    """Yields the items of an iterator, which works on the next one in its own thread.
 
-    It is for work without Python's lock: decompression, and the loops of Arrow and TensorFlow.
+    It is for work that releases Python's lock: decompression, and the loops of Arrow and TensorFlow.
     """
     return map_ahead(lambda item: item, items, threads=1)
 
@@ -33,6 +33,6 @@ def map_ahead(
             return workers.submit(value, reader.submit(next, following, end))
 
         started = deque(start() for _ in range(threads))
-        while (found := started.popleft().result()) is not end:
+        while (result := started.popleft().result()) is not end:
             started.append(start())
-            yield found
+            yield result

@@ -25,20 +25,18 @@ class BeamExecutor(base_beam_executor.BaseBeamExecutor):
     """Modules for the workers of this component, besides those of `worker_modules`."""
 
     def _make_beam_pipeline(self) -> beam.Pipeline:
-        self._beam_pipeline_args = [*self._beam_pipeline_args, *self._added_args()]
-        return super()._make_beam_pipeline()
-
-    def _added_args(self) -> list[str]:
-        options = PipelineOptions(self._beam_pipeline_args)
+        args = self._beam_pipeline_args
+        options = PipelineOptions(args)
         added = [f"--beam_plugins={name}" for name in (*worker_modules, *self.WORKER_MODULES)]
         if options.view_as(StandardOptions).runner in _DIRECT:
             mode = options.view_as(DirectOptions).direct_running_mode
             added.append(PROCESSES_RUNNER if mode == "multi_processing" else IN_PROCESS_RUNNER)
-        return [arg for arg in added if arg not in self._beam_pipeline_args]
+        self._beam_pipeline_args = [*args, *(arg for arg in added if arg not in args)]
+        return super()._make_beam_pipeline()
 
 
 class InMemoryExecutor(BeamExecutor):
-    """Makes Beam pipelines for `components.beam.in_memory_runner`; other engines run theirs as ever.
+    """Makes Beam pipelines for `components.beam.in_memory_runner`; other engines run theirs as before.
 
     Source: `_make_beam_pipeline` of TFX 1.21's executors.
     """

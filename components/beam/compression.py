@@ -12,12 +12,11 @@ Compressed = tuple[int, bytes]
 
 
 def compress(value: Any) -> Compressed:
-    """Returns a value in compressed form; it works best for several thousand rows at once."""
+    """Returns a value in compressed form; it works best for several thousand rows together."""
     content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return len(content), pa.compress(content, _CODEC, asbytes=True)
 
 
 def decompress(packed: Compressed) -> Any:
-    """Returns the value that `compress` was given."""
     num_bytes, content = packed
     return pickle.loads(pa.decompress(content, num_bytes, _CODEC, asbytes=True))

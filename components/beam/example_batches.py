@@ -20,23 +20,19 @@ MAX_BATCH_BYTES = 20 << 20
 
 
 def find_files(patterns: Sequence[str]) -> list[str]:
-    """Returns the files that match patterns, in the order of their numbers."""
     files = []
     for pattern in patterns:
-        found = sorted(fileio.glob(pattern))
-        if not found:
+        matches = sorted(fileio.glob(pattern))
+        if not matches:
             raise FileNotFoundError(f"No file of examples matches {pattern!r}.")
-        files += found
+        files += matches
     return files
 
 
 def batches(
     path: str, max_examples: int = MAX_BATCH_EXAMPLES, max_bytes: int = MAX_BATCH_BYTES
 ) -> Iterator[list[bytes]]:
-    """Yields the records of a file in batches.
-
-    `max_bytes`: maximum size of a batch of two or more records, in bytes.
-    """
+    """Yields the records of a file in batches; only a batch of one record may exceed `max_bytes`."""
     batch: list[bytes] = []
     num_bytes = 0
     for record in record_files.read_records(path):
@@ -50,17 +46,14 @@ def batches(
 
 
 class BatchedExampleRecord(tf_example_record.TFExampleRecord):
-    """tf.Examples of TFRecord files, in large batches; no record is an element of its own in Beam.
+    """tf.Examples of TFRecord files, in large batches, so that Beam never handles single records.
 
-    Source: `TFExampleRecord` of tfx-bsl 1.21, whose batches depend on how the engine divides the rows into
-    bundles.
+    Source: `TFExampleRecord` of tfx-bsl 1.21, whose batches depend on how the engine divides the rows
+    into bundles.
     """
 
     def BeamSource(self, batch_size: int | None = None) -> beam.PTransform:  # noqa: N802
-        """Returns a transform: pipeline -> record batches.
-
-        `batch_size`: maximum number of examples in a batch; None for `MAX_BATCH_EXAMPLES`.
-        """
+        """Returns a transform: pipeline -> record batches of at most `batch_size` examples."""
         files = list(enumerate(find_files(self._file_pattern)))
         schema = self._GetSchemaForDecoding()
         read = self._reader(
@@ -81,10 +74,7 @@ class BatchedExampleRecord(tf_example_record.TFExampleRecord):
 
 @beam.typehints.with_output_types(pa.RecordBatch)
 class ReadBatches(beam.DoFn):
-    """(number of a file, its path) -> its record batches.
-
-    `schema`: serialized schema of the examples; None infers the types of each batch.
-    """
+    """(number of a file, its path) -> its record batches; without a schema, types are inferred by batch."""
 
     def __init__(self, schema: bytes | None, max_examples: int) -> None:
         super().__init__()
@@ -97,7 +87,7 @@ class ReadBatches(beam.DoFn):
             yield self._placed(batch, number, index)
 
     def _batches(self, path: str, first: int = 0) -> Iterator[pa.RecordBatch]:
-        """Yields the batches of a file from one of them on."""
+        """Yields the batches of a file, from batch `first` on."""
         examples = itertools.islice(batches(path, self._max_examples), first, None)
         return map_ahead(self._decode, examples)
 

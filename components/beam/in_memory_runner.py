@@ -30,14 +30,14 @@ _PLAIN_KEYS: dict[type[coders.Coder], tuple[type, ...]] = {
     coders.StrUtf8Coder: (str,),
     coders.BytesCoder: (bytes,),
 }
-"""By coder, types of keys that it keeps, and whose bytes are those of another key only if both are equal."""
+"""Types of keys that a coder keeps, and encodes to the same bytes only if the keys are equal."""
 
 _MAX_STEPS_IN_A_ROW = 60
 """Steps that call each other; Python's limit is about 1,000 calls."""
 
 
 class UnsupportedPipelineError(Exception):
-    """The pipeline needs something that only Beam's own runner has; the message says what."""
+    """The pipeline needs something that only Beam's own runner has, which the message names."""
 
 
 def install(pipeline: beam.Pipeline) -> bool:
@@ -52,8 +52,8 @@ def install(pipeline: beam.Pipeline) -> bool:
     nevertheless, and a line in the log (debug) says why. There are no metrics.
 
     Beam's runner copies functions and elements, which hides breaches of its rules. Here, steps whose
-    functions share an object share its state; a change of an element that was passed on reaches whoever keeps
-    it; and a value is not converted to the type of its hint, nor refused.
+    functions share an object share its state; a change of an element that was passed on reaches all steps
+    that keep it; and a value is not converted to the type of its hint, nor refused.
 
     Returns false if the pipeline has another runner, or options that only Beam's follows: for workers,
     tests and profiles.
@@ -91,8 +91,6 @@ def _run(run_by_beam: Callable[..., PipelineResult], pipeline: beam.Pipeline, op
 
 
 class _Done(PipelineResult):
-    """The result of a pipeline that has ended."""
-
     def wait_until_finish(self, duration: int | None = None) -> str:
         del duration
         return self.state
@@ -108,20 +106,19 @@ class _Collection(Receiver):
         self.is_complete = False
 
     def receive(self, element: Any) -> None:
-        """Passes an element on."""
         if self.num_viewers:
             self.kept.append(element)
         for step in self.steps:
             step.receive(element)
 
     def complete(self) -> None:
-        """Says that there are no more elements."""
+        """Ends the collection: there are no more elements."""
         self.is_complete = True
         for step in self.steps:
             step.complete()
 
     def release(self) -> None:
-        """Says that one of the steps no longer needs the side input."""
+        """Counts off a step that no longer needs the side input."""
         self.num_viewers -= 1
         if not self.num_viewers:
             self.kept = []
@@ -137,7 +134,7 @@ class _Sources:
         self._waiting.append(step)
 
     def run(self) -> None:
-        """Lets the steps send; first those whose elements meet no step that has to wait."""
+        """Lets the steps send, starting with those whose elements meet no step that has to wait."""
         while self._waiting:
             step = min(self._waiting, key=_Step.rank)
             self._waiting.remove(step)
@@ -165,13 +162,13 @@ class _Step:
         raise NotImplementedError
 
     def complete(self) -> None:
-        """Says that an input has no more elements."""
+        """Ends one of the inputs."""
         self._num_open -= 1
         if not self._num_open:
             self._finish()
 
     def _finish(self) -> None:
-        """Ends a step that has all its elements."""
+        """Reacts to the end of all inputs."""
         self._sources.add(self)
 
     def send(self) -> None:
@@ -201,8 +198,8 @@ class _Pass(_Step):
     send = _finish  # without inputs
 
 
-class _ByKey(_Step):
-    """Collects something for each key."""
+class _Group(_Step):
+    """Collects the values of each key."""
 
     def __init__(
         self, sources: _Sources, output: _Collection, label: str, element_type: Any
@@ -218,17 +215,15 @@ class _ByKey(_Step):
     def receive(self, element: Any) -> None:
         key, value = element.value
         is_plain = type(key) in self._plain_keys
-        identity = (type(key), key) if is_plain else self._encoded(key)
-        found = self._by_key.get(identity)
-        if found is None:
-            # A coder of numbers makes 1 from True, or 1.0 from 1.
-            found = key if is_plain else self._key_coder.decode(identity), self._start()
-        self._by_key[identity] = (found[0], self._add(found[1], value))
-
-    def _encoded(self, key: Any) -> bytes:
-        if self._key_coder is None:
+        if not is_plain and self._key_coder is None:
             self._key_coder = self._coder.as_deterministic_coder(self._label)
-        return self._key_coder.encode(key)
+        identity = (type(key), key) if is_plain else self._key_coder.encode(key)
+        if identity not in self._by_key:
+            # A coder of numbers makes 1 from True, or 1.0 from 1.
+            decoded = key if is_plain else self._key_coder.decode(identity)
+            self._by_key[identity] = decoded, self._start()
+        decoded, collected = self._by_key[identity]
+        self._by_key[identity] = decoded, self._add(collected, value)
 
     def send(self) -> None:
         (output,) = self.outputs
@@ -239,28 +234,17 @@ class _ByKey(_Step):
         output.complete()
 
     def _start(self) -> Any:
-        raise NotImplementedError
-
-    def _add(self, collected: Any, value: Any) -> Any:
-        raise NotImplementedError
-
-    def _result(self, collected: Any) -> Any:
-        raise NotImplementedError
-
-
-class _Group(_ByKey):
-    def _start(self) -> list[Any]:
         return []
 
-    def _add(self, collected: list[Any], value: Any) -> list[Any]:
+    def _add(self, collected: Any, value: Any) -> Any:
         collected.append(value)
         return collected
 
-    def _result(self, collected: list[Any]) -> list[Any]:
+    def _result(self, collected: Any) -> Any:
         return collected
 
 
-class _Combine(_ByKey):
+class _Combine(_Group):
     """Combines the values of each key, by the same calls as Beam for a single bundle."""
 
     def __init__(self, *args: Any, fn: beam.CombineFn) -> None:
@@ -313,7 +297,6 @@ class _ParDo(_Step):
 
     @property
     def is_ready(self) -> bool:  # type: ignore[override]
-        """True if all side inputs are complete."""
         return all(collection.is_complete for _, collection in self.views)
 
     def receive(self, element: Any) -> None:
@@ -367,8 +350,6 @@ class _ParDo(_Step):
 
 
 class _Plan(PipelineVisitor):
-    """The steps of a pipeline."""
-
     def __init__(self, pipeline: beam.Pipeline) -> None:
         self.sources = _Sources()
         self._collections: dict[Any, _Collection] = collections.defaultdict(_Collection)
@@ -384,7 +365,7 @@ class _Plan(PipelineVisitor):
         self._root = self._root or node
 
     def _add(self, node: Any) -> None:
-        """Adds the steps of a transform; what makes a collection comes before what reads it."""
+        """Adds the steps of a transform, producers before consumers."""
         transform = node.transform
         if isinstance(transform, Reshuffle | ReshufflePerKey):
             self._add_step(node, _Pass(self.sources, 1, self._output(node)))
@@ -438,14 +419,14 @@ class _Plan(PipelineVisitor):
         return self.sources, self._output(node), node.full_label, node.inputs[0].element_type
 
     def _own(self, fn: Any) -> Any:
-        """Returns a function that no other step has: a copy if one has it already."""
+        """Returns a function that belongs to no other step: a copy if it already does."""
         if id(fn) in self._fns:
             fn = pickler.roundtrip(fn)
         self._fns.add(id(fn))
         return fn
 
     def _note_needs(self) -> None:
-        """Notes for each step which side inputs its elements meet at once."""
+        """Notes for each step which side inputs its elements reach without a grouping in between."""
         met: dict[_Step, tuple[set[_Collection], int]] = {}  # by an element that a step gets
         for step in reversed(self.steps):
             nexts = [met[following] for output in step.outputs for following in output.steps]
@@ -455,7 +436,7 @@ class _Plan(PipelineVisitor):
             if depth > _MAX_STEPS_IN_A_ROW:
                 raise UnsupportedPipelineError(f"more than {_MAX_STEPS_IN_A_ROW} steps in a row")
             step.needed = tuple(needed)
-            met[step] = (set(), 1) if isinstance(step, _ByKey) else (needed, depth)
+            met[step] = (set(), 1) if isinstance(step, _Group) else (needed, depth)
 
 
 def _check_fn(node: AppliedPTransform) -> None:

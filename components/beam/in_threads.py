@@ -17,7 +17,6 @@ class InThreads(beam.DoFn):
     """
 
     def start_bundle(self) -> None:
-        """Makes the threads."""
         self._threads = ThreadPoolExecutor(NUM_THREADS)
         self._running: deque[Future[Any]] = deque()
 
@@ -28,7 +27,7 @@ class InThreads(beam.DoFn):
         self._running.append(self._threads.submit(*work))
 
     def finish(self) -> Iterator[Any]:
-        """Yields the values that are left, and ends the threads."""
+        """Yields the remaining values, and ends the threads."""
         try:
             for running in self._running:
                 yield running.result()

@@ -1,4 +1,4 @@
-"""Beam's own runner, with workers in other processes that can import the same modules as this one."""
+"""Beam's own runner, with workers in other processes, which can import the same modules as this process."""
 
 import os
 import shlex

@@ -34,12 +34,10 @@ def numbered(prefix: str, index: int, count: int) -> str:
 def write_records(path: str, records: Iterable[bytes]) -> None:
     """Writes a gzipped TFRecord file that appears under its name only when it is complete.
 
-    Beam may do the same work twice, at the same time or after a worker was lost. So each attempt writes
-    another file, in a folder next to that of `path`, and then gives it the name: the last one stays.
+    Beam may do the same work twice, at the same time or after a worker was lost. Each attempt writes
+    its own file, in a folder next to that of `path`, and then renames it: the last attempt wins.
 
-    The file has one gzip member. TensorFlow may overlook what comes after the first one.
-
-    `path`: path of the file, in `ARTIFACT/Split-NAME/`; its folder exists.
+    The file has one gzip member, because TensorFlow may overlook further ones. Its folder exists.
     """
     unfinished = unfinished_path(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +74,7 @@ def remove_unfinished(split_folders: Iterable[str]) -> None:
 
 
 def read_records(path: str) -> Iterator[bytes]:
-    """Yields the records of a TFRecord file in their order; it is gzipped when its name ends in `.gz`.
+    """Yields the records of a TFRecord file in their order; it is gzipped if its name ends in `.gz`.
 
     gzip's checksum is verified, those of TFRecord are not.
     """

@@ -9,12 +9,9 @@ import apache_beam as beam
 class Spread(beam.PTransform):
     """Makes a PCollection whose elements several workers can process.
 
-    Beam's `Create` and `Reshuffle` draw a random number for each element, and elements with the same number
-    change places. Here the number of an element is its position, so a single worker processes the elements
-    in their order.
-
-    Example:
-        batches = pipeline | "Files" >> Spread(paths) | beam.FlatMap(read)
+    Beam's `Create` and `Reshuffle` draw a random number for each element, so that elements with the
+    same number swap places. Here the number of an element is its position, so a single worker processes
+    the elements in their order.
     """
 
     def __init__(self, elements: Sequence[Any]) -> None:
@@ -22,14 +19,9 @@ class Spread(beam.PTransform):
         self._elements = list(elements)
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """Returns the elements."""
         return (
             pipeline
             | "Create" >> beam.Create(list(enumerate(self._elements)), reshuffle=False)
             | "Spread" >> beam.GroupByKey()
-            | "Elements" >> beam.FlatMap(_values)
+            | "Elements" >> beam.FlatMap(lambda numbered: numbered[1])
         )
-
-
-def _values(numbered: tuple[int, Any]) -> Any:
-    return numbered[1]

@@ -5,7 +5,7 @@ Flink and Spark start it themselves (`environment = "process"`), or ask a pool f
     python -m components.beam.worker --pool 50000
 
 Beam's Python package contains the worker, but not the program that asks the runner for the worker's
-options; that one is only in Beam's container images. This module is such a program. It imports the stand-ins
+options, which is only in Beam's container images. This module is such a program. It imports the stand-ins
 that TFDV needs before any of the pipeline's code (`components.tfx.compat`), and sends logs to the runner.
 
 Source: Beam's SDK container contract, `beam_provision_api.proto`: the arguments, and the variables that
@@ -43,13 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--provision_endpoint", metavar="HOST:PORT")
     for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
         parser.add_argument(f"--{name}", metavar="HOST:PORT")
-    given = parser.parse_args(arguments)
-    if given.pool is not None:
-        _serve_pool(given.pool)
-    elif given.id is None or given.provision_endpoint is None:
+    options = parser.parse_args(arguments)
+    if options.pool is not None:
+        _serve_pool(options.pool)
+    elif options.id is None or options.provision_endpoint is None:
         parser.error("give --pool PORT, or --id and --provision_endpoint, as a runner does")
     else:
-        os.environ.update(worker_variables(given.id, given.provision_endpoint))
+        os.environ.update(worker_variables(options.id, options.provision_endpoint))
         from apache_beam.runners.worker import sdk_worker_main
 
         sdk_worker_main.main(sys.argv)
@@ -106,12 +106,12 @@ def write_launcher(file: Path) -> None:
 class WorkerPool:
     """Starts worker processes when a runner asks for them, over gRPC.
 
-    Task managers number their workers independently, so two that share a pool both have a worker `1-1`. A
-    worker is therefore stopped by its id only while no other worker has the same id; a worker whose runner is
-    gone ends by itself in any case.
+    Task managers number their workers independently, so two that share a pool both have a worker `1-1`.
+    A worker is therefore stopped by its id only while no other worker has the same id. A worker always
+    ends when its runner does.
 
-    Source: `apache_beam.runners.worker.worker_pool_main`, which forgets the first of two workers with one
-    id, and stops the second one on the request to stop the first.
+    Source: `apache_beam.runners.worker.worker_pool_main`, which forgets the first of two workers with
+    the same id, and stops the second one on the request to stop the first.
     """
 
     def __init__(self, launcher: Path):
@@ -120,7 +120,6 @@ class WorkerPool:
         self._lock = threading.Lock()
 
     def StartWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
-        """Starts a worker."""
         from apache_beam.portability.api import beam_fn_api_pb2
 
         command = [
@@ -129,7 +128,7 @@ class WorkerPool:
             f"--provision_endpoint={request.provision_endpoint.url}",
         ]
         with self._lock:
-            self._workers = [one for one in self._workers if one[1].poll() is None]
+            self._workers = [worker for worker in self._workers if worker[1].poll() is None]
             self._workers.append((request.worker_id, subprocess.Popen(command)))
         return beam_fn_api_pb2.StartWorkerResponse()
 
@@ -138,14 +137,13 @@ class WorkerPool:
         from apache_beam.portability.api import beam_fn_api_pb2
 
         with self._lock:
-            running = [one for name, one in self._workers if name == request.worker_id]
-            running = [one for one in running if one.poll() is None]
+            running = [worker for name, worker in self._workers if name == request.worker_id]
+            running = [worker for worker in running if worker.poll() is None]
             if len(running) == 1:
                 running[0].terminate()
         return beam_fn_api_pb2.StopWorkerResponse()
 
     def stop(self) -> None:
-        """Stops all workers."""
         with self._lock:
             for _, worker in self._workers:
                 worker.terminate()

@@ -24,10 +24,7 @@ def evaluate(
     models: list[tfma.EvalSharedModel],
     example_weight: str,
 ) -> dict[str, beam.PCollection]:
-    """Returns the evaluation by TFMA's own evaluator, which supports all metrics and options.
-
-    `example_weight`: feature that weighs examples; empty without weights.
-    """
+    """Returns the evaluation by TFMA's own evaluator, which supports all metrics and options."""
     return (
         batches
         | "ToExtracts" >> beam.FlatMap(extraction.to_extracts, example_weight)
@@ -42,37 +39,24 @@ def evaluate(
 def gate_evaluator(
     gate: Gate, slices: Slices, evaluation_uri: str, *, makes_checks: bool
 ) -> evaluator.Evaluator:
-    """Returns an evaluator that makes the default checks on TFMA's extracts.
+    """Returns an evaluator for the default checks and a report's details, except importances."""
 
-    It also makes the details of a report, except importances.
-
-    `makes_checks`: True if the default checks are requested.
-    """
-    return evaluator.Evaluator(
-        stage_name="DefaultChecks",
-        run_after=tfma.extractors.SLICE_KEY_EXTRACTOR_STAGE_NAME,
-        ptransform=_CheckExtracts(gate, slices, evaluation_uri, makes_checks),
-    )
-
-
-class _CheckExtracts(beam.PTransform):
-    def __init__(self, gate: Gate, slices: Slices, evaluation_uri: str, makes_checks: bool) -> None:
-        super().__init__()
-        self._gate = gate
-        self._slices = slices
-        self._makes_checks = makes_checks
-        self._evaluation_uri = evaluation_uri
-
-    def expand(self, extracts: beam.PCollection) -> dict[str, beam.PCollection]:
+    def check(extracts: beam.PCollection) -> dict[str, beam.PCollection]:
         batches = (
             extracts
             | "BatchExamples" >> beam.BatchElements(max_batch_size=_MAX_BATCH_SIZE)
-            | "ToBatch" >> beam.Map(to_batch, self._gate, self._slices.features)
+            | "ToBatch" >> beam.Map(to_batch, gate, slices.features)
         )
-        if self._makes_checks:
-            write_checks(batches, None, self._gate, self._evaluation_uri)
-        details.write_details(batches, self._slices, self._gate, self._evaluation_uri)
-        return {}
+        if makes_checks:
+            write_checks(batches, None, gate, evaluation_uri)
+        details.write_details(batches, slices, gate, evaluation_uri)
+        return {}  # the results are in files
+
+    return evaluator.Evaluator(
+        stage_name="DefaultChecks",
+        run_after=tfma.extractors.SLICE_KEY_EXTRACTOR_STAGE_NAME,
+        ptransform=beam.ptransform_fn(check)(),
+    )
 
 
 def to_batch(
@@ -81,31 +65,31 @@ def to_batch(
     """Returns TFMA's extracts of several examples as a batch."""
     names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
     predictions = {
-        name: _stack([_of_model(item[tfma.PREDICTIONS_KEY], name) for item in extracts])
+        name: _stack([_model_part(item[tfma.PREDICTIONS_KEY], name) for item in extracts])
         for name in names
     }
-    labels = [_of_model(item[tfma.LABELS_KEY], gate.candidate) for item in extracts]
+    labels = [_model_part(item[tfma.LABELS_KEY], gate.candidate) for item in extracts]
     features: dict[str, list[Any]] = {
         name: [_values(item.get(tfma.FEATURES_KEY, {}).get(name)) for item in extracts]
         for name in features_of_slices
     }
     if gate.example_weight:
         features[gate.example_weight] = [
-            np.ravel(_of_model(item[tfma.EXAMPLE_WEIGHTS_KEY], gate.candidate)).tolist()
+            np.ravel(_model_part(item[tfma.EXAMPLE_WEIGHTS_KEY], gate.candidate)).tolist()
             for item in extracts
         ]
     return Batch(_stack(labels), predictions, features)
 
 
-def _of_model(value: Any, name: str) -> Any:
-    """Returns the part of a model; with several models, TFMA has the parts by their names."""
+def _model_part(value: Any, name: str) -> Any:
+    """Returns the part of a model; for several models, TFMA keeps the parts in a dict by name."""
     return value[name] if isinstance(value, dict) and name in value else value
 
 
 def _values(value: Any) -> list[Any] | None:
     """Returns the values of a feature of an example; None if it has none."""
-    found = [] if value is None else np.ravel(np.asarray(value)).tolist()
-    return found or None
+    values = [] if value is None else np.ravel(np.asarray(value)).tolist()
+    return values or None
 
 
 def _stack(values: Sequence[Any]) -> Any:

@@ -65,7 +65,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             ),
         )
 
-    Source: TFX's Evaluator. Unlike it, this one evaluates Estimators by their evaluation models, writes a
+    Source: TFX's Evaluator. Unlike TFX's, it evaluates Estimators by their evaluation models, writes a
     verdict, has default checks, and is faster. As in TFX, change thresholds do not apply without a
     baseline, and a model without any threshold or default check is not blessed. A threshold that no metric
     belongs to is an error, which TFX reports as a model that is not blessed.
@@ -109,8 +109,8 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             module_path: Import path of such a module, instead of module_file.
             default_checks: Checks the model against the trivial one and the baseline as well.
                 Default: only the thresholds of the eval_config apply, as in TFX.
-            same_values: Values of text columns that the model takes as one, and so do the slices: the
-                common name by value, without white space around it; "" is no value. Default: none.
+            same_values: Values of text columns that the model and the slices treat as equal: the common
+                name by value, without white space around it; "" is a missing value. Default: none.
 
         Raises:
             ValueError: There is no model, there is nothing to evaluate, or arguments contradict each other.

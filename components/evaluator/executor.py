@@ -29,10 +29,11 @@ from components.beam.beam_executor import InMemoryExecutor
 from components.beam.spread import Spread
 from components.errors import SettingError
 from components.evaluator import by_example
-from components.evaluator.gate import verdict
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
+from components.evaluator.gate.judgement import make_verdict
 from components.evaluator.gate.leak_doubts import leak_doubts
+from components.evaluator.gate.verdict import Verdict
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.eval_config import (
     resolve_thresholds,
@@ -66,8 +67,6 @@ _CUSTOM_FUNCTIONS = ("custom_eval_shared_model", "custom_extractors")
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Model, examples, settings and output directory of an evaluation."""
-
     model: Artifact
     baseline: Artifact | None  # The model to compare with
     examples: list[Artifact]  # The raw examples, one artifact or more
@@ -86,7 +85,7 @@ class EvaluationRequest:
 
     @property
     def model_names(self) -> tuple[str, str | None]:
-        """The names of the model and the baseline in the evaluation; None without a baseline."""
+        """The names of the model and of the baseline, if any, in the evaluation."""
         specs = self.effective_config.model_specs
         return specs[0].name, next((spec.name for spec in specs if spec.is_baseline), None)
 
@@ -100,11 +99,10 @@ class EvaluationRequest:
         return self.baseline if spec.is_baseline and self.baseline else self.model
 
     def gate(self, example_weight: str) -> Gate:
-        """Returns the settings of the default checks and of a report's details."""
         return Gate(self.default_checks or DefaultChecks(), *self.model_names, example_weight)
 
     def training_files(self) -> list[str]:
-        """Returns the files of the split `train`; none if it is evaluated on, or does not exist."""
+        """Returns the files of the split `train`; empty if it is evaluated on, or does not exist."""
         has_split = all(
             _TRAIN_SPLIT in artifact_utils.decode_split_names(artifact.split_names)
             for artifact in self.examples
@@ -114,7 +112,6 @@ class EvaluationRequest:
         return replace(self, splits=(_TRAIN_SPLIT,)).files()
 
     def files(self) -> list[str]:
-        """Returns the files of the examples."""
         for artifact in self.examples:
             if (
                 examples_utils.get_payload_format(artifact)
@@ -133,15 +130,12 @@ class EvaluationRequest:
 
 
 class Executor(InMemoryExecutor):
-    """Evaluates the model in TFX's input artifacts, and fills the output artifacts."""
-
     def Do(
         self,
         input_dict: dict[str, list[Artifact]],
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Evaluates the model, writes `evaluation` and `blessing`."""
         with self._user_module(exec_properties) as module:
             request = _parse(input_dict, output_dict, exec_properties, module)
             self._evaluate(request, output_dict, exec_properties)
@@ -180,7 +174,7 @@ class Executor(InMemoryExecutor):
             doubts += leak_doubts(importance, request.default_checks.accepted)
             if importance.get("left_out"):
                 unchecked += (_NOT_ALL_MEASURED,)
-        result = verdict.make_verdict(
+        result = make_verdict(
             request.evaluation_uri,
             request.eval_config,
             candidate=request.model_names[0],
@@ -343,7 +337,7 @@ class Executor(InMemoryExecutor):
 
     @contextlib.contextmanager
     def _user_module(self, exec_properties: dict[str, Any]) -> Iterator[types.ModuleType | None]:
-        """Returns the user's module, whose wheel Beam's workers get as well; None without one."""
+        """Yields the user's module, if any, whose wheel Beam's workers get as well."""
         name, wheels = udf_utils.decode_user_module_key(
             exec_properties.get(standard_component_specs.MODULE_PATH_KEY)
         )
@@ -365,7 +359,7 @@ after_import(
 
 
 def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
-    """Returns a sentence for each of the configuration's slices that no example falls into."""
+    """Returns a sentence for each configured slice that contains no example."""
     name = request.model_names[0] or None
     result = tfma.load_eval_result(request.evaluation_uri, model_name=name)
     computed = [
@@ -492,7 +486,7 @@ def _model_to_evaluate(
 
 def _write_blessing(
     blessing: Artifact,
-    result: verdict.Verdict,
+    result: Verdict,
     request: EvaluationRequest,
     component_id: str | None,
 ) -> None:

@@ -1,7 +1,7 @@
 """The type of a CSV column, and its cells as values of that type.
 
-One rule holds for each cell, `type_of`. A regular expression finds the cells on which pyarrow agrees with it,
-nearly all of them; the others are decided by the rule itself, one by one.
+One rule holds for each cell, `cell_type`. A regular expression finds the cells on which pyarrow agrees with
+it, nearly all of them; the others are decided by the rule itself, one by one.
 """
 
 import enum
@@ -25,56 +25,52 @@ class ColumnType(enum.IntEnum):
     TEXT = 3
 
 
-def type_of(cell: str) -> ColumnType:
+def cell_type(cell: str) -> ColumnType:
     """Returns the type of a cell.
 
     Source: TFX's CsvExampleGen. A cell is a number if `int` or `float` reads its bytes: with white space
     around it, underscores, `nan` and `inf`. An integer beyond int64 is text.
     """
-    text = cell.encode()
-    if not text:
+    content = cell.encode()
+    if not content:
         return ColumnType.EMPTY
     try:
-        return ColumnType.INTEGER if int(text) in _INT64 else ColumnType.TEXT
+        return ColumnType.INTEGER if int(content) in _INT64 else ColumnType.TEXT
     except ValueError:
         pass
     try:
-        float(text)
+        float(content)
     except ValueError:
         return ColumnType.TEXT
     return ColumnType.FLOAT
 
 
-def infer_type(cells: Any, known: ColumnType = ColumnType.EMPTY) -> ColumnType:
-    """Returns the type that holds all cells."""
-    if known is ColumnType.TEXT:
-        return known
+def infer_type(cells: Any, least: ColumnType = ColumnType.EMPTY) -> ColumnType:
+    if least is ColumnType.TEXT:
+        return least
     values = cells.filter(pc.not_equal(pc.binary_length(cells), 0))
     if not len(values):
-        return known
-    known = max(known, type_of(values[0].as_py()))
-    if known is ColumnType.TEXT:
-        return known
-    if known is ColumnType.INTEGER:
+        return least
+    least = max(least, cell_type(values[0].as_py()))
+    if least is ColumnType.TEXT:
+        return least
+    if least is ColumnType.INTEGER:
         is_integer = pc.match_substring_regex(values, _INTEGER)
         if pc.all(is_integer).as_py():
-            return known
+            return least
         values = values.filter(pc.invert(is_integer))
     is_number = pc.match_substring_regex(values, _NUMBER)
-    if pc.any(is_number).as_py() and known is ColumnType.INTEGER:
-        known = ColumnType.FLOAT
+    if pc.any(is_number).as_py() and least is ColumnType.INTEGER:
+        least = ColumnType.FLOAT
     for cell in values.filter(pc.invert(is_number)).unique():
-        known = max(known, type_of(cell.as_py()))
-        if known is ColumnType.TEXT:
+        least = max(least, cell_type(cell.as_py()))
+        if least is ColumnType.TEXT:
             break
-    return known
+    return least
 
 
 def convert(cells: Any, column_type: ColumnType, float_type: Any = None) -> Any:
-    """Returns the values of cells as a pyarrow array; null where a cell is empty.
-
-    `cells`: pyarrow string array; `column_type` holds all of them.
-    """
+    """Returns the values of cells as a pyarrow array, null where a cell is empty."""
     if column_type is ColumnType.EMPTY:
         if pc.max(pc.binary_length(cells)).as_py():
             raise ValueError("a cell is not empty")
@@ -84,7 +80,7 @@ def convert(cells: Any, column_type: ColumnType, float_type: Any = None) -> Any:
         return with_nulls(cells.cast(pa.binary()), is_empty)
     if column_type is ColumnType.INTEGER:
         return _numbers(cells, is_empty, _INTEGER, pa.int64(), int)
-    # First float64, then float32, as Python does: directly, the last digit may be another one.
+    # First float64, then float32, as Python does: directly, the last digit may differ.
     return _numbers(cells, is_empty, _NUMBER, pa.float64(), float).cast(float_type or pa.float32())
 
 

@@ -32,9 +32,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
             Default: none; a column of integers is int64, one of other numbers float32.
         float_columns: Columns that are float32 even if all their cells are integers, for example because
             other data of the same pipeline have fractions. Default: none.
-        column_types: Type of each column by its cells, from whoever has read the files before: `empty`,
-            `integer`, `float` or `text`. It has to hold all cells. Default: the files are read once more
-            for it.
+        column_types: Type of each column, if the files have been read before: `empty`, `integer`, `float` or
+            `text`. It has to hold all cells. Default: the files are read once more to find the types.
         files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
             are read, with this content, or the component fails. Default: the files that its driver finds.
 
@@ -57,16 +56,16 @@ class CsvExampleGen(component.FileBasedExampleGen):
         column_types: Mapping[str, str] | None = None,
     ):
         custom_config = None
-        given = {
+        columns_by_key = {
             executor.TEXT_COLUMNS_KEY: list(text_columns),
             executor.FLOAT_COLUMNS_KEY: list(float_columns),
             executor.COLUMN_TYPES_KEY: [
                 f"{name}={column_type}" for name, column_type in (column_types or {}).items()
             ],
         }
-        if any(given.values()):
+        if any(columns_by_key.values()):
             settings = struct_pb2.Struct()
-            settings.update({key: columns for key, columns in given.items() if columns})
+            settings.update({key: columns for key, columns in columns_by_key.items() if columns})
             custom_config = example_gen_pb2.CustomConfig()
             custom_config.custom_config.Pack(settings)
         super().__init__(

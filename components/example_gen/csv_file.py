@@ -23,7 +23,7 @@ from components.errors import SettingError
 from components.example_gen.block_size import block_bytes
 from components.example_gen.cells import ColumnType
 from components.example_gen.csv_text import as_csv, known_types
-from components.example_gen.file_names import codec_of, is_parquet
+from components.example_gen.file_names import compression_codec, is_parquet
 from components.example_gen.files import describe_change
 from components.example_gen.line_ends import WholeLineEnds
 from components.hashed_reader import HashedReader
@@ -40,14 +40,14 @@ _BLOCK_BYTES = 4 << 20
 
 
 class _UndecidedError(Exception):
-    """pyarrow might read the next rows in another way than the csv module."""
+    """pyarrow might read the next rows differently from the csv module."""
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file with the content that is expected of it."""
+    """A CSV file with its expected content."""
 
-    # Path of the file, which Beam can open; the end of its name says what it is, see `as_csv`.
+    # Path of the file, which Beam can open; its suffix determines the format, see `as_csv`.
     path: str
     sha256: str  # SHA-256 of its content in hexadecimal digits
     names: tuple[str, ...]
@@ -61,11 +61,13 @@ class CsvFile:
                 num_rows += len(block)
             return
         except (pa.ArrowInvalid, _UndecidedError) as error:
-            _LOGGER.info("%s: behind row %d by the csv module: %s", self.path, num_rows, error)
+            _LOGGER.info(
+                "%s: read with the csv module after row %d: %s", self.path, num_rows, error
+            )
         yield from self._read_by_row(columns, num_rows)
 
     def known_types(self) -> dict[str, ColumnType]:
-        """Returns the types that the file itself gives to its columns; none for a CSV."""
+        """Returns the column types that the file itself declares; none for a CSV."""
         if not is_parquet(self.path):
             return {}
         with _stream(self.path) as stream:
@@ -77,8 +79,8 @@ class CsvFile:
         if _names(header) != self.names:
             raise SettingError(describe_change(self.path))
         if '"' in header or not header.strip("\r\n") or len(header) > MAX_CELL_CHARS:
-            raise _UndecidedError("the header may be another one than the first line")
-        positions = [str(place) for place in range(len(self.names))]
+            raise _UndecidedError("the header may differ from the first line")
+        positions = [str(position) for position in range(len(self.names))]
         with _opened(self.path) as (content, text):
             blocks = pyarrow.csv.open_csv(
                 WholeLineEnds(text, len(positions)),
@@ -93,17 +95,18 @@ class CsvFile:
                     strings_can_be_null=False,
                     include_columns=None
                     if columns is None
-                    else [positions[place] for place in columns],
+                    else [positions[position] for position in columns],
                 ),
             )
             for block in blocks:
-                if any(_longest(cells) > MAX_CELL_CHARS for cells in block.columns):
+                longest = (pc.max(pc.binary_length(cells)).as_py() or 0 for cells in block.columns)
+                if max(longest, default=0) > MAX_CELL_CHARS:
                     raise _UndecidedError("a cell may be too long")
                 yield block
             self._check(content)
 
     def _read_by_row(self, columns: Sequence[int] | None, num_read: int) -> Iterator[Any]:
-        """Yields the rows behind those that were read, by the csv module."""
+        """Yields the remaining rows, parsed with the csv module."""
         with _opened(self.path) as (content, text):
             rows: list[list[str]] = []
             num_chars = 0
@@ -156,8 +159,8 @@ class CsvFile:
 
 
 def csv_bytes(path: str, num_bytes: int) -> int:
-    """Returns the number of bytes of CSV in a file; an estimate if it is compressed."""
-    is_packed = is_parquet(path) or codec_of(path) is not None
+    """Returns the number of bytes of CSV in a file, which is an estimate for a compressed file."""
+    is_packed = is_parquet(path) or compression_codec(path) is not None
     return num_bytes * PACKED_RATIO if is_packed else num_bytes
 
 
@@ -183,10 +186,10 @@ def _first_line(path: str) -> str:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[tuple[HashedReader, io.BufferedReader]]:
-    """Opens a file; yields its bytes as they are, and its text, which reads from them."""
+    """Opens a file; yields its raw bytes, and its text, which reads from them."""
     with contextlib.ExitStack() as streams:
         content = HashedReader(streams.enter_context(_stream(path)))
-        if is_parquet(path):  # not read from its beginning to its end, so it is hashed by itself
+        if is_parquet(path):  # not read sequentially, so it is hashed separately
             yield content, as_csv(path, streams.enter_context(_stream(path)))
         else:
             yield content, as_csv(path, io.BufferedReader(content))
@@ -197,7 +200,7 @@ def _stream(path: str) -> Any:
 
 
 def _as_text(stream: Any) -> io.TextIOWrapper:
-    """Returns text in which a byte that is not UTF-8 cannot be encoded again."""
+    """Returns text in which bytes that are not UTF-8 become characters that cannot be encoded."""
     return io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="")
 
 
@@ -210,12 +213,8 @@ def _describe_byte(where: str, error: UnicodeEncodeError) -> str:
     return f"{where}: byte 0x{byte:02x} is not UTF-8 text. Save the file as UTF-8."
 
 
-def _longest(cells: Any) -> int:
-    return pc.max(pc.binary_length(cells)).as_py() or 0
-
-
 def _as_block(rows: list[list[str]], columns: Sequence[int] | None) -> Any:
     cells = list(zip(*rows, strict=True))
     places = range(len(cells)) if columns is None else columns
-    arrays = [pa.array(cells[place], pa.string()) for place in places]
-    return pa.RecordBatch.from_arrays(arrays, [str(place) for place in places])
+    arrays = [pa.array(cells[position], pa.string()) for position in places]
+    return pa.RecordBatch.from_arrays(arrays, [str(position) for position in places])

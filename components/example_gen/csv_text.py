@@ -1,6 +1,6 @@
 """The text of a file of rows: a CSV, also a compressed one, or a Parquet file, which is read as its CSV.
 
-So one rule says what a cell is. A Parquet file besides says the type of each column.
+The same rules apply to all cells. A Parquet file also declares the type of each column.
 """
 
 import functools
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from components.errors import SettingError
 from components.example_gen.cells import ColumnType
-from components.example_gen.file_names import codec_of, is_parquet
+from components.example_gen.file_names import compression_codec, is_parquet
 
 MAX_LINE_BYTES = 64 << 20
 """Longest line of a CSV; ten thousand columns with six thousand characters each."""
@@ -22,13 +22,10 @@ _CHUNK_BYTES = 1 << 20
 
 
 def as_csv(path: str, stream: IO[bytes]) -> io.BufferedReader:
-    """Returns the CSV that a file holds.
-
-    `stream`: its content; a Parquet file has to be seekable.
-    """
+    """Returns the CSV that a file holds; the stream of a Parquet file must be seekable."""
     if is_parquet(path):
         return io.BufferedReader(_Chunks(_parquet_lines(path, stream)))
-    codec = codec_of(path)
+    codec = compression_codec(path)
     chunks = (
         iter(functools.partial(stream.read, _CHUNK_BYTES), b"")
         if codec is None
@@ -38,13 +35,12 @@ def as_csv(path: str, stream: IO[bytes]) -> io.BufferedReader:
 
 
 def known_types(path: str, stream: IO[bytes]) -> dict[str, ColumnType]:
-    """Returns the types that a Parquet file gives to its columns."""
     schema = _parquet(path, stream).schema_arrow
-    return {field.name: _type_of(path, field.name, field.type) for field in schema}
+    return {field.name: _column_type(path, field.name, field.type) for field in schema}
 
 
 class _Chunks(io.RawIOBase):
-    """Stream of the bytes of an iterator."""
+    """A stream of the bytes of an iterator."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         super().__init__()
@@ -66,7 +62,7 @@ class _Chunks(io.RawIOBase):
 
 
 def _with_line_ends(path: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields chunks; raises an error at a line too long to be held in memory by all who read lines."""
+    """Yields chunks; fails at a line that is too long to be held in memory by readers of lines."""
     num_lines = num_bytes = 0
     for chunk in chunks:
         last_end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
@@ -87,8 +83,8 @@ def _unpacked(path: str, stream: Any, codec: str) -> Iterator[bytes]:
                 yield chunk
     except OSError as error:
         raise SettingError(
-            f"{path} cannot be unpacked with {codec}: {error}. It is damaged, not complete, or not what its "
-            "name says: get it again, or rename it."
+            f"{path} cannot be unpacked with {codec}: {error}. It is damaged or incomplete, or has the "
+            "wrong suffix: get it again, or rename it."
         ) from error
 
 
@@ -103,7 +99,7 @@ def _parquet_lines(path: str, stream: IO[bytes]) -> Iterator[bytes]:
                 f"{path}: the name of the column {name!r} holds a comma, a quote or a line break. Rename the "
                 "column."
             )
-    types = {field.name: _type_of(path, field.name, field.type) for field in file.schema_arrow}
+    types = {field.name: _column_type(path, field.name, field.type) for field in file.schema_arrow}
     yield ",".join(names).encode() + b"\n"
     settings = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
     try:
@@ -114,17 +110,17 @@ def _parquet_lines(path: str, stream: IO[bytes]) -> Iterator[bytes]:
             ]
             if len(names) == 1:  # in quotes: a line without any character would be no row
                 columns = [columns[0].cast(pa.string()).fill_null("")]
-            text = pa.BufferOutputStream()
-            pyarrow.csv.write_csv(pa.RecordBatch.from_arrays(columns, names), text, settings)
-            yield text.getvalue().to_pybytes()
+            lines = pa.BufferOutputStream()
+            pyarrow.csv.write_csv(pa.RecordBatch.from_arrays(columns, names), lines, settings)
+            yield lines.getvalue().to_pybytes()
     except OSError as error:
         raise _damaged(path, error) from error
 
 
 def _damaged(path: str, error: Exception) -> SettingError:
     return SettingError(
-        f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. It is damaged, not complete, or not "
-        "what its name says: get it again, or rename it."
+        f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. It is damaged or incomplete, or "
+        "has the wrong suffix: get it again, or rename it."
     )
 
 
@@ -137,10 +133,10 @@ def _parquet(path: str, stream: IO[bytes]) -> Any:
         raise _damaged(path, error) from error
 
 
-def _type_of(path: str, name: str, arrow_type: Any) -> ColumnType:
+def _column_type(path: str, name: str, arrow_type: Any) -> ColumnType:
     kinds = pa.types
     if kinds.is_dictionary(arrow_type):
-        return _type_of(path, name, arrow_type.value_type)
+        return _column_type(path, name, arrow_type.value_type)
     if kinds.is_null(arrow_type):
         return ColumnType.EMPTY
     if kinds.is_integer(arrow_type):
@@ -163,7 +159,7 @@ def _type_of(path: str, name: str, arrow_type: Any) -> ColumnType:
 
 
 def _cells(path: str, name: str, column: Any, column_type: ColumnType) -> Any:
-    """Returns the values of a column as those that pyarrow's writer of CSV can write."""
+    """Returns the values of a column in types that pyarrow's CSV writer supports."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:

@@ -20,14 +20,13 @@ class ContentDriver(driver.FileBasedDriver):
     def resolve_exec_properties(
         self, exec_properties: dict[str, Any], pipeline_info: Any, component_info: Any
     ) -> dict[str, Any]:
-        """Returns the execution properties with span, version and fingerprint."""
-        given = exec_properties.get(utils.FINGERPRINT_PROPERTY_NAME)
+        fingerprint = exec_properties.get(utils.FINGERPRINT_PROPERTY_NAME)
         resolved: dict[str, Any] = super().resolve_exec_properties(
             exec_properties, pipeline_info, component_info
         )
         config = example_gen_pb2.Input()
         proto_utils.json_to_proto(resolved[INPUT_CONFIG_KEY], config)
         patterns = [split.pattern for split in config.splits]
-        files = PlannedFiles(resolved[INPUT_BASE_KEY], patterns, given)
+        files = PlannedFiles(resolved[INPUT_BASE_KEY], patterns, fingerprint)
         resolved[utils.FINGERPRINT_PROPERTY_NAME] = files.fingerprint
         return resolved

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from components.example_gen.cells import with_nulls
 
-# Each message here has one field of bytes, of its own tag, or two. In a Feature the tag is its kind:
+# Each message here has one or two fields of bytes. In a Feature, the tag of the field is its kind:
 _KINDS = {pa.binary(): b"\x0a", pa.float32(): b"\x12", pa.int64(): b"\x1a", pa.null(): b""}
 _FIRST, _SECOND = b"\x0a", b"\x12"
 _VARINT_LIMITS = np.array([1 << 7 * size for size in range(1, 10)], np.uint64)
@@ -37,13 +37,14 @@ def serialize(batch: Any, leaves_out_nulls: bool = False) -> Iterator[Any]:
 def _serialized(batch: Any, leaves_out_nulls: bool) -> Any:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     parts = []
-    for name in sorted(columns, key=_place):
+    # By the bytes of the names, but `aa` before its prefix `a`.
+    for name in sorted(columns, key=lambda name: [*name.encode(), 256]):
         values = value_bytes(columns[name])
         kind = _KINDS[columns[name].type]
         entry = functools.partial(_entry, name.encode(), kind, leaves_out_nulls)
         parts += [_by_size(values, entry), values]
     features = _join(parts)
-    return _join([_by_size(features, lambda size: _FIRST + _varint(size)), features])
+    return _join([_by_size(features, lambda size: _FIRST + varint(size)), features])
 
 
 def value_bytes(column: Any) -> Any:
@@ -60,8 +61,8 @@ def value_bytes(column: Any) -> Any:
     offsets: Any = np.zeros(len(numbers) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
-    found = pa.Array.from_buffers(pa.binary(), len(numbers), buffers)
-    return with_nulls(found, column.is_null()) if column.null_count else found
+    values = pa.Array.from_buffers(pa.binary(), len(numbers), buffers)
+    return with_nulls(values, column.is_null()) if column.null_count else values
 
 
 def feature_bytes(column_type: Any, value: bytes) -> bytes:
@@ -69,23 +70,14 @@ def feature_bytes(column_type: Any, value: bytes) -> bytes:
     return _feature(_KINDS[column_type], len(value)) + value
 
 
-def _place(name: str) -> list[int]:
-    """Returns the sort key of a feature: by the bytes of its name, and `aa` before its beginning `a`."""
-    return [*name.encode(), 256]
-
-
 def _feature(kind: bytes, size: int | None) -> bytes:
-    """Returns the bytes before the value in a Feature.
-
-    `kind`: tag of the list of values; empty if the feature has none.
-    `size`: bytes of the value; None if the list is empty.
-    """
+    """Returns the bytes before a value of `size` bytes in a Feature; None is an empty list of values."""
     if not kind:
         return b""
     if size is None:
-        return kind + _varint(0)
-    head = _FIRST + _varint(size)
-    return kind + _varint(len(head) + size) + head
+        return kind + varint(0)
+    head = _FIRST + varint(size)
+    return kind + varint(len(head) + size) + head
 
 
 def _entry(key: bytes, kind: bytes, leaves_out_nulls: bool, size: int | None) -> bytes:
@@ -93,9 +85,9 @@ def _entry(key: bytes, kind: bytes, leaves_out_nulls: bool, size: int | None) ->
     if size is None and leaves_out_nulls:
         return b""
     feature = _feature(kind, size)
-    feature = _SECOND + _varint(len(feature) + (size or 0)) + feature
-    entry = _FIRST + _varint(len(key)) + key + feature
-    return _FIRST + _varint(len(entry) + (size or 0)) + entry
+    feature = _SECOND + varint(len(feature) + (size or 0)) + feature
+    entry = _FIRST + varint(len(key)) + key + feature
+    return _FIRST + varint(len(entry) + (size or 0)) + entry
 
 
 def _by_size(values: Any, head: Callable[[Any], bytes]) -> Any:
@@ -111,7 +103,8 @@ def _join(parts: list[Any]) -> Any:
     )
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Returns a number in protobuf's encoding: seven bits a byte, the lowest first."""
     digits = []
     while number > 0x7F:
         digits.append(number & 0x7F | 0x80)

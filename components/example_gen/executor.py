@@ -37,11 +37,11 @@ CSV_BYTES_PER_FILE = 16 << 20
 class Executor(BeamExecutor):
     """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
 
-    The files that it writes depend on the contents and the number of the rows alone, not on their order,
-    on the names of the CSV files, or on the engine. The rows of a file are sorted by their digests.
+    The files that it writes depend on the contents and the number of the rows alone, not on their order, on
+    the names of the CSV files, or on the engine. The rows of a file are sorted by their digests.
 
-    Source: TFX's CsvExampleGen. There the split depends on the row's hash alone, so all copies of a row
-    are in one split. A row without copies is in the same split here as there, and stays in it when others
+    Source: TFX's CsvExampleGen. There the split depends on the row's hash alone, so all copies of a row are
+    in the same split. A row without copies is in the same split here as there, and stays in it when others
     are added. The same applies to rows that are split by a column; in TFX the column must have integers or
     text and a value in every row, while here rows without a value form a group. TFX shuffles the rows at
     random.
@@ -53,7 +53,6 @@ class Executor(BeamExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Writes the tf.Examples of each split."""
         self._log_startup(input_dict, output_dict, exec_properties)
         source, output = _source(exec_properties), _output(exec_properties)
         if output.split_config.splits and len(source.splits) != 1:
@@ -69,7 +68,11 @@ class Executor(BeamExecutor):
         folders = {name: artifact_utils.get_split_uri([examples], name) for name in names}
         for folder in folders.values():
             fileio.makedirs(folder)
-        planned = _planned(exec_properties, source)
+        planned = PlannedFiles(  # without a fingerprint, the files as they are now
+            exec_properties[standard_component_specs.INPUT_BASE_KEY],
+            [split.pattern for split in source.splits],
+            exec_properties.get(utils.FINGERPRINT_PROPERTY_NAME),
+        )
         planned.check_names()
         try:
             with self._make_beam_pipeline() as pipeline:
@@ -91,7 +94,6 @@ class Executor(BeamExecutor):
         folders: dict[str, str],
         planned: PlannedFiles,
     ) -> None:
-        """Adds all reading and writing to the pipeline."""
         folder = exec_properties[standard_component_specs.INPUT_BASE_KEY]
         patterns = {split.name: split.pattern for split in _source(exec_properties).splits}
         parts = read_batches(
@@ -101,7 +103,7 @@ class Executor(BeamExecutor):
             _columns(exec_properties, TEXT_COLUMNS_KEY),
             _columns(exec_properties, FLOAT_COLUMNS_KEY),
             planned,
-            dict(_pair(item) for item in _columns(exec_properties, COLUMN_TYPES_KEY)),
+            _column_types(exec_properties),
         )
         config = _output(exec_properties).split_config
         for name, part in parts.items():
@@ -125,31 +127,22 @@ def _source(exec_properties: dict[str, Any]) -> example_gen_pb2.Input:
     return source
 
 
-def _planned(exec_properties: dict[str, Any], source: example_gen_pb2.Input) -> PlannedFiles:
-    """Returns the files of the fingerprint; without one, the files that exist now."""
-    patterns = [split.pattern for split in source.splits]
-    fingerprint = exec_properties.get(utils.FINGERPRINT_PROPERTY_NAME)
-    return PlannedFiles(
-        exec_properties[standard_component_specs.INPUT_BASE_KEY], patterns, fingerprint
-    )
-
-
 def _output(exec_properties: dict[str, Any]) -> example_gen_pb2.Output:
     output = example_gen_pb2.Output()
     proto_utils.json_to_proto(exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY], output)
     return output
 
 
-def _pair(item: str) -> tuple[str, str]:
-    name, _, column_type = item.rpartition("=")
-    return name, column_type
+def _column_types(exec_properties: dict[str, Any]) -> dict[str, str]:
+    items = (item.rpartition("=") for item in _columns(exec_properties, COLUMN_TYPES_KEY))
+    return {name: column_type for name, _, column_type in items}
 
 
 def _columns(exec_properties: dict[str, Any], key: str) -> list[str]:
-    given = exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY)
-    if not given:
+    custom_config = exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY)
+    if not custom_config:
         return []
     config, settings = example_gen_pb2.CustomConfig(), struct_pb2.Struct()
-    proto_utils.json_to_proto(given, config)
+    proto_utils.json_to_proto(custom_config, config)
     config.custom_config.Unpack(settings)
     return list(settings[key]) if key in settings else []

@@ -9,17 +9,16 @@ _CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Returns whether a file is a Parquet file."""
     return os.fspath(path).lower().endswith(".parquet")
 
 
-def codec_of(path: str) -> str | None:
-    """Returns pyarrow's name of the compression of a CSV; None without one."""
+def compression_codec(path: str) -> str | None:
+    """Returns pyarrow's name of the compression of a CSV, or None."""
     return _CODECS.get(os.path.splitext(path)[1].lower())
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Returns the name of a file of rows without its end, and its end as it is written; empty for another."""
+    """Returns the name of a file of rows without its suffix, and the suffix as written, or an empty one."""
     ends = [suffix for suffix in SUFFIXES if name.lower().endswith(suffix)]
-    place = len(name) - len(max(ends, key=len, default=""))
-    return name[:place], name[place:]
+    length = len(name) - len(max(ends, key=len, default=""))
+    return name[:length], name[length:]

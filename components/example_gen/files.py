@@ -20,22 +20,17 @@ _TFX_FINGERPRINT = re.compile(r"split:.*,num_files:\d+,total_bytes:\d+,xor_check
 
 
 def find_files(folder: str, pattern: str) -> list[str]:
-    """Returns the paths of the files below a folder that match a pattern, sorted."""
+    """Returns the sorted paths of the files below a folder that match a pattern."""
     paths = sorted(fileio.glob(os.path.join(folder, pattern)))
     return [path for path in paths if not fileio.isdir(path)]  # such as one that `*` matches
 
 
 def as_fingerprint(digests: Mapping[str, str]) -> str:
-    """Returns the fingerprint of files."""
     return json.dumps(digests, sort_keys=True)
 
 
 class PlannedFiles:
-    """The files of a folder with their planned content.
-
-    `fingerprint`: fingerprint from `as_fingerprint`; None, or one of TFX's, plans the files as they are
-    now.
-    """
+    """The files of a folder with their planned content; without a fingerprint of ours, as they are now."""
 
     def __init__(
         self, folder: str, patterns: Iterable[str], fingerprint: str | None = None
@@ -50,21 +45,18 @@ class PlannedFiles:
 
     @property
     def fingerprint(self) -> str:
-        """The names and contents of the files."""
         return as_fingerprint(self._digests)
 
     def digest(self, path: str) -> str:
-        """Returns the planned SHA-256 of a file."""
         return self._digests[os.path.relpath(path, self._folder)]
 
     def check_names(self) -> None:
-        """Checks that exactly the planned files exist."""
         now = {os.path.relpath(path, self._folder) for path in self._paths()}
-        self._refuse("is gone", self._digests.keys() - now)
-        self._refuse("has come", now - self._digests.keys())
+        self._refuse("was deleted", self._digests.keys() - now)
+        self._refuse("was added", now - self._digests.keys())
 
     def check_contents(self) -> None:
-        """Checks that exactly the planned files exist, each with its planned content."""
+        """Checks that the planned files exist, and no others, each with its planned content."""
         self.check_names()
         now = self._digests_now()
         changed = {name for name, digest in self._digests.items() if now.get(name) != digest}
@@ -85,11 +77,10 @@ class PlannedFiles:
 
 
 def describe_change(path: str, what: str = "was changed", num_others: int = 0) -> str:
-    """Returns the message for a file that does not match its fingerprint."""
     more = f" (and {num_others} more)" if num_others else ""
     return (
-        f"{path} {what} after its fingerprint was taken{more}: what was read does not count. Run again "
-        "when nothing writes there; give new data a name of their own."
+        f"{path} {what} after its fingerprint was taken{more}: the result is discarded. Run again "
+        "once no other process writes there; write new data to new files."
     )
 
 

@@ -26,7 +26,6 @@ class WholeLineEnds:
         self._held = b""
 
     def read(self, size: int) -> bytes:
-        """Returns the next bytes; none at the end."""
         content = self._held + self._stream.read(size - len(self._held))
         for start in range(0, len(content), _WINDOW_BYTES):
             window = start, start + _WINDOW_BYTES

@@ -18,10 +18,10 @@ Types = dict[str, ColumnType]
 
 
 def num_bytes(files: Sequence[str]) -> int:
-    """Returns the number of bytes of CSV in all files; an estimate for compressed ones."""
+    """Returns the total number of bytes of CSV, which is an estimate for compressed files."""
     matches = FileSystems.match(list(files))
-    found = [file for match in matches for file in match.metadata_list]
-    return sum(csv_bytes(file.path, file.size_in_bytes) for file in found)
+    matching = [file for match in matches for file in match.metadata_list]
+    return sum(csv_bytes(file.path, file.size_in_bytes) for file in matching)
 
 
 def read_batches(
@@ -35,12 +35,8 @@ def read_batches(
 ) -> dict[str, beam.PCollection]:
     """Returns the rows of each input split, as record batches of int64, float32, binary and null columns.
 
-    The files are read for the types, unless they are given, and once more for the values. An empty cell is a
-    null.
-
-    `planned`: files with their planned content; None for the files as they are now.
-    `column_types`: type of each column by its cells: `empty`, `integer`, `float` or `text`. Default: it is
-    inferred.
+    Unless the types are given (`empty`, `integer`, `float` or `text` by column), the files are read
+    twice: for the types and for the values. An empty cell is a null.
 
     Source: TFX's CsvExampleGen, with the same values. In TFX each split has its own types, so a column
     can be int64 in one split and float32 in another, which nothing can read.
@@ -53,17 +49,17 @@ def read_batches(
         if not paths:
             raise RuntimeError(f"No file in {folder} matches {pattern!r} of the split {split!r}.")
         for path in paths:
-            found = read_names(path)
-            if names not in (None, found):
-                raise RuntimeError(f"{path} has another header than {paths[0]}: {[*found]}.")
-            names = found
-        csv_files = [CsvFile(path, planned.digest(path), found) for path in paths]
+            header = read_names(path)
+            if names not in (None, header):
+                raise RuntimeError(f"{path} has another header than {paths[0]}: {[*header]}.")
+            names = header
+        csv_files = [CsvFile(path, planned.digest(path), header) for path in paths]
         files[split] = pipeline | f"Files[{split}]" >> Spread(csv_files)
     if column_types:
-        by_cells = {name: _type_of(column_types, name) for name in names or ()}
-        given = _adjusted(by_cells, frozenset(text_columns), frozenset(float_columns))
+        by_cells = {name: _parse_type(column_types, name) for name in names or ()}
+        given_types = _adjusted(by_cells, frozenset(text_columns), frozenset(float_columns))
         return {
-            split: part | f"Read[{split}]" >> beam.FlatMap(_read, given)
+            split: part | f"Read[{split}]" >> beam.FlatMap(_read, given_types)
             for split, part in files.items()
         }
     types = (
@@ -81,26 +77,26 @@ def read_batches(
 def _infer_types(
     file: CsvFile, text_columns: frozenset[str], float_columns: frozenset[str]
 ) -> Types:
-    known = file.known_types()
-    types = {name: known.get(name, ColumnType.EMPTY) for name in file.names}
+    declared = file.known_types()
+    types = {name: declared.get(name, ColumnType.EMPTY) for name in file.names}
     columns = [
-        place
-        for place, name in enumerate(file.names)
-        if name not in known and name not in text_columns
+        position
+        for position, name in enumerate(file.names)
+        if name not in declared and name not in text_columns
     ]
     if columns:
         for block in ahead(file.blocks(columns)):
-            for place, cells in zip(columns, block.columns, strict=True):
-                name = file.names[place]
+            for position, cells in zip(columns, block.columns, strict=True):
+                name = file.names[position]
                 types[name] = infer_type(cells, types[name])
     return _adjusted(types, text_columns, float_columns)
 
 
 def _adjusted(types: Types, text_columns: frozenset[str], float_columns: frozenset[str]) -> Types:
     """Returns types, with the columns that are configured to be text or float."""
-    found = types | dict.fromkeys(text_columns & types.keys(), ColumnType.TEXT)
-    floats = (name for name in float_columns if found.get(name) is ColumnType.INTEGER)
-    return found | dict.fromkeys(floats, ColumnType.FLOAT)
+    adjusted = types | dict.fromkeys(text_columns & types.keys(), ColumnType.TEXT)
+    floats = (name for name in float_columns if adjusted.get(name) is ColumnType.INTEGER)
+    return adjusted | dict.fromkeys(floats, ColumnType.FLOAT)
 
 
 def _widest(all_types: Iterable[Types]) -> Types:
@@ -123,7 +119,7 @@ def _typed(file: CsvFile, types: Types) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(arrays, list(file.names))
 
 
-def _type_of(column_types: Mapping[str, str], name: str) -> ColumnType:
+def _parse_type(column_types: Mapping[str, str], name: str) -> ColumnType:
     try:
         return ColumnType[column_types[name].upper()]
     except KeyError as error:

@@ -28,7 +28,7 @@ class WriteRows(beam.PTransform):
 
     The elements are record batches, see `serialize`. Each copy of a row has a digest of the serialized row
     and the number of the copy. The digest determines the split (unless the value of a column does) and the
-    order of the rows in a file. The digest of the first copy determines the file. So neither the order of the
+    order of the rows in a file. The digest of the first copy determines the file. Neither the order of the
     rows nor their distribution over workers matters.
 
     Rows on the way to their file lie in files themselves, next to the splits: Beam gets only their places.
@@ -54,11 +54,11 @@ class WriteRows(beam.PTransform):
         self._num_files = num_files
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        """Returns the number of each file, after it was written."""
         files = (
             batches.pipeline
             | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
-            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Spilled])
+            | "NoRows"
+            >> beam.Map(lambda number: (number, ("", []))).with_output_types(tuple[int, Spilled])
         )
         spill = _Spill(self._prefixes[0], self._bounds, self._column, self._num_files)
         write = _Write(self._prefixes, self._bounds, self._num_files)
@@ -68,10 +68,6 @@ class WriteRows(beam.PTransform):
             | "ByFile" >> beam.GroupByKey()
             | "Write" >> beam.ParDo(write).with_output_types(int)
         )
-
-
-def _no_rows(number: int) -> tuple[int, Spilled]:
-    return number, ("", [])
 
 
 class _Spill(InThreads):
@@ -124,7 +120,7 @@ class _Part:
 def _divide(
     batch: Any, bounds: list[int], column: str, num_files: int
 ) -> list[tuple[int, Compressed]]:
-    """Returns the rows of each file, in several parts; a file has one range of digests."""
+    """Returns the rows of each file, in several parts; a file covers one range of digests."""
     groups = _splits_by_column(batch, column, bounds) if column else np.full(len(batch), -1)
     parts: list[tuple[int, Compressed]] = []
     begin = 0
@@ -163,7 +159,6 @@ def _sizes_and_bytes(rows: Any) -> tuple[Any, bytes]:
 
 
 def _digests(rows: Iterable[bytes]) -> Any:
-    """Returns the SHA-256 of each row."""
     return np.frombuffer(b"".join(hashlib.sha256(row).digest() for row in rows), "S32")
 
 
@@ -192,7 +187,7 @@ class _Write(InThreads):
 def _write(
     number: int, spilled: list[Spilled], prefixes: list[str], bounds: list[int], num_files: int
 ) -> int:
-    rows = _Rows([part for one in spilled for part in _parts(*one)])
+    rows = _Rows([part for part_of_bundle in spilled for part in _parts(*part_of_bundle)])
     places, splits = rows.in_order(bounds)
     for index, prefix in enumerate(prefixes):
         path = record_files.numbered(prefix, number, num_files)
@@ -210,10 +205,7 @@ def _parts(path: str, places: list[tuple[int, int, int]]) -> Iterator[_Part]:
 
 
 class _Rows:
-    """The rows of a file.
-
-    `parts`: the rows in any order; those of two parts may be equal.
-    """
+    """The rows of a file, in any order; two parts may have equal rows."""
 
     def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
@@ -222,13 +214,12 @@ class _Rows:
         self._starts = self._ends - _joined([part.sizes for part in parts], np.int64)
 
     def at(self, places: Any) -> Iterator[bytes]:
-        """Yields the rows at places."""
         columns = (self._part_of, self._starts, self._ends)
         for part, start, end in zip(*(column[places].tolist() for column in columns), strict=True):
             yield self._parts[part].rows[start:end]
 
     def in_order(self, bounds: list[int]) -> tuple[Any, Any]:
-        """Returns the place of each copy of each row, in the order of their digests, and its split."""
+        """Returns the position of each copy of each row, in the order of their digests, and its split."""
         digests, places, same = np.unique(
             _joined([part.digests for part in self._parts], "S32"),
             return_index=True,
@@ -245,7 +236,7 @@ class _Rows:
         digests = np.concatenate([digests, _digests(copies)])
         places = np.concatenate([places, places[several].repeat(counts[several] - 1)])
         groups = _joined([part.groups for part in self._parts], np.int64)[places]
-        splits = np.where(groups < 0, _splits_of(digests, bounds), groups)
+        splits = np.where(groups < 0, _assign_splits(digests, bounds), groups)
         order = np.argsort(digests)
         return places[order], splits[order]
 
@@ -254,8 +245,8 @@ def _joined(arrays: list[Any], dtype: Any) -> Any:
     return np.concatenate([np.empty(0, dtype), *arrays])
 
 
-def _splits_of(digests: Any, bounds: list[int]) -> Any:
-    """Returns the index of the split of each digest, by its hash bucket."""
+def _assign_splits(digests: Any, bounds: list[int]) -> Any:
+    """Returns the index of the split of each digest, according to its hash bucket."""
     remainder: Any = np.zeros(len(digests), np.uint64)
     for word in digests.view(">u4").reshape(len(digests), 8).T.astype(np.uint64):
         remainder = ((remainder << np.uint64(32)) + word) % np.uint64(bounds[-1])
@@ -263,7 +254,7 @@ def _splits_of(digests: Any, bounds: list[int]) -> Any:
 
 
 def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Any:
-    """Returns the index of the split of each row by its value in a column; -1 if it has none."""
+    """Returns the index of the split of each row by its value in a column; -1 for rows without a value."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if name not in columns:
         raise ValueError(
@@ -280,5 +271,5 @@ def _splits_by_column(batch: Any, name: str, bounds: list[int]) -> Any:
             splits.append(-1)
             continue
         digest = hashlib.sha256(feature_bytes(column_type, value)).digest()
-        splits.append(int(_splits_of(np.frombuffer(digest, "S32"), bounds)[0]))
+        splits.append(int(_assign_splits(np.frombuffer(digest, "S32"), bounds)[0]))
     return np.array(splits, np.int64)[values.indices.to_numpy()]

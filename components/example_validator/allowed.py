@@ -15,18 +15,15 @@ _NOT_CHECKED = (
 
 
 class Allowed:
-    """The columns, types and values that a schema allows, whatever the data to compare with contain.
-
-    `schema`: the schema; None if it was inferred from the data, so that it allows nothing by itself.
-    """
+    """The columns, types and values that a schema allows; nothing if it was inferred from the data (None)."""
 
     def __init__(self, schema: schema_pb2.Schema | None):
         self._is_given = schema is not None
         self._schema = schema or schema_pb2.Schema()
         self._features = {feature.name: feature for feature in self._schema.feature}
 
-    def type_of(self, name: str) -> str:
-        """Returns the type of a column, `INT`, `FLOAT` or `BYTES`; empty if the schema gives none."""
+    def schema_type(self, name: str) -> str:
+        """Returns the type of a column, `INT`, `FLOAT` or `BYTES`; empty if the schema does not name one."""
         feature = self._features.get(name)
         return schema_pb2.FeatureType.Name(feature.type) if feature and feature.type else ""
 
@@ -44,8 +41,8 @@ class Allowed:
         presence = feature.presence
         return not presence.min_count and not presence.min_fraction
 
-    def values_of(self, name: str) -> frozenset[str]:
-        """Returns the values in the domain of a column of text; empty without a domain."""
+    def domain_values(self, name: str) -> frozenset[str]:
+        """Returns the values in the domain of a column of text, if it has one."""
         feature = self._features.get(name)
         if feature is None:
             return frozenset()

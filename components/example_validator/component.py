@@ -14,8 +14,6 @@ from components.example_validator.validation import DriftLimits
 
 
 class ExampleValidatorSpec(ComponentSpec):
-    """Inputs, outputs and settings of the ExampleValidator."""
-
     PARAMETERS = {
         "exclude_splits": ExecutionParameter(type=str, optional=True),
         "label": ExecutionParameter(type=str, optional=True),
@@ -48,7 +46,7 @@ class ExampleValidator(base_component.BaseComponent):
             label="tips",
         )
 
-    Source: TFX's ExampleValidator. Unlike it, this one has severities and finds drift.
+    Source: TFX's ExampleValidator. Unlike TFX's, it has severities and finds drift.
     """
 
     SPEC_CLASS = ExampleValidatorSpec
@@ -89,7 +87,7 @@ class ExampleValidator(base_component.BaseComponent):
         if custom_validation_config is not None:
             raise ValueError(
                 "ExampleValidator can't run a custom_validation_config: tfx-bsl no longer has the SQL engine "
-                "behind it. Put ranges, domains and presence into the schema, or use limits=DriftLimits(). "
+                "for it. Put ranges, domains and presence into the schema, or use limits=DriftLimits(). "
                 f"Received: custom_validation_config={custom_validation_config!r}"
             )
         super().__init__(

@@ -1,7 +1,6 @@
 """Measures the shift of a column's values between two data sets, from TFDV's statistics of both."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -23,8 +22,6 @@ _Z = 4.5
 
 @dataclass(frozen=True)
 class Shift:
-    """Shift of the values of a column."""
-
     # `l_infinity` is the largest difference of a share of values, for text; `jensen_shannon` the
     # Jensen-Shannon divergence in bits, for numbers. Both are from 0 to 1.
     measure: Measure
@@ -40,21 +37,18 @@ class Shift:
 def num_present(common: Any) -> int:
     """Returns the number of examples in which a column has a value.
 
-    TFDV counts a feature with an empty list as not missing, and CsvExampleGen writes one for an empty cell.
-
-    `common`: `common_stats` of the column. If examples can have several values, an empty list counts as
-    one.
+    TFDV counts a feature with an empty list as not missing, and CsvExampleGen writes one for an empty
+    cell. If examples can have several values, an empty list counts as a value here, too.
     """
     return int(common.tot_num_values if common.max_num_values == 1 else common.num_non_missing)
 
 
 def common_stats(feature: _Feature) -> statistics_pb2.CommonStatistics:
-    """Returns the counts of a column of any type."""
     kind = feature.WhichOneof("stats")
     return getattr(feature, kind).common_stats if kind else statistics_pb2.CommonStatistics()
 
 
-def compare_values(before: _Feature, now: _Feature) -> Shift | None:
+def compare_values(baseline: _Feature, now: _Feature) -> Shift | None:
     """Returns the shift of the values; None if either column has no values, or the types differ.
 
     Source: TFDV's drift comparators, which compare numbers by histograms of ten intervals of equal
@@ -62,21 +56,21 @@ def compare_values(before: _Feature, now: _Feature) -> Shift | None:
     quantiles, of which the statistics should have 100 (`StatsOptions(num_quantiles_histogram_buckets=100)`):
     with ten, TFDV's default, only large shifts exceed the noise.
     """
-    if before.type in _NUMERIC and now.type in _NUMERIC:
-        return _compare_numbers(before.num_stats, now.num_stats)
-    if before.type == now.type == _Feature.STRING:
-        return _compare_categories(before.string_stats, now.string_stats)
+    if baseline.type in _NUMERIC and now.type in _NUMERIC:
+        return _compare_numbers(baseline.num_stats, now.num_stats)
+    if baseline.type == now.type == _Feature.STRING:
+        return _compare_categories(baseline.string_stats, now.string_stats)
     return None
 
 
-def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
+def compare_readings(baseline: _Feature, now: _Feature) -> dict[str, Shift]:
     """Returns the shifts of a parsed column by quantity; that of the cells that cannot be parsed is `unread`.
 
-    Both columns are parsed in the same format, that of the data to compare with: a column that is written in
-    another way now has shifted, too. The result is empty if no such format is common to both.
+    Both columns are parsed in the format of the data to compare with, so that a column which is now
+    written differently has shifted. The result is empty if there is no such format.
     """
-    former, new = readings(before), readings(now)
-    cells = [num_present(common_stats(feature)) for feature in (before, now)]
+    former, new = readings(baseline), readings(now)
+    cells = [num_present(common_stats(feature)) for feature in (baseline, now)]
     description = next((name for name in former if name in new), None)
     if description is None or not all(cells):
         return {}
@@ -84,10 +78,12 @@ def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
     for num_cells, reading in zip(cells, (former[description], new[description]), strict=True):
         values = next(iter(reading.values()))
         unread.append(1 - num_present(common_stats(values)) / num_cells)
-    text = f"{percent(unread[1] - unread[0])} of the cells can no longer be parsed as {description}"
+    message = (
+        f"{percent(unread[1] - unread[0])} of the cells can no longer be parsed as {description}"
+    )
     more = max(0.0, unread[1] - unread[0])
     shifts = {
-        "unread": Shift("l_infinity", more, _noise_of_share(unread[0], unread[1], *cells), text)
+        "unread": Shift("l_infinity", more, _noise_of_share(unread[0], unread[1], *cells), message)
     }
     for quantity, values in former[description].items():
         if quantity not in new[description]:
@@ -95,50 +91,50 @@ def compare_readings(before: _Feature, now: _Feature) -> dict[str, Shift]:
         compare = _compare_days if quantity == "days" else _compare_numbers
         shift = compare(values.num_stats, new[description][quantity].num_stats)
         if shift is not None:
-            text = f"hour of the day: {shift.text}" if quantity == "hours" else shift.text
-            shifts[quantity] = replace(shift, text=text)
+            message = f"hour of the day: {shift.text}" if quantity == "hours" else shift.text
+            shifts[quantity] = replace(shift, text=message)
     return shifts
 
 
-def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
+def new_values(baseline: _Feature, now: _Feature) -> dict[str, float]:
     """Returns the new values of a column of text, with their shares of all values.
 
-    No value counts as new if there were more than 100 values before, or more than the statistics list:
-    unseen values are then to be expected.
+    No value counts as new if there were more than 100 values before, or more than the statistics list,
+    because unseen values are then to be expected.
     """
-    if not (before.type == now.type == _Feature.STRING):
+    if not (baseline.type == now.type == _Feature.STRING):
         return {}
-    known = {bucket.label for bucket in before.string_stats.rank_histogram.buckets}
+    old_values = {bucket.label for bucket in baseline.string_stats.rank_histogram.buckets}
     total = num_present(now.string_stats.common_stats)
-    if not known or len(known) > _MOST_CATEGORIES or before.string_stats.unique > len(known):
+    if (
+        not old_values
+        or len(old_values) > _MOST_CATEGORIES
+        or baseline.string_stats.unique > len(old_values)
+    ):
         return {}
     return {
         bucket.label: bucket.sample_count / total
         for bucket in now.string_stats.rank_histogram.buckets
-        if bucket.label not in known
+        if bucket.label not in old_values
     }
 
 
-def compare_missing(before: float, now: float, num_before: int, num_now: int) -> Shift:
-    """Returns the shift of the share of missing values.
-
-    `num_before`: number of examples in the data to compare with, at least 1.
-    `num_now`: number of examples in the new data, at least 1.
-    """
-    noise = _noise_of_share(before, now, num_before, num_now)
-    text = f"{percent(before)} of the values were missing, now {percent(now)}"
-    return Shift("l_infinity", abs(now - before), noise, text)
+def compare_missing(baseline: float, now: float, num_before: int, num_now: int) -> Shift:
+    """Returns the shift of the share of missing values."""
+    noise = _noise_of_share(baseline, now, num_before, num_now)
+    message = f"{percent(baseline)} of the values were missing, now {percent(now)}"
+    return Shift("l_infinity", abs(now - baseline), noise, message)
 
 
 def _compare_categories(
-    before: statistics_pb2.StringStatistics, now: statistics_pb2.StringStatistics
+    baseline: statistics_pb2.StringStatistics, now: statistics_pb2.StringStatistics
 ) -> Shift | None:
-    totals = [num_present(stats.common_stats) for stats in (before, now)]
+    totals = [num_present(stats.common_stats) for stats in (baseline, now)]
     if not all(totals):
         return None
     counts = [
         {bucket.label: bucket.sample_count for bucket in stats.rank_histogram.buckets}
-        for stats in (before, now)
+        for stats in (baseline, now)
     ]
     # Statistics list the most frequent values only: any other value is at most as frequent as the last.
     names = sorted(counts[0].keys() | counts[1].keys())
@@ -148,50 +144,55 @@ def _compare_categories(
     ]
     moved = int(np.argmax(np.abs(shares[0] - shares[1])))
     was, is_now = (float(share[moved]) for share in shares)
-    text = f"{names[moved]!r} was {percent(was)} of the values, now {percent(is_now)}"
+    message = f"{names[moved]!r} was {percent(was)} of the values, now {percent(is_now)}"
     noise = _noise_of_share(was, is_now, *totals)
-    return Shift("l_infinity", abs(was - is_now), noise, text)
+    return Shift("l_infinity", abs(was - is_now), noise, message)
 
 
 def _compare_numbers(
-    before: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
+    baseline: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
 ) -> Shift | None:
-    quantiles = [found for stats in (before, now) if (found := _quantiles(stats)) is not None]
+    quantiles = [
+        histogram for stats in (baseline, now) if (histogram := _quantiles(stats)) is not None
+    ]
     if len(quantiles) < 2:
         return None
     # The last bin is open: the values between the last quantile and the maximum are mostly unknown.
-    edges = np.unique(quantiles[0].high[_every(len(quantiles[0].high), _NUM_BINS)])[:-1]
-    below = [histogram.share_up_to(edges) for histogram in quantiles]
+    size = len(quantiles[0].high)
+    ends = sorted({math.ceil(size * part / _NUM_BINS) - 1 for part in range(1, _NUM_BINS + 1)})
+    edges = np.unique(quantiles[0].high[ends])[:-1]
+    below = [histogram.cumulative_share(edges) for histogram in quantiles]
     shares = [np.diff(share, prepend=0.0, append=1.0) for share in below]
     value = _jensen_shannon(*shares)
     bins = int(np.sum(shares[0] + shares[1] > 0))
-    sizes = [num_present(stats.common_stats) for stats in (before, now)]
-    text = f"the median was {before.median:.6g}, now {now.median:.6g}"
-    noise = _noise_of_divergence(bins, *sizes) + _coarseness(bins, *quantiles)
-    return Shift("jensen_shannon", value, noise, text)
+    sizes = [num_present(stats.common_stats) for stats in (baseline, now)]
+    message = f"the median was {baseline.median:.6g}, now {now.median:.6g}"
+    # The divergence if each bin of equal distributions is off by one bucket of a histogram. Frequent values
+    # can cause this, as a bucket may hold two of them.
+    coarseness = (bins * max(part.share.max() for part in quantiles)) ** 2 / (8 * math.log(2))
+    noise = _noise_of_divergence(bins, *sizes) + coarseness
+    return Shift("jensen_shannon", value, noise, message)
 
 
 def _compare_days(
-    before: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
+    baseline: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
 ) -> Shift | None:
-    """Returns the share of the dates that are far from all earlier ones; newer dates alone are no shift."""
+    """Returns the share of dates far from all earlier dates, as newer dates alone are not a shift."""
     quantiles = _quantiles(now)
-    sizes = [num_present(stats.common_stats) for stats in (before, now)]
+    sizes = [num_present(stats.common_stats) for stats in (baseline, now)]
     if quantiles is None or not all(sizes):
         return None
-    edges = np.array([before.min - _MOST_DAYS_OUTSIDE, before.max + _MOST_DAYS_OUTSIDE])
-    too_early, not_too_late = map(float, quantiles.share_up_to(edges))
+    edges = np.array([baseline.min - _MOST_DAYS_OUTSIDE, baseline.max + _MOST_DAYS_OUTSIDE])
+    too_early, not_too_late = map(float, quantiles.cumulative_share(edges))
     share = min(max(too_early + 1 - not_too_late, 0.0), 1.0)  # rounded sums may lie outside
-    first, last, median = map(_as_date, (before.min, before.max, now.median))
-    text = (
+    first, last, median = (
+        np.datetime64(math.floor(days), "D") for days in (baseline.min, baseline.max, now.median)
+    )
+    message = (
         f"{percent(share)} of the dates are more than ten years before or after all earlier ones ({first} to "
         f"{last}); the median is {median} now"
     )
-    return Shift("l_infinity", share, _noise_of_share(0.0, share, *sizes), text)
-
-
-def _as_date(days: float) -> str:
-    return str(np.datetime64(math.floor(days), "D"))
+    return Shift("l_infinity", share, _noise_of_share(0.0, share, *sizes), message)
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class _Quantiles:
     high: np.ndarray
     share: np.ndarray
 
-    def share_up_to(self, edges: np.ndarray) -> np.ndarray:
+    def cumulative_share(self, edges: np.ndarray) -> np.ndarray:
         """Returns the share of the values at or below each edge."""
         width = self.high - self.low
         inside = edges[:, None] - self.low
@@ -224,11 +225,6 @@ def _quantiles(stats: statistics_pb2.NumericStatistics) -> _Quantiles | None:
     return None
 
 
-def _every(size: int, parts: int) -> Sequence[int]:
-    """Returns the index of the last item in each of `parts` equal parts of a sequence, without repeats."""
-    return sorted({math.ceil(size * part / parts) - 1 for part in range(1, parts + 1)})
-
-
 def _jensen_shannon(first: np.ndarray, second: np.ndarray) -> float:
     middle = (first + second) / 2
 
@@ -242,21 +238,13 @@ def _jensen_shannon(first: np.ndarray, second: np.ndarray) -> float:
 def _noise_of_divergence(bins: int, first: int, second: int) -> float:
     """Returns the limit of the divergence between samples of one distribution, at `_Z` standard errors.
 
-    8 ln 2 nm / (n + m) times the divergence is about chi-square with `bins - 1` degrees of freedom;
-    its quantile is Wilson and Hilferty's (1931).
+    8 ln 2 nm / (n + m) times the divergence is about chi-square with `bins - 1` degrees of freedom. Its
+    quantile is that of Wilson and Hilferty (1931).
     """
     degrees = max(bins - 1, 1)
     spread = 2 / (9 * degrees)
     quantile = degrees * (1 - spread + _Z * math.sqrt(spread)) ** 3
     return quantile * (1 / first + 1 / second) / (8 * math.log(2))
-
-
-def _coarseness(bins: int, *quantiles: _Quantiles) -> float:
-    """Returns the divergence if each bin of equal distributions is off by one bucket of a histogram.
-
-    Frequent values can cause this, as a bucket may hold two of them.
-    """
-    return (bins * max(part.share.max() for part in quantiles)) ** 2 / (8 * math.log(2))
 
 
 def _noise_of_share(first: float, second: float, num_first: int, num_second: int) -> float:
@@ -265,5 +253,4 @@ def _noise_of_share(first: float, second: float, num_first: int, num_second: int
 
 
 def percent(share: float) -> str:
-    """Returns a share as a percentage, rounded for readers."""
     return f"{100 * share:.3g} %"

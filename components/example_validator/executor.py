@@ -5,7 +5,7 @@ import logging
 import os
 from typing import Any
 
-from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
+from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
 from tfx.proto.orchestration import execution_result_pb2
@@ -32,21 +32,23 @@ class Executor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> execution_result_pb2.ExecutorOutput:
-        """Runs the component and returns its anomalies; the arguments are those of its ComponentSpec."""
         statistics = artifact_utils.get_single_instance(input_dict["statistics"])
         anomalies = artifact_utils.get_single_instance(output_dict["anomalies"])
-        before = next(iter(input_dict.get("baseline_statistics") or ()), None)
+        baseline = next(iter(input_dict.get("baseline_statistics") or ()), None)
         excluded = json.loads(exec_properties.get("exclude_splits") or "null") or []
         limits = DriftLimits(**json.loads(exec_properties.get("limits") or "{}"))
-        schema = _read_schema(artifact_utils.get_single_uri(input_dict["schema"]))
+        schema_uri = artifact_utils.get_single_uri(input_dict["schema"])
+        schema = io_utils.SchemaReader().read(io_utils.get_only_uri_in_dir(schema_uri))
         splits = [name for name in _splits(statistics) if name not in excluded]
         anomalies.split_names = artifact_utils.encode_split_names(splits)
         anomalies.span = statistics.span
-        found = {
+        by_split = {
             split: validate(
                 _read_statistics(statistics, split),
                 schema,
-                _read_statistics(before, split) if before and split in _splits(before) else None,
+                _read_statistics(baseline, split)
+                if baseline and split in _splits(baseline)
+                else None,
                 exec_properties.get("label") or None,
                 limits,
                 json.loads(exec_properties.get("moving") or "[]"),
@@ -54,27 +56,30 @@ class Executor(base_executor.BaseExecutor):
             )
             for split in splits
         }
-        _keep_chance_out(found)
-        for split, result in found.items():
+        _keep_chance_out(by_split)
+        for split, result in by_split.items():
             path = os.path.join(artifact_utils.get_split_uri([anomalies], split), ANOMALIES_FILE)
             io_utils.write_bytes_file(path, result.SerializeToString())
             _LOGGER.info("%d anomalies in the split %r: %s", len(result.anomaly_info), split, path)
         anomalies.set_json_value_custom_property(
             BLESSED,
-            {split: int(not _has_anomalies(result)) for split, result in found.items()},
+            {
+                split: int(not result.anomaly_info and not result.HasField("dataset_anomaly_info"))
+                for split, result in by_split.items()
+            },
         )
         output = execution_result_pb2.ExecutorOutput()
         output.output_artifacts["anomalies"].artifacts.append(anomalies.mlmd_artifact)
         return output
 
 
-def _keep_chance_out(found: dict[str, anomalies_pb2.Anomalies]) -> None:
-    """Makes it a warning if a column has no values in only some splits: rare values can cause that."""
-    for result in found.values():
+def _keep_chance_out(by_split: dict[str, anomalies_pb2.Anomalies]) -> None:
+    """Makes it a warning if columns lack values in only some splits, which rare values can cause."""
+    for result in by_split.values():
         for name, info in result.anomaly_info.items():
             if _is_empty(info) and not all(
                 name in other.anomaly_info and _is_empty(other.anomaly_info[name])
-                for other in found.values()
+                for other in by_split.values()
             ):
                 info.severity = anomalies_pb2.AnomalyInfo.WARNING
 
@@ -84,16 +89,8 @@ def _is_empty(info: anomalies_pb2.AnomalyInfo) -> bool:
     return {reason.type for reason in info.reason} <= EMPTY
 
 
-def _has_anomalies(result: anomalies_pb2.Anomalies) -> bool:
-    return bool(result.anomaly_info) or result.HasField("dataset_anomaly_info")
-
-
 def _splits(artifact: Artifact) -> list[str]:
     return artifact_utils.decode_split_names(artifact.split_names)
-
-
-def _read_schema(uri: str) -> schema_pb2.Schema:
-    return io_utils.SchemaReader().read(io_utils.get_only_uri_in_dir(uri))
 
 
 def _read_statistics(artifact: Artifact, split: str) -> statistics_pb2.DatasetFeatureStatisticsList:

@@ -40,16 +40,16 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
     ) -> dict[str, list[Artifact]]:
         """Returns the statistics under the key of the only channel; empty if they are not known."""
         (key,) = input_dict
-        found = [
+        existing = [
             artifact
             for artifact in store.get_artifacts_by_id(
                 _outputs(store, self._executions(store), "statistics")
             )
             if fileio.isdir(artifact.uri)
         ]
-        if not found:
+        if not existing:
             return {key: []}
-        newest = max(found, key=lambda artifact: artifact.id)
+        newest = max(existing, key=lambda artifact: artifact.id)
         (artifact_type,) = store.get_artifact_types_by_id([newest.type_id])
         return {key: [artifact_utils.deserialize_artifact(artifact_type, newest)]}
 

@@ -90,23 +90,21 @@ def validate(
 ) -> anomalies_pb2.Anomalies:
     """Returns the anomalies in data.
 
-    An anomaly has the severity ERROR if it makes training meaningless: a column that is gone, empty or
-    of another type, values that have drifted beyond `limits.breaking`, and for the label any
-    mismatch with the schema and new values. Others have the severity WARNING.
+    An anomaly has the severity ERROR if it makes training meaningless: a missing or empty column, a changed
+    type, values that have drifted beyond `limits.breaking`, and for the label any mismatch with the schema
+    and new values. Others have the severity WARNING.
 
-    The result also holds the shift of each column's values (`drift_skew_info`), with the applicable
-    limit: the configured one, or the shift that chance explains if that is larger.
-
-    `baseline`: statistics of the same split of the data to compare with, such as those of the served model.
-    None compares with the schema alone.
+    The result also holds the shift of each column's values (`drift_skew_info`), with the applicable limit:
+    the configured one, or the shift that chance explains if that is larger. The baseline is the same split of
+    the data to compare with, such as those of the live model; None compares with the schema alone.
     """
     limits = limits or DriftLimits()
     environment = TRAINING if TRAINING in schema.default_environment else None
     anomalies = _validate_in_parts(statistics, schema, environment)
     allowed = Allowed(schema if fixed_schema else None)
-    types = {_name(feature): _type_of(feature) for feature in _only(statistics).features}
+    types = {_name(feature): _feature_type(feature) for feature in _only(statistics).features}
     for name, info in anomalies.anomaly_info.items():
-        _say_types(info, allowed.type_of(name), types.get(name, ""))
+        _say_types(info, allowed.schema_type(name), types.get(name, ""))
         breaks = name == label or any(reason.type in _BREAKING for reason in info.reason)
         info.severity = _Info.ERROR if breaks else _Info.WARNING
     if baseline is not None:
@@ -120,13 +118,15 @@ def _validate_in_parts(
     schema: schema_pb2.Schema,
     environment: str | None,
 ) -> anomalies_pb2.Anomalies:
-    """Returns TFDV's anomalies, a part of the columns after the other: its time grows with their square."""
+    """Returns TFDV's anomalies, computed for some columns at a time: TFDV's time grows with their square."""
     features = [feature for dataset in statistics.datasets for feature in dataset.features]
-    names = list(dict.fromkeys([*map(_name, features), *(one.name for one in schema.feature)]))
+    names = list(
+        dict.fromkeys([*map(_name, features), *(feature.name for feature in schema.feature)])
+    )
     has_groups = schema.sparse_feature or schema.weighted_feature  # of columns of several parts
     if len(names) <= _PART_SIZE or len(statistics.datasets) != 1 or has_groups:
         return tfdv.validate_statistics(statistics, schema, environment)
-    found = {_name(feature): feature for feature in features}
+    present = {_name(feature): feature for feature in features}
     expected = {feature.name: feature for feature in schema.feature}
     domains = {domain.name: domain for domain in schema.string_domain}
     empty, no_columns = schema_pb2.Schema(), statistics_pb2.DatasetFeatureStatisticsList()
@@ -144,7 +144,9 @@ def _validate_in_parts(
         used = dict.fromkeys(feature.domain for feature in its_schema.feature)
         its_schema.string_domain.extend(domains[name] for name in used if name in domains)
         its_statistics.CopyFrom(no_columns)
-        its_statistics.datasets[0].features.extend(found[name] for name in part if name in found)
+        its_statistics.datasets[0].features.extend(
+            present[name] for name in part if name in present
+        )
         result = tfdv.validate_statistics(its_statistics, its_schema, environment)
         result.ClearField("baseline")
         if begin:  # each part finds the same in what concerns all columns
@@ -156,7 +158,7 @@ def _validate_in_parts(
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Finds differences from the data to compare with. The fields are arguments of `validate`."""
+    """Reports differences from the data to compare with. The fields are arguments of `validate`."""
 
     schema: schema_pb2.Schema
     allowed: Allowed
@@ -165,34 +167,38 @@ class _Comparison:
     moving: Collection[str]
 
     def add(
-        self, anomalies: anomalies_pb2.Anomalies, before: _Statistics, now: _Statistics
+        self, anomalies: anomalies_pb2.Anomalies, baseline: _Statistics, now: _Statistics
     ) -> None:
-        """Adds the differences to the anomalies."""
-        if not before.num_examples or not now.num_examples:
+        if not baseline.num_examples or not now.num_examples:
             return
+        sizes = baseline.num_examples, now.num_examples
         features = {_name(feature): feature for feature in now.features}
-        known = {_name(feature): feature for feature in before.features}
-        for name in known.keys() - features.keys():
+        old_features = {_name(feature): feature for feature in baseline.features}
+        for name in old_features.keys() - features.keys():
             if name not in anomalies.anomaly_info and not self.allowed.may_be_gone(name):
-                text = "The column is gone."
-                _add(anomalies, name, _Info.SCHEMA_MISSING_COLUMN, "Gone", text, breaks=True)
-        for name in features.keys() - known.keys():
+                message = "The column is missing."
+                _add(anomalies, name, _Info.SCHEMA_MISSING_COLUMN, "Missing", message, breaks=True)
+        for name in features.keys() - old_features.keys():
             # A fixed schema that has the column expects it.
-            if name not in anomalies.anomaly_info and not self.allowed.type_of(name):
-                text = "The column is new."
-                _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", text, breaks=False)
-        for name in sorted(known.keys() & features.keys() - set(self.moving)):
-            feature, former = features[name], known[name]
+            if name not in anomalies.anomaly_info and not self.allowed.schema_type(name):
+                message = "The column is new."
+                _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", message, breaks=False)
+        for name in sorted(old_features.keys() & features.keys() - set(self.moving)):
+            feature, former = features[name], old_features[name]
             if _kind(feature) != _kind(former) and _has_values(feature) and _has_values(former):
                 if not _has_reason(anomalies, name, _OTHER_TYPE):
-                    text = f"The values were {_kind(former)}, and are {_kind(feature)} now."
-                    breaks = self.allowed.type_of(name) != _type_of(feature)
-                    _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks)
+                    message = f"The values were {_kind(former)}, and are {_kind(feature)} now."
+                    breaks = self.allowed.schema_type(name) != _feature_type(feature)
+                    _add(
+                        anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", message, breaks
+                    )
                 continue
             missing = compare_missing(
-                _missing_share(former, before), _missing_share(feature, now), *_sizes(before, now)
+                _missing_share(former, baseline),
+                _missing_share(feature, now),
+                *sizes,
             )
-            is_more = _missing_share(feature, now) > _missing_share(former, before)
+            is_more = _missing_share(feature, now) > _missing_share(former, baseline)
             self._add_shift(anomalies, name, missing, can_break=is_more)
             if shifts := compare_readings(former, feature):
                 for quantity, shift in shifts.items():
@@ -210,11 +216,13 @@ class _Comparison:
                 self._add_measurement(anomalies, name, moved)
 
     def _add_new_values(
-        self, anomalies: anomalies_pb2.Anomalies, name: str, before: _Feature, now: _Feature
+        self, anomalies: anomalies_pb2.Anomalies, name: str, baseline: _Feature, now: _Feature
     ) -> None:
-        allowed = self.allowed.values_of(name)
+        allowed = self.allowed.domain_values(name)
         unknown = {
-            value: share for value, share in new_values(before, now).items() if value not in allowed
+            value: share
+            for value, share in new_values(baseline, now).items()
+            if value not in allowed
         }
         kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
         if not unknown or _has_reason(anomalies, name, {kind}):  # already reported by the schema
@@ -222,8 +230,8 @@ class _Comparison:
         most = sorted(unknown, key=lambda value: -unknown[value])[:3]
         listed = ", ".join(f"{value!r} ({percent(unknown[value])})" for value in most)
         more = f" and {len(unknown) - len(most)} more" if len(unknown) > len(most) else ""
-        text = f"There are new values: {listed}{more}."
-        _add(anomalies, name, kind, "New values", text, breaks=name == self.label)
+        message = f"There are new values: {listed}{more}."
+        _add(anomalies, name, kind, "New values", message, breaks=name == self.label)
 
     def _add_shift(
         self, anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift, can_break: bool
@@ -231,12 +239,12 @@ class _Comparison:
         limit = _limit(self.schema, name, shift, self.limits)
         if not shift.exceeds(limit):
             return
-        text = (
+        message = (
             f"The values have drifted: {shift.text} ({_NAMES[shift.measure]} "
             f"{shift.value:.3g}, limit {limit:g})."
         )
         breaks = can_break and shift.exceeds(self.limits.breaking)
-        _add(anomalies, name, _COMPARATORS[shift.measure], "Drift", text, breaks)
+        _add(anomalies, name, _COMPARATORS[shift.measure], "Drift", message, breaks)
 
     def _add_measurement(self, anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift) -> None:
         """Adds the shift of the values, large or small, to TFDV's `drift_skew_info`."""
@@ -248,14 +256,16 @@ class _Comparison:
         )
 
 
-def _say_types(info: _Info, expected: str, found: str) -> None:
-    """Describes another type in words."""
-    if expected not in _WORDS or found not in _WORDS or expected == found:
+def _say_types(info: _Info, expected: str, actual: str) -> None:
+    """Describes a changed type."""
+    if expected not in _WORDS or actual not in _WORDS or expected == actual:
         return
     for reason in info.reason:
         if reason.type == _Info.UNEXPECTED_DATA_TYPE:
             reason.short_description = "Another type"
-            reason.description = f"The values were {_WORDS[expected]}, and are {_WORDS[found]} now."
+            reason.description = (
+                f"The values were {_WORDS[expected]}, and are {_WORDS[actual]} now."
+            )
     info.description = " ".join(reason.description.strip() for reason in info.reason)
 
 
@@ -267,10 +277,6 @@ def _has_reason(anomalies: anomalies_pb2.Anomalies, name: str, kinds: Collection
 
 def _missing_share(feature: _Feature, statistics: _Statistics) -> float:
     return 1 - num_present(common_stats(feature)) / float(statistics.num_examples)
-
-
-def _sizes(before: _Statistics, now: _Statistics) -> tuple[int, int]:
-    return before.num_examples, now.num_examples
 
 
 def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimits) -> float:
@@ -294,7 +300,7 @@ def _add(
     description: str,
     breaks: bool,
 ) -> None:
-    """Adds an anomaly to those of the same column; the worst severity applies."""
+    """Adds an anomaly to those of the same column, which gets the worst severity."""
     info = anomalies.anomaly_info[name]
     info.reason.add(type=kind, short_description=short, description=description)
     info.description = " ".join(reason.description.strip() for reason in info.reason)
@@ -322,11 +328,11 @@ def _has_values(feature: _Feature) -> bool:
 
 
 def _kind(feature: _Feature) -> str:
-    """Returns the kind of a column's values; integers and other numbers are one kind."""
+    """Returns the kind of a column's values; integers and other numbers are the same kind."""
     return "numbers" if feature.WhichOneof("stats") == "num_stats" else "text"
 
 
-def _type_of(feature: _Feature) -> str:
+def _feature_type(feature: _Feature) -> str:
     """Returns the type that a schema gives to the values of a column."""
     if not _has_values(feature):
         return ""

@@ -26,7 +26,6 @@ class Executor(stock_executor.Executor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Copies the file."""
         super().Do(input_dict, output_dict, exec_properties)
         folder = artifact_utils.get_single_uri(output_dict[standard_component_specs.SCHEMA_KEY])
         with fileio.open(os.path.join(folder, schema_gen_executor.DEFAULT_FILE_NAME), "rb") as file:

@@ -44,7 +44,7 @@ class Pusher(base_component.BaseComponent):
             custom_config={"keep": 5},
         )
 
-    Source: TFX's Pusher. Unlike it, this one is atomic and monotonic, has `custom_config`, and gives
+    Source: TFX's Pusher. Unlike TFX's, it is atomic and monotonic, has `custom_config`, and gives
     the reason when it does not push.
     """
 
@@ -72,8 +72,8 @@ class Pusher(base_component.BaseComponent):
             push_destination: Destination with `filesystem.base_directory`; also as a dict, in which the
                 base_directory may be a `RuntimeParameter`.
             custom_config: `keep`: number of newest versions to keep (at least 1); older ones are removed
-                after a push; default: all are kept. `newer_than`: a version that the new one must
-                exceed, such as one that was taken out of service; default: 0. `taken_over`:
+                after a push; default: all are kept. `newer_than`: a version that the new version must
+                exceed, such as a version that was taken out of service; default: 0. `taken_over`:
                 pipeline run ids; if the newest version is from one of them and holds the same
                 model, it is kept instead of pushed again; default: none. `skip_unchanged`: True
                 pushes nothing if the newest version already holds the same model, or one that
@@ -83,7 +83,7 @@ class Pusher(base_component.BaseComponent):
                 service, which `skip_unchanged` does not push again; default: none.
             custom_executor_spec: `ExecutorClassSpec` of another executor, such as a subclass of
                 `components.pusher.executor.Executor`. It may do without a push_destination, and have a
-                custom_config of its own.
+                different custom_config.
 
         Raises:
             ValueError: No model or no base directory is given, `custom_config` is invalid, or the executor

@@ -34,7 +34,7 @@ class PushSettings:
     """The `custom_config` of a Pusher, checked."""
 
     keep: int | None = None
-    newer_than: int = 0  # Version that the new one must exceed
+    newer_than: int = 0  # Version that the new version must exceed
     # Pipeline runs whose push of the same model counts as this run's.
     taken_over: tuple[str, ...] = ()
     skip_unchanged: bool = False  # True to push nothing if the newest version is the same model
@@ -44,11 +44,11 @@ class PushSettings:
     @classmethod
     def parse(cls, custom_config: dict[str, Any] | None) -> "PushSettings":
         config = {key: value for key, value in (custom_config or {}).items() if value is not None}
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(config) - set(known))
+        keys = [field.name for field in fields(cls)]
+        unknown = sorted(set(config) - set(keys))
         if unknown:
             raise ValueError(
-                f"Pusher's custom_config takes {', '.join(map(repr, known))} only. "
+                f"Pusher's custom_config takes {', '.join(map(repr, keys))} only. "
                 f"Received: {', '.join(unknown)}"
             )
         for key, least in (("keep", 1), ("newer_than", 0)):
@@ -72,8 +72,6 @@ class PushSettings:
 
 @dataclass(frozen=True)
 class PushRequest:
-    """A model to push, and its destination."""
-
     model_path: str  # Directory of the SavedModel; empty if it is refused, and not only held
     provenance: Provenance  # Origin of the model
     base_directory: str
@@ -84,8 +82,6 @@ class PushRequest:
 
 @dataclass(frozen=True)
 class Pushed:
-    """A version that was pushed."""
-
     version: int
     destination: str
 
@@ -108,9 +104,8 @@ class Unchanged:
 def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
     """Pushes the model unless the request is refused, then removes versions beyond `keep`.
 
-    A run that was killed after its push, and then resumed, finds its version and keeps it.
-
-    Returns the pushed version, or the one that is the same; None if the request is refused.
+    A run that was killed after its push, and then resumed, finds its version and keeps it. Returns the
+    pushed version, or the existing one of the same model; None if the request is refused.
     """
     if request.refusal is not None:
         _LOGGER.warning("Nothing is pushed: %s", request.refusal)
@@ -143,27 +138,27 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
 def _already_pushed(request: PushRequest) -> int | None:
     """Returns the newest version if this run, or a run that it takes over, pushed it."""
     existing = list_versions(request.base_directory)
-    found = read_provenance(request.base_directory, existing[-1]) if existing else None
+    provenance = read_provenance(request.base_directory, existing[-1]) if existing else None
     runs = {request.provenance.pipeline_run_id, *request.settings.taken_over} - {""}
     if (
-        found is not None
-        and found.pipeline_run_id in runs
-        and found.model_uri == request.provenance.model_uri
+        provenance is not None
+        and provenance.pipeline_run_id in runs
+        and provenance.model_uri == request.provenance.model_uri
     ):
         return existing[-1]
     return None
 
 
 def _same_model(request: PushRequest) -> Unchanged | None:
-    """Returns the newest version, or a withdrawn one, that is the same model; None without one."""
+    """Returns the newest version, or a withdrawn one, if it is the same model."""
     base, withdrawn = request.base_directory, request.settings.withdrawn
     newest = list_versions(base)[-1:]
     taken_out = list_versions(withdrawn)[::-1] if withdrawn else []
     for folder, version in [(base, v) for v in newest] + [(withdrawn, v) for v in taken_out]:
-        found, own = read_provenance(folder, version), request.provenance
-        if found is not None and (
-            found.model_uri == own.model_uri
-            or (own.model_fingerprint and found.model_fingerprint == own.model_fingerprint)
+        provenance, own = read_provenance(folder, version), request.provenance
+        if provenance is not None and (
+            provenance.model_uri == own.model_uri
+            or (own.model_fingerprint and provenance.model_fingerprint == own.model_fingerprint)
         ):
             return Unchanged(version, is_withdrawn=folder != base)
     return None
@@ -172,9 +167,9 @@ def _same_model(request: PushRequest) -> Unchanged | None:
 class Executor(base_executor.BaseExecutor):
     """Runs `push` on TFX's artifacts.
 
-    A subclass with a destination of its own overrides `Do`, and calls `CheckBlessing`, `GetModelPath`,
-    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. `Do` calls the overridden methods,
-    too, and leaves keys of custom_config that it does not know to the subclass.
+    A subclass with another destination overrides `Do`, and calls `CheckBlessing`, `GetModelPath`,
+    `_MarkPushed` and `_MarkNotPushed`, as it would with TFX's executor. `Do` calls the overridden
+    methods, too, and leaves unknown keys of custom_config to the subclass.
     """
 
     def __init__(
@@ -191,7 +186,6 @@ class Executor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Pushes the model and records the result as properties of `pushed_model`."""
         run_id = self._context.pipeline_run_id if self._context else None
         request = self._parse(input_dict, exec_properties, run_id or "")
         pushed_model = artifact_utils.get_single_instance(
@@ -224,7 +218,7 @@ class Executor(base_executor.BaseExecutor):
         return _refusal(input_dict) is None
 
     def GetModelPath(self, input_dict: dict[str, list[Artifact]]) -> str:
-        """Returns the directory of the SavedModel to push, from the model or else the InfraBlessing."""
+        """Returns the directory of the SavedModel to push, in the model or else in the InfraBlessing."""
         artifact = _model_artifact(input_dict)
         if artifact.type_name == standard_artifacts.Model.TYPE_NAME:
             return serving_model_path(artifact)
@@ -273,6 +267,9 @@ class Executor(base_executor.BaseExecutor):
             refusal = (
                 _refusal(input_dict) or f"{type(self).__name__}.CheckBlessing refused the model"
             )
+        # A ServingCheck may have left requests.
+        blessings = input_dict.get(standard_component_specs.INFRA_BLESSING_KEY) or []
+        warmup_files = (os.path.join(blessing.uri, versions.WARMUP_FILE) for blessing in blessings)
         needs_model = refusal is None or _is_held(input_dict)
         return PushRequest(
             # An InfraBlessing that is refused has no model.
@@ -283,7 +280,7 @@ class Executor(base_executor.BaseExecutor):
             base_directory=destination.filesystem.base_directory,
             settings=settings,
             refusal=refusal,
-            warmup=_warmup(input_dict),
+            warmup=next(filter(fileio.exists, warmup_files), None),
         )
 
 
@@ -292,13 +289,6 @@ def _model_artifact(input_dict: dict[str, list[Artifact]]) -> Artifact:
     return artifact_utils.get_single_instance(
         models or input_dict[standard_component_specs.INFRA_BLESSING_KEY]
     )
-
-
-def _warmup(input_dict: dict[str, list[Artifact]]) -> str | None:
-    """Returns the warm-up requests that a ServingCheck left; None without any."""
-    blessings = input_dict.get(standard_component_specs.INFRA_BLESSING_KEY) or []
-    paths = [os.path.join(blessing.uri, versions.WARMUP_FILE) for blessing in blessings]
-    return next(filter(fileio.exists, paths), None)
 
 
 def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
@@ -323,9 +313,9 @@ def _refusal(input_dict: dict[str, list[Artifact]]) -> str | None:
 
 
 def _is_held(input_dict: dict[str, list[Artifact]]) -> bool:
-    """Returns True if the model only waits for a person: nothing but a doubt keeps it from being pushed."""
+    """Returns True if the model only waits for a person: nothing but a doubt prevents the push."""
     held = input_dict.get(standard_component_specs.MODEL_BLESSING_KEY) or []
     others = input_dict.get(standard_component_specs.INFRA_BLESSING_KEY) or []
     return any(map(is_held, held)) and all(
-        one.get_int_custom_property("blessed") == 1 for one in others
+        blessing.get_int_custom_property("blessed") == 1 for blessing in others
     )

@@ -11,10 +11,12 @@ HELD_KEY = "held"
 
 
 def is_held(blessing: "Artifact") -> bool:
-    """Returns True if a `ModelBlessing` holds its model."""
     return blessing.get_int_custom_property(HELD_KEY) == 1
 
 
 def may_be_pushed(blessings: "Iterable[Artifact]") -> bool:
     """Returns True if all `ModelBlessing`s bless their models, or leave them to a person."""
-    return all(one.get_int_custom_property("blessed") == 1 or is_held(one) for one in blessings)
+    return all(
+        blessing.get_int_custom_property("blessed") == 1 or is_held(blessing)
+        for blessing in blessings
+    )

@@ -21,7 +21,7 @@ def list_versions(base_directory: str) -> list[int]:
     )
 
 
-def numbers_in(base_directory: str) -> list[int]:
+def used_numbers(base_directory: str) -> list[int]:
     """Returns the numbers in use, oldest first: of versions, and of other files with a number as name."""
     return sorted(number for _, number in _numbers(base_directory) if number < _LARGEST)
 
@@ -29,8 +29,8 @@ def numbers_in(base_directory: str) -> list[int]:
 def misleading_names(base_directory: str) -> list[str]:
     """Returns the names that TF Serving reads as its newest version, although they are not versions.
 
-    Source: TF Serving's file system source. It accepts any integer as a name, including that of a file or an
-    empty directory, and `007`.
+    Source: TF Serving's file system source. It accepts any integer as a name, including the name of a
+    file or an empty directory, and `007`.
     """
     newest = max(list_versions(base_directory), default=0)
     return [
@@ -58,8 +58,8 @@ def _names(directory: str) -> list[str]:
         return os.listdir(directory) if os.path.isdir(directory) else []
     from tfx.dsl.io import fileio
 
-    found = fileio.listdir(directory) if fileio.isdir(directory) else []
-    return [name.rstrip("/") for name in found]
+    names = fileio.listdir(directory) if fileio.isdir(directory) else []
+    return [name.rstrip("/") for name in names]
 
 
 def _is_file(path: str) -> bool:

@@ -5,15 +5,14 @@ import os
 from dataclasses import dataclass
 
 from components.errors import SettingError
+from components.file_systems import relative_path
 
-# `assets.extra` is SavedModel's place for files that are no part of the graph.
+# `assets.extra` is SavedModel's place for files outside of the graph.
 PROVENANCE_FILE = os.path.join("assets.extra", "push.json")
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Origin of a version."""
-
     pipeline_run_id: str  # Pipeline run that pushed it; empty outside of a run
     model_uri: str  # Uri of the `Model` artifact that was pushed
     model_fingerprint: str = ""  # Hash of all inputs of the model; empty if it is not known
@@ -28,7 +27,7 @@ def write_provenance(provenance: Provenance, directory: str, base_directory: str
 
     fields = {
         "pipeline_run_id": provenance.pipeline_run_id,
-        "model": _relative(provenance.model_uri, base_directory),
+        "model": relative_path(provenance.model_uri, base_directory),
         "model_fingerprint": provenance.model_fingerprint,
     }
     io_utils.write_string_file(os.path.join(directory, PROVENANCE_FILE), json.dumps(fields) + "\n")
@@ -37,11 +36,11 @@ def write_provenance(provenance: Provenance, directory: str, base_directory: str
 def read_provenance(base_directory: str, version: int) -> Provenance | None:
     """Returns the origin of a version; None if it was not pushed by our Pusher."""
     path = os.path.join(base_directory, str(version), PROVENANCE_FILE)
-    text = _read(path)
-    if text is None:
+    content = _read(path)
+    if content is None:
         return None
     try:
-        fields = json.loads(text)
+        fields = json.loads(content)
         run_id, model = str(fields["pipeline_run_id"]), str(fields["model"])
         fingerprint = str(fields.get("model_fingerprint", ""))
     except (ValueError, TypeError, LookupError, RecursionError) as error:
@@ -55,7 +54,7 @@ def read_provenance(base_directory: str, version: int) -> Provenance | None:
 
 
 def _read(path: str) -> str | None:
-    """Returns a text, None if there is none. Local files are read without TFX, which loads slowly."""
+    """Returns the content of a file, if it exists. Local files are read without TFX, which loads slowly."""
     if "://" not in path:
         try:
             with open(path, encoding="utf-8") as stream:
@@ -66,9 +65,3 @@ def _read(path: str) -> str | None:
     from tfx.utils import io_utils
 
     return io_utils.read_string_file(path) if fileio.exists(path) else None
-
-
-def _relative(uri: str, base_directory: str) -> str:
-    if "://" in uri or "://" in base_directory:
-        return uri
-    return os.path.relpath(uri, base_directory)

@@ -68,8 +68,8 @@ class ServedModelStrategy(resolver.ResolverStrategy):
 
 def _find_model(store: ml_metadata.MetadataStore, uri: str) -> Artifact | None:
     type_name = standard_artifacts.Model.TYPE_NAME
-    found = [a for a in store.get_artifacts_by_uri(uri) if a.type == type_name]
-    if not found or not fileio.isdir(uri):
+    models = [a for a in store.get_artifacts_by_uri(uri) if a.type == type_name]
+    if not models or not fileio.isdir(uri):
         return None
-    newest = max(found, key=lambda artifact: artifact.id)
+    newest = max(models, key=lambda artifact: artifact.id)
     return artifact_utils.deserialize_artifact(store.get_artifact_type(type_name), newest)

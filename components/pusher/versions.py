@@ -9,7 +9,7 @@ from tfx.utils import io_utils
 
 from components.file_systems import copy_tree, remove_tree, sync
 from components.interruption import interruption
-from components.pusher.listing import SAVED_MODEL_FILES, list_versions, numbers_in
+from components.pusher.listing import SAVED_MODEL_FILES, list_versions, used_numbers
 from components.pusher.provenance import Provenance, write_provenance
 
 # Model servers only look at names that are numbers.
@@ -29,15 +29,10 @@ def push_version(
     newer_than: int = 0,
     warmup: str | None = None,
 ) -> int:
-    """Copies a model to a new version, higher than any in the directory.
+    """Copies a model to a new version: `now_secs`, or higher than any in the directory and `newer_than`.
 
     On a file system the version appears in one step, by a rename. An object store (`gs://`) has no
     rename; there `saved_model.pb` is copied last, since model servers wait for it.
-
-    `base_directory`: directory of versions; created if missing.
-    `now_secs`: unix time, used as the version unless a version at least as high exists.
-    `provenance`: origin of the model; becomes part of the version.
-    `newer_than`: another version that the new one must exceed.
     """
     if "://" in base_directory:
         fileio.makedirs(base_directory)
@@ -63,7 +58,12 @@ def push_version(
         _add_warmup(warmup, staging)
         if provenance is not None:
             write_provenance(provenance, staging, base_directory)
-        _flush_to_disk(staging)
+        for parent, _, names in os.walk(
+            staging
+        ):  # or a power cut after the rename leaves empty files
+            for name in names:
+                sync(os.path.join(parent, name))
+            sync(parent)
         for version in _candidates(base_directory, now_secs, newer_than):
             interruption.check()
             try:
@@ -106,16 +106,8 @@ def _add_warmup(warmup: str | None, directory: str) -> None:
 
 def _candidates(base_directory: str, now_secs: float, newer_than: int) -> Iterator[int]:
     """Yields versions to try, the first one above all that exist."""
-    taken = (newer_than, *numbers_in(base_directory))
+    taken = (newer_than, *used_numbers(base_directory))
     version = max(int(now_secs), *(v + 1 for v in taken))
     while True:
         yield version
         version += 1
-
-
-def _flush_to_disk(directory: str) -> None:
-    """Forces a tree to disk, so that a power cut after the rename leaves no empty files."""
-    for parent, _, names in os.walk(directory):
-        for name in names:
-            sync(os.path.join(parent, name))
-        sync(parent)

@@ -2,10 +2,10 @@
 
     python -I clean_process.py
 
-It reads three lines from stdin: the directory of the SavedModel, which it loads at once; the path of a file
-with the pickled arguments of `ask_model`; and the path of the file that gets its result. If stdin ends before
-that, nothing is to be asked. The ServingCheck calls `ask_signature` in its own process as well, for models
-without an evaluation model.
+It reads three lines from stdin: the directory of the SavedModel, which it loads immediately; the path of a
+file with the pickled arguments of `ask_model`; and the path of the file that gets its result. If stdin ends
+before that, nothing is to be asked. The ServingCheck calls `ask_signature` in its own process as well, for
+models without an evaluation model.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ MAX_CALL_SECONDS = 2.0
 MANY_INPUTS = 1_000
 """Largest number of inputs of a signature with which TensorFlow optimizes the graphs.
 
-With 6,829 inputs that takes 11 s for each signature, and a call without it takes 0.9 s.
+Optimization takes 11 s for each signature with 6,829 inputs; a call without it takes 0.9 s.
 """
 
 _AROUND_A_REASON = (
@@ -43,18 +43,15 @@ _MARKS: dict[Any, Any] = {tf.float32: np.nan, tf.int64: np.iinfo(np.int64).min, 
 
 @dataclasses.dataclass(frozen=True)
 class LoadedModel:
-    """A SavedModel that this process has loaded."""
-
     signatures: dict[str, Any]
     load_seconds: float  # Time that loading took
     memory_mb_before: float
 
 
 def load(path: str) -> LoadedModel:
-    """Loads a SavedModel."""
-    before, start = _memory_mb("VmRSS"), time.perf_counter()
+    memory_mb, start = _memory_mb("VmRSS"), time.perf_counter()
     model = tf.saved_model.load(path, tags=["serve"])
-    return LoadedModel(model.signatures, time.perf_counter() - start, before)
+    return LoadedModel(model.signatures, time.perf_counter() - start, memory_mb)
 
 
 def ask_model(
@@ -62,9 +59,7 @@ def ask_model(
 ) -> dict[str, Any]:
     """Returns the answers of every signature of a model, and the cost of loading it.
 
-    `rows`: see `ask_signature`. Without examples, the model is only loaded.
-    Returns `load_seconds`; `memory_mb`, which the model adds to the peak of the process; `signatures` by
-    name.
+    `memory_mb` is what the model adds to the peak of the process. Without examples, the model is only loaded.
     """
     if any(len(x.structured_input_signature[1]) > MANY_INPUTS for x in model.signatures.values()):
         # It would rewrite the graph of each signature, in a time that grows with the square of the inputs.
@@ -73,7 +68,7 @@ def ask_model(
     for name, signature in model.signatures.items() if rows["examples"] else ():
         try:
             signatures[name] = ask_signature(name, signature, rows, num_calls)
-        except Exception as error:  # whatever a model raises is its answer
+        except Exception as error:  # any error of the model is its answer
             signatures[name] = {
                 "error": _first_line(error),
                 "needs_label": _can_answer(name, signature, {**rows, "examples": rows_with_label}),
@@ -90,7 +85,7 @@ def ask_signature(
 ) -> dict[str, Any]:
     """Returns the answer of a signature to raw rows.
 
-    Returns `index`, the rows that could be asked for, `[n]`; `outputs` by name, `[n, ...]`; for single
+    Returns `index`, the rows that fit its inputs, `[n]`; `outputs` by name, `[n, ...]`; for single
     rows: `calls`, their indices, `outputs_of_calls`, `latency_ms`, and `requests`, some inputs. Or
     `not_asked`: the reason why raw rows do not fit its inputs.
     """
@@ -140,11 +135,14 @@ def _tensors(
         if name not in columns:
             return (
                 None,
-                f"its input {name!r} is no column of the data, which come without the label",
+                f"its input {name!r} is not a column of the data, which come without the label",
             )
         if not isinstance(spec, tf.TensorSpec):
             return None, f"its input {name!r} is a {type(spec).__name__}"
-    sizes = {name: _values_of_a_row(spec) for name, spec in inputs.items()}
+    sizes = {  # numbers of values in a row
+        name: int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1
+        for name, spec in inputs.items()
+    }
     index = [
         i
         for i in range(len(examples))
@@ -177,14 +175,10 @@ def _marked(
     }
 
 
-def _values_of_a_row(spec: Any) -> int:
-    return int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1
-
-
 def call_signature(signature: Any, tensors: dict[str, Any]) -> dict[str, Any]:
     """Returns the outputs of a signature of a loaded SavedModel, by name, for inputs by name.
 
-    `signature(**tensors)` does that for all names but `self`, which is a parameter of its own; a column may
+    `signature(**tensors)` does that for all names but `self`, which is its own parameter; a column may
     have that name.
     """
     if "self" not in tensors:
@@ -206,10 +200,10 @@ def _can_answer(name: str, signature: Any, rows: dict[str, Any]) -> bool:
 
 
 def _first_line(error: BaseException) -> str:
-    """Returns the reason in an error: TensorFlow puts the place in the graph around it."""
+    """Returns the reason in an error, without the place in the graph that TensorFlow adds."""
     lines = [line.strip() for line in str(error).splitlines()]
-    told = [line for line in lines if line and not line.startswith(_AROUND_A_REASON)]
-    return f"{type(error).__name__}: {told[0] if told else error!r}"[:400]
+    reasons = [line for line in lines if line and not line.startswith(_AROUND_A_REASON)]
+    return f"{type(error).__name__}: {reasons[0] if reasons else error!r}"[:400]
 
 
 def _memory_mb(field: str) -> float:

@@ -45,10 +45,9 @@ def compare(
     *,
     one_by_one: bool = False,
 ) -> tuple[list[Compared], list[str]]:
-    """Compares the outputs of a signature with predictions.
+    """Compares the outputs of a signature with the predictions of the same names.
 
-    An output is compared with the prediction of its name. An output of another name counts as compared if
-    it equals any prediction.
+    An output with another name counts as compared if it equals any prediction.
     """
     rows, of_served, of_judged = np.intersect1d(
         served[0], judged[0], assume_unique=True, return_indices=True
@@ -63,13 +62,15 @@ def compare(
         values = values[of_served]
         named = next((p for p in _names(signature, name) if _fit(values, predictions.get(p))), None)
         candidates = [named] if named else [p for p in predictions if _fit(values, predictions[p])]
-        found = [
+        comparisons = [
             _compare(name, prediction, rows, values, predictions[prediction], tolerance, one_by_one)
             for prediction in candidates
         ]
-        equal = next((one for one in found if not one.num_different), None)
+        equal = next(
+            (comparison for comparison in comparisons if not comparison.num_different), None
+        )
         if equal or named:
-            compared.append(equal or found[0])
+            compared.append(equal or comparisons[0])
         else:
             without.append(name)
     return compared, without
@@ -127,11 +128,7 @@ def _compare(
 def excess(
     served: npt.NDArray[np.float64], judged: npt.NDArray[np.float64], tolerance: float
 ) -> npt.NDArray[np.float64]:
-    """Returns the difference of each row as a multiple of the tolerance: `[n]`.
-
-    `served`: values, `[n, k]`.
-    `judged`: values to compare with, `[n, k]`.
-    """
+    """Returns the difference of each row, `[n, k]`, as a multiple of the tolerance: `[n]`."""
     finite = np.isfinite(judged)
     sizes = np.where(finite, np.abs(judged), 0.0).max(axis=1, initial=0.0)
     typical = np.median(sizes) if len(sizes) else 0.0
@@ -146,13 +143,13 @@ def excess(
 
 
 def _plain(values: npt.NDArray[Any]) -> list[Any]:
-    """Returns the first values of a row as JSON has them; numbers that JSON lacks become text."""
-    found: list[Any] = []
+    """Returns the first values of a row for JSON; numbers that JSON lacks become text."""
+    plain: list[Any] = []
     for value in values[:5].tolist():
         if isinstance(value, bytes):
-            found.append(value.decode("utf-8", "replace"))
+            plain.append(value.decode("utf-8", "replace"))
         elif isinstance(value, float):
-            found.append(float(f"{value:.7g}") if np.isfinite(value) else str(value))
+            plain.append(float(f"{value:.7g}") if np.isfinite(value) else str(value))
         else:
-            found.append(value)
-    return found
+            plain.append(value)
+    return plain

@@ -13,8 +13,6 @@ from components.serving_check.settings import ServingCheckSettings
 
 
 class ServingCheckSpec(ComponentSpec):
-    """Inputs, outputs and settings of the ServingCheck."""
-
     PARAMETERS = {
         "label": ExecutionParameter(type=str, optional=True),
         "example_splits": ExecutionParameter(type=str, optional=True),
@@ -33,7 +31,7 @@ class ServingCheck(base_component.BaseComponent):
     """Blesses a model if its SavedModel for serving gives the answers that the Evaluator judged.
 
     It loads the SavedModel in a process that imports TensorFlow and NumPy alone, sends raw rows without
-    the label through every signature, all at once and one by one, and compares. The other side of the
+    the label through every signature, all together and one by one, and compares. The other side of the
     comparison is the evaluation model (`Format-TFMA`) on the same rows; a model without one is compared with
     its own `serving_default`, as the Evaluator asks it: in a process with all packages, with the label.
 
@@ -60,7 +58,7 @@ class ServingCheck(base_component.BaseComponent):
             ...
         )
 
-    Source: TFX's InfraValidator. Unlike it, this one needs no Docker and compares the answers.
+    Source: TFX's InfraValidator. Unlike TFX's, it needs no Docker and compares the answers.
     """
 
     SPEC_CLASS = ServingCheckSpec

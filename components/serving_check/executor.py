@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
@@ -18,8 +19,8 @@ from tfx.utils import io_utils
 from components.pusher.held import may_be_pushed
 from components.pusher.versions import WARMUP_FILE
 from components.serving_check import model_process
-from components.serving_check.comparison import Compared, compare
-from components.serving_check.judged import DEFAULT, Judged, judged_predictions
+from components.serving_check.clean_process import ask_signature
+from components.serving_check.comparison import Compared, Outputs, compare
 from components.serving_check.rows import Rows, read_rows
 from components.serving_check.settings import ServingCheckSettings
 from components.tfx.model_paths import eval_model_path, serving_model_path
@@ -29,9 +30,17 @@ _LOGGER = logging.getLogger(__name__)
 _RESULT_FILE = "serving_check.json"
 _NUM_CALLS = 100
 
+DEFAULT = "serving_default"
+"""Signature that the Evaluator asks, and a server by default."""
+
+Judged = tuple[npt.NDArray[Any], Outputs]
+"""Rows, and the predictions for them by name."""
+
+_PREDICTION = "predictions/"
+
 
 class LimitExceededError(RuntimeError):
-    """A measurement is above a limit. It may be lower the next time, so the model is not judged by it."""
+    """A measurement is above a limit; it may be lower the next time, so the model is not to blame."""
 
 
 @dataclass
@@ -68,15 +77,12 @@ def load_serving_check(uri: str) -> ServingCheckResult:
 
 
 class Executor(base_executor.BaseExecutor):
-    """Checks the model in TFX's input artifacts, and writes the blessing."""
-
     def Do(
         self,
         input_dict: dict[str, list[Artifact]],
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Checks the model."""
         settings = ServingCheckSettings.from_json(exec_properties.get("settings"))
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
         if not settings.enabled:
@@ -127,8 +133,30 @@ def check(
         return ServingCheckResult(rows=len(rows.examples), failures=[failure]), {}
     result = _compare_all(answered, judged, rows, settings.tolerance)
     _check_limits(result, settings)
-    found = answered["signatures"].items()
-    return result, {name: one["requests"] for name, one in found if "requests" in one}
+    answers = answered["signatures"].items()
+    return result, {name: answer["requests"] for name, answer in answers if "requests" in answer}
+
+
+def judged_predictions(eval_path: str | None, serving_path: str, rows: Rows) -> Judged:
+    """Returns the predictions of the evaluation model, or else of the serving model in this process."""
+    if eval_path is None:
+        signatures = tf.saved_model.load(serving_path, tags=["serve"]).signatures
+        name = DEFAULT if DEFAULT in signatures else next(iter(signatures), "")
+        request = {"examples": rows.with_label, "columns": rows.columns}
+        answer = ask_signature(name, signatures[name], request) if name else {}
+        return answer.get("index", np.arange(0)), answer.get("outputs", {})
+    model = tf.saved_model.load(eval_path, tags=["eval"])
+    signature = model.signatures["eval"]
+    fetches = {
+        name.removeprefix(_PREDICTION): tensor.name
+        for name, tensor in signature.structured_outputs.items()
+        if name.startswith(_PREDICTION)
+    }
+    # Without its input_signature, TensorFlow formats all rows for the message of an error that it catches.
+    specs = tuple(signature.structured_input_signature[1].values())
+    function = model.prune([signature.inputs[0].name], fetches, input_signature=(specs, {}))
+    outputs = function(tf.constant(rows.with_label))
+    return np.arange(len(rows.examples)), {name: values.numpy() for name, values in outputs.items()}
 
 
 def _compare_all(
@@ -137,13 +165,13 @@ def _compare_all(
     result = ServingCheckResult(
         len(rows.examples), round(answered["load_seconds"], 3), round(answered["memory_mb"], 1)
     )
-    found = answered["signatures"]
-    main = DEFAULT if DEFAULT in found else next(iter(found), "")
-    if not found and rows.examples:
+    answers = answered["signatures"]
+    main = DEFAULT if DEFAULT in answers else next(iter(answers), "")
+    if not answers and rows.examples:
         result.failures.append("the model has no signature that a server could call")
     different: list[tuple[str, Compared]] = []
-    for name in sorted(found, key=lambda one: (one != main, one)):
-        answer = found[name]
+    for name in sorted(answers, key=lambda one: (one != main, one)):
+        answer = answers[name]
         if "error" in answer:
             needs = answer["needs_label"]
             why = (
@@ -152,8 +180,8 @@ def _compare_all(
                 else f"it fails: {answer['error']}"
             )
             # A signature for other uses may take the label, as TFX's `transform_features` does.
-            told = result.not_checked if needs and name != main else result.failures
-            told.append(f"the signature {name!r}: {why}")
+            reasons = result.not_checked if needs and name != main else result.failures
+            reasons.append(f"the signature {name!r}: {why}")
             continue
         if "not_asked" in answer:
             result.not_checked.append(f"the signature {name!r}: {answer['not_asked']}")
@@ -181,9 +209,9 @@ def _compare_all(
 
 
 def _describe(different: Sequence[tuple[str, Compared]], rows: Rows) -> str:
-    """Returns one sentence: the output in which most rows differ, its worst rows, and the other outputs."""
+    """Describes the output in which most rows differ, its worst rows, and the other outputs."""
     signature, worst = max(different, key=lambda one: one[1].num_different)
-    told = "; ".join(
+    examples = "; ".join(
         f"{_values(one['served'])} instead of {_values(one['judged'])} for {rows.describe(one['row'])}"
         for one in worst.worst
     )
@@ -195,7 +223,7 @@ def _describe(different: Sequence[tuple[str, Compared]], rows: Rows) -> str:
     )
     return (
         f"the model to be served answers otherwise {against}: signature {signature!r}, output "
-        f"{worst.output!r} differs in {worst.num_different} of {worst.num_rows} rows; most: {told}"
+        f"{worst.output!r} differs in {worst.num_different} of {worst.num_rows} rows; most: {examples}"
         + (f". Also different: {', '.join(others)}" if others else "")
     )
 
@@ -220,14 +248,14 @@ def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) ->
     ]
     for name, signature in result.signatures.items():
         latency = signature["latency_ms"] or {}
-        text = f"99 % of the calls of {name!r} with one row take up to {{}} ms"
-        measured.append(("max_latency_ms", latency.get("p99"), text))
-    for limit, value, text in measured:
+        message = f"99 % of the calls of {name!r} with one row take up to {{}} ms"
+        measured.append(("max_latency_ms", latency.get("p99"), message))
+    for limit, value, message in measured:
         bound = getattr(settings, limit)
         if bound is not None and value is not None and value > bound:
             raise LimitExceededError(
-                f"The model to be served is above a limit: {text.format(value)}, and {limit} is {bound:g}. "
-                "Make the model smaller, or raise the limit; another run measures again."
+                f"The model to be served is above a limit: {message.format(value)}, and {limit} is "
+                f"{bound:g}. Make the model smaller, or raise the limit; another run measures again."
             )
 
 
@@ -246,7 +274,7 @@ def write_result(blessing: Artifact, result: ServingCheckResult) -> None:
 
 
 def write_warmup(path: str, requests: dict[str, list[dict[str, Any]]]) -> None:
-    """Writes requests that TensorFlow Serving makes to a version before it serves it."""
+    """Writes requests that TensorFlow Serving sends to a version before it serves it."""
     from tensorflow_serving.apis import prediction_log_pb2
 
     fileio.makedirs(os.path.dirname(path))

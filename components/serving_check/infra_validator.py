@@ -27,7 +27,7 @@ _MAX_LOAD_SECONDS = 300  # as in TFX
 
 
 class Executor(base_executor.BaseExecutor):
-    """Judges as TFX's InfraValidator does: whatever goes wrong with the model, the run continues."""
+    """Judges as TFX's InfraValidator does: if anything goes wrong with the model, the run continues."""
 
     def Do(
         self,
@@ -35,7 +35,6 @@ class Executor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Loads the model, asks it if there are examples, and writes the blessing."""
         settings = ServingCheckSettings.from_json(exec_properties["settings"])
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
         model = artifact_utils.get_single_instance(input_dict["model"])
@@ -104,7 +103,7 @@ class InfraValidator(base_component.BaseComponent):
         if serving_spec.WhichOneof("serving_platform") == "kubernetes":
             raise ValueError(
                 "InfraValidator can't start a server on Kubernetes. Use local_docker=LocalDockerConfig(), or "
-                "a ServingCheck: both ask the model in a process beside the component. "
+                "a ServingCheck: both ask the model in a separate process on this machine. "
                 f"Received: serving_spec={serving_spec}"
             )
         request = request_spec or RequestSpec()

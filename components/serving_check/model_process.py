@@ -22,7 +22,7 @@ MAX_SECONDS = 600
 
 _NOT_OF_CLEAN_PROCESS = ("PYTHON", "TF_CONFIG")
 
-# Without a GPU: the process that started this one may hold all of its memory.
+# Without a GPU, all of whose memory the parent process may hold.
 _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 _ready: list["ModelProcess"] = []
@@ -31,7 +31,7 @@ _ready: list["ModelProcess"] = []
 class ModelProcess:
     """A process with TensorFlow and NumPy alone, which loads a model and then waits for its request on stdin.
 
-    It ends when this process ends, also if that is killed.
+    It ends when this process ends or is killed.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,14 +51,14 @@ class ModelProcess:
         self._send(path)
 
     def ask(self, request: dict[str, Any], meanwhile: Callable[[], T]) -> tuple[Any, T]:
-        """Returns the answers, and the result of a function that is called meanwhile."""
+        """Returns the answers, and the result of a function that runs at the same time."""
         with tempfile.TemporaryDirectory() as folder:
             paths = [os.path.join(folder, name) for name in ("request", "answers")]
             with open(paths[0], "wb") as stream:
                 pickle.dump(request, stream)
             self._send(*paths)
             try:
-                found = meanwhile()
+                result = meanwhile()
                 _, stderr = self._process.communicate(timeout=MAX_SECONDS)
             except subprocess.TimeoutExpired as error:
                 raise TimeoutError(
@@ -72,14 +72,12 @@ class ModelProcess:
                     f"{stderr.decode('utf-8', 'replace')[-400:]}"
                 )
             with open(paths[1], "rb") as stream:
-                return pickle.load(stream), found
+                return pickle.load(stream), result
 
     def has_ended(self) -> bool:
-        """Returns True if the process has ended on its own."""
         return self._process.poll() is not None
 
     def end(self) -> None:
-        """Ends the process."""
         self._process.kill()
         self._process.wait()
 
@@ -92,14 +90,14 @@ class ModelProcess:
 
 
 def prepare(model: Artifact) -> None:
-    """Starts the process that the next ServingCheck of a model takes: the model is loaded by then."""
+    """Starts the process for the next ServingCheck of a model, so that the model is loaded in advance."""
     discard()
     with contextlib.suppress(FileNotFoundError, ValueError):
         _ready.append(ModelProcess(serving_model_path(model)))
 
 
 def take(path: str, loads_now: bool = False) -> ModelProcess:
-    """Returns the process that has loaded a model since `prepare`, or a new one."""
+    """Returns the process that `prepare` has started for a model, or a new process."""
     if loads_now:
         discard()
     if _ready and _ready[0].path == path and not _ready[0].has_ended():

@@ -19,15 +19,12 @@ _BATCH_SIZE = 1024
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of the data."""
-
     examples: list[bytes]  # Serialized tf.Examples without the label
     with_label: list[bytes]
     # The list of each row's values, by column; without the label.
     columns: dict[str, list[list[Any]]]
 
     def describe(self, row: int) -> str:
-        """Returns some values of a row, for a message."""
         shown = [
             f"{name}={_text(values[row][0])}"
             for name, values in self.columns.items()
@@ -46,21 +43,22 @@ def read_rows(
         for uri in artifact_utils.get_split_uris(list(artifacts), split)
         for path in sorted(fileio.glob(io_utils.all_files_pattern(uri)))
     ]
-    found: list[bytes] = []
+    records: list[bytes] = []
     for record in _records(files):
-        found.append(record)
-        if len(found) == max(_MAX_READ, number):
+        records.append(record)
+        if len(records) == max(_MAX_READ, number):
             break
-    if not found:
+    if not records:
         raise SettingError(f"The splits {', '.join(splits)} have no example to ask the model with.")
-    chosen = np.unique(np.linspace(0, len(found) - 1, min(number, len(found))).astype(int))
-    with_label = [found[i] for i in chosen]
-    features = [tf.train.Example.FromString(one).features.feature for one in with_label]
-    names = sorted({name for one in features for name in one} - {label})
+    chosen = np.unique(np.linspace(0, len(records) - 1, min(number, len(records))).astype(int))
+    with_label = [records[i] for i in chosen]
+    features = [tf.train.Example.FromString(example).features.feature for example in with_label]
+    names = sorted({name for example in features for name in example} - {label})
     columns = {
-        name: [_values(one[name]) if name in one else [] for one in features] for name in names
+        name: [_values(example[name]) if name in example else [] for example in features]
+        for name in names
     }
-    return Rows([_without(one, label) for one in with_label], with_label, columns)
+    return Rows([_without(example, label) for example in with_label], with_label, columns)
 
 
 def _records(files: Sequence[str]) -> Iterator[bytes]:

@@ -1,45 +1,42 @@
 """Settings of the ServingCheck."""
 
-import dataclasses
 import json
-from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
 
 
-@dataclass(frozen=True)
-class ServingCheckSettings:
-    """Extent of the comparison, and limits of the measurements.
+class ServingCheckSettings(BaseModel):
+    """The comparison of the model to be pushed with the evaluated one, and limits of the measurements.
+
+    A run whose measurement is above a limit fails, and the next run measures again.
 
     Attributes:
-        enabled: False blesses every model without asking it.
-        rows: Number of rows to send, from all over the split.
+        enabled: False pushes without testing the exported model.
+        rows: Number of rows of the evaluation split to send, from all over it.
         tolerance: Largest difference of a number, relative to its size plus the typical size.
-        max_latency_ms: Limit of the 99th percentile of calls with one row; None without one.
-        max_load_seconds: Limit of the time that loading takes; None without one.
-        max_memory_mb: Limit of the memory that the model adds to a process; None without one.
-        warmup: True to write warm-up requests for TensorFlow Serving. They contain rows of the data.
+        max_latency_ms: Limit of the 99th percentile of the time of a call with one row. Default: no limit.
+        max_load_seconds: Limit of the time that loading takes. Default: no limit.
+        max_memory_mb: Limit of the memory that the model adds to a process. Default: no limit.
+        warmup: Writes warm-up requests for TensorFlow Serving into the version. They contain up to 5 rows
+            of the data, without the label.
+
+    Raises:
+        ValueError: A number is out of its range, or there is no such setting.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     enabled: bool = True
-    rows: int = 1000
-    tolerance: float = 1e-4
-    max_latency_ms: float | None = None
-    max_load_seconds: float | None = None
-    max_memory_mb: float | None = None
+    rows: int = Field(default=1000, ge=1)
+    tolerance: float = Field(default=1e-4, ge=0, lt=1)
+    max_latency_ms: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_load_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_memory_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     warmup: bool = True
 
-    def __post_init__(self) -> None:
-        for name in ("rows", "max_latency_ms", "max_load_seconds", "max_memory_mb"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"{name} must be above 0. Received: {name}={value!r}")
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(
-                f"tolerance must be at least 0 and below 1. Received: tolerance={self.tolerance!r}"
-            )
-
     def to_json(self) -> str:
-        """Returns the settings as JSON."""
-        return json.dumps(dataclasses.asdict(self))
+        """Returns the settings as JSON, for an execution property."""
+        return json.dumps(self.model_dump())
 
     @classmethod
     def from_json(cls, text: str | None) -> "ServingCheckSettings":

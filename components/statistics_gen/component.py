@@ -9,7 +9,7 @@ from tfx.types.channel import BaseChannel
 from components.parsed_columns import ParsedColumns
 from components.statistics_gen import executor
 
-# After components.install(), TFX's module has our class in place of its own.
+# After components.install(), TFX's module has our class instead of TFX's.
 _TYPE: str = component.StatisticsGen.get_class_type()
 
 

@@ -23,7 +23,7 @@ from components.parsed_columns import ParsedColumns
 class Executor(InMemoryExecutor, executor.Executor):
     """Stock StatisticsGen, which reads tf.Examples in TFRecord files in large batches.
 
-    Other formats are read as in stock TFX: record by record.
+    Other formats are read record by record, as in stock TFX.
     """
 
     def Do(
@@ -32,7 +32,6 @@ class Executor(InMemoryExecutor, executor.Executor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Runs the component; the arguments are those of its ComponentSpec."""
         settings = exec_properties.get("parsed_columns")
         parsed = ParsedColumns.from_json(settings) if settings else None
         with _batches(parsed):
@@ -52,10 +51,10 @@ class Executor(InMemoryExecutor, executor.Executor):
 @contextlib.contextmanager
 def _batches(parsed: ParsedColumns | None) -> Iterator[None]:
     """Lets the stock executor read other batches; it has no argument for that."""
-    before = tfxio_utils.get_split_tfxio
+    stock = tfxio_utils.get_split_tfxio
 
     def get_split_tfxio(**arguments: Any) -> Any:
-        tfxio = before(**arguments)
+        tfxio = stock(**arguments)
         if type(tfxio) is tf_example_record.TFExampleRecord:
             tfxio = BatchedExampleRecord(
                 tfxio._file_pattern,  # noqa: SLF001  (given nowhere else)
@@ -68,11 +67,11 @@ def _batches(parsed: ParsedColumns | None) -> Iterator[None]:
     try:
         yield
     finally:
-        tfxio_utils.get_split_tfxio = before
+        tfxio_utils.get_split_tfxio = stock
 
 
 class _WithValues:
-    """Source of another one's batches, with the values of parsed columns."""
+    """Adds the values of parsed columns to the batches of another source."""
 
     def __init__(self, tfxio: Any, parsed: ParsedColumns):
         self._tfxio = tfxio

@@ -20,18 +20,16 @@ class _CallingLoader(importlib.abc.Loader):
         return getattr(self._loader, name)  # such as get_code, by which `python -m` runs a module
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        """Returns the module of the module's own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Runs the module, and then the functions."""
         self._loader.exec_module(module)
         for function in _functions[module.__name__]:
             function(module)
 
 
 def after_import(names: Collection[str], function: Callable[[types.ModuleType], None]) -> None:
-    """Calls `function` with each module: now if it is already imported, otherwise right after its import."""
+    """Calls `function` with each module: now if it is already imported, otherwise after its import."""
     WrappingFinder(
         _functions, _CallingLoader
     ).install()  # one for all, as the first finder hides others

@@ -1,4 +1,4 @@
-"""Refuses what TFX runs in Google's cloud, and says what to use instead."""
+"""Refuses components of TFX that run in Google's cloud, and names an alternative."""
 
 from typing import Any
 
@@ -29,24 +29,16 @@ class _RefusedCloudComponent:
 
 
 class Trainer(_RefusedCloudComponent):
-    """Takes the place of `tfx.extensions.google_cloud_ai_platform.Trainer`, and raises a ValueError."""
-
     alternative = "components.Trainer; its `cluster` trains in several processes"
 
 
 class Pusher(_RefusedCloudComponent):
-    """Takes the place of `tfx.extensions.google_cloud_ai_platform.Pusher`, and raises a ValueError."""
-
     alternative = "components.Pusher, and a server such as TF Serving on its base_directory"
 
 
 class Tuner(_RefusedCloudComponent):
-    """Takes the place of `tfx.extensions.google_cloud_ai_platform.Tuner`, and raises a ValueError."""
-
     alternative = "components.Tuner"
 
 
 class CloudAIBulkInferrerComponent(_RefusedCloudComponent):
-    """Takes the place of TFX's class of this name, and raises a ValueError."""
-
     alternative = "components.BulkInferrer"

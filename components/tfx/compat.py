@@ -40,18 +40,16 @@ class _SqlUtilFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns a spec for the stand-in, None for any other module."""
         if fullname != _SQL_UTIL:
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Fills the stand-in module."""
         module.__dict__["RecordBatchSQLSliceQuery"] = RecordBatchSQLSliceQuery
 
 
 def is_needed() -> bool:
-    """Returns whether the installed TFDV imports the module that the installed tfx-bsl has not."""
+    """Returns True if the installed TFDV imports a module that the installed tfx-bsl lacks."""
     try:
         version = importlib.metadata.version("tensorflow-data-validation")
     except importlib.metadata.PackageNotFoundError:

@@ -47,7 +47,6 @@ def overlaps(low: Floats, high: Floats, begin: float, end: float, is_first: bool
 
 
 def mend(quantiles_util: Any) -> None:
-    """Puts the functions in the place of TFDV's."""
     quantiles_util._get_bin_weights = bin_weights  # noqa: SLF001
     quantiles_util.generate_equi_width_histogram = _equal_widths(
         quantiles_util.generate_equi_width_histogram
@@ -55,7 +54,7 @@ def mend(quantiles_util: Any) -> None:
 
 
 def _equal_widths(stock: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns TFDV's function `generate_equi_width_histogram`, which calls `stock` for infinite numbers."""
+    """Returns a replacement of TFDV's function, which calls `stock` for infinite numbers."""
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     def generate_equi_width_histogram(

@@ -22,10 +22,7 @@ class ModuleFileInWheel(udf_utils.UserModuleFilePipDependency):
     """TFX's packaging of a component's module file, in a pipeline that is compiled for containers."""
 
     def resolve(self, pipeline_root: str) -> str | None:
-        """Returns the path of the wheel; None leaves the component as it is.
-
-        TFX's runners call this before the first component runs.
-        """
+        """Returns the path of the wheel, before any component runs; None leaves the component as it is."""
         if _is_compiling.get():
             return super().resolve(pipeline_root)
         file = self.component.spec.exec_properties[self.module_file_key]

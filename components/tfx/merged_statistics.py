@@ -13,27 +13,23 @@ _Merge: TypeAlias = Callable[[Iterable[Any]], Any]
 
 
 class MergeOnce(beam.CombineFn):
-    """Collects statistics, and merges them at the end. It can still be called as the function."""
+    """Collects statistics, and merges them at the end. It can still be called like the original function."""
 
     def __init__(self, merge: _Merge) -> None:
         super().__init__()
         self._merge = merge
 
     def __call__(self, statistics: Iterable[Any]) -> Any:
-        """Returns the sum of the statistics."""
         return self._merge(statistics)
 
     def create_accumulator(self) -> list[Any]:
-        """Returns an empty list."""
         return []
 
     def add_input(self, accumulator: list[Any], statistics: Any) -> list[Any]:
-        """Returns the list with further statistics."""
         accumulator.append(statistics)
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Any]]) -> list[Any]:
-        """Returns one list of all statistics."""
         return [statistics for accumulator in accumulators for statistics in accumulator]
 
     def compact(self, accumulator: list[Any]) -> list[Any]:
@@ -41,5 +37,4 @@ class MergeOnce(beam.CombineFn):
         return [self._merge(accumulator)] if len(accumulator) > 1 else accumulator
 
     def extract_output(self, accumulator: list[Any]) -> Any:
-        """Returns the sum of the statistics."""
         return self._merge(accumulator)

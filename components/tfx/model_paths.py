@@ -15,16 +15,11 @@ _EXPORT = "export"
 
 
 def eval_model_path(model_uri: str) -> str | None:
-    """Returns the directory of a Model artifact's evaluation model, None if it has none.
-
-    It is `Format-TFMA` itself, or the newest export `Format-TFMA/<timestamp>` in it if a `run_fn` exports
-    there.
-    """
+    """Returns the directory of a Model artifact's evaluation model: `Format-TFMA` or its newest export."""
     return exported_model(path_utils.eval_model_dir(model_uri))
 
 
 def serving_model_path(model: Artifact) -> str:
-    """Returns the directory of a Model artifact's serving model; see `find_serving_model`."""
     return find_serving_model(
         path_utils.serving_model_dir(model.uri, path_utils.is_old_model_artifact(model))
     )
@@ -37,9 +32,9 @@ def find_serving_model(directory: str) -> str:
     `export_saved_model` names it; the newest `export/<exporter>/<timestamp>`, if an Estimator
     trained in `directory`.
     """
-    found = exported_model(directory)
-    if found is not None:
-        return found
+    model = exported_model(directory)
+    if model is not None:
+        return model
     exports = os.path.join(directory, _EXPORT)
     names = fileio.listdir(exports) if fileio.isdir(exports) else []
     models = {
@@ -61,10 +56,7 @@ def find_serving_model(directory: str) -> str:
 
 
 def exported_model(directory: str) -> str | None:
-    """Returns `directory` if it holds a SavedModel, or else its newest `<timestamp>` that does.
-
-    Returns None if neither does.
-    """
+    """Returns `directory` if it holds a SavedModel, or else its newest `<timestamp>` that does, if any."""
     if _holds_saved_model(directory):
         return directory
     names = fileio.listdir(directory) if fileio.isdir(directory) else []

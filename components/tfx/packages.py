@@ -44,7 +44,7 @@ TFMA, and old pipelines write `tfma.EvalConfig`.
 
 
 def _get_ipython() -> Any:
-    """Returns IPython's shell; None without one. Beam asks for it with its first step."""
+    """Returns IPython's shell, if any, for which Beam asks with its first step."""
     shells = sys.modules.get("IPython.core.getipython")
     return shells and shells.get_ipython()
 
@@ -71,7 +71,6 @@ class _DeferredLoader(importlib.abc.Loader):
         self._has_begun = False
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        """Returns the module of the package's own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -95,9 +94,9 @@ class _DeferredLoader(importlib.abc.Loader):
                     except BaseException:
                         self._has_begun = False  # the next request fails with the same reason
                         raise
-            for found in (module, *(sys.modules[first] for first in _PACKAGES[package])):
-                if name in found.__dict__:
-                    return found.__dict__[name]
+            for owner in (module, *(sys.modules[first] for first in _PACKAGES[package])):
+                if name in owner.__dict__:
+                    return owner.__dict__[name]
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
@@ -114,7 +113,6 @@ class WrappingFinder(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of one of the modules, None for any other."""
         if fullname not in self.names:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -123,17 +121,17 @@ class WrappingFinder(importlib.abc.MetaPathFinder):
         return spec
 
     def install(self) -> None:
-        """Puts it ahead of all other finders, unless one for the same modules is there."""
-        found = (one for one in sys.meta_path if isinstance(one, WrappingFinder))
-        if all(one.names is not self.names for one in found):
+        """Puts it before all other finders, unless a finder for the same modules is there already."""
+        finders = (finder for finder in sys.meta_path if isinstance(finder, WrappingFinder))
+        if all(finder.names is not self.names for finder in finders):
             sys.meta_path.insert(0, self)
 
 
 def install() -> None:
-    """Defers the packages, ahead of all other finders. Idempotent; imported packages are not affected."""
+    """Defers the packages, before all other finders. Idempotent; imported packages are not affected."""
     WrappingFinder(_PACKAGES, _DeferredLoader).install()
     tfma = sys.modules.get("tensorflow_model_analysis")
-    # TFX repairs a part of the names, so this one is not among those.
+    # TFX itself repairs some names of protos, but not PerSliceMetricThreshold.
     if tfma is not None and not hasattr(tfma, "PerSliceMetricThreshold"):
         # Without TFDV's stand-in its import ended halfway, and TFMA 0.52 has lost the names of its protos.
         importlib.reload(tfma)

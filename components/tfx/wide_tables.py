@@ -6,18 +6,20 @@ processes, which import `components.tfx.compat`.
 """
 
 import functools
-import importlib.abc
-import importlib.machinery
+import sys
 import types
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from components.tfx.packages import WrappingFinder
+from components.tfx.after_import import after_import
 
 
 def install() -> None:
     """Replaces the functions when their modules are imported. Idempotent."""
-    WrappingFinder(_MENDED, _Loader).install()
+    for name, mend in _MENDED.items():
+        if name not in sys.modules:
+            after_import([name], mend)
 
 
 def mend_quantiles_util(quantiles_util: Any) -> None:
@@ -31,9 +33,9 @@ def mend_graph_tools(graph_tools: Any) -> None:
     """Makes TFT's search for the inputs of an analyzer grow with the columns, not with their square."""
     from tensorflow_transform import tf_utils
 
-    def set_in_dict(found: dict[Any, Any], key: Any, value: Any) -> None:
+    def set_in_dict(values: dict[Any, Any], key: Any, value: Any) -> None:
         # TFT compares the value with all others, but the names in them come from the keys of a dict.
-        found[tf_utils.hashable_tensor_or_op(key)] = value
+        values[tf_utils.hashable_tensor_or_op(key)] = value
 
     def retrieve_source_keys(tensors: Iterable[Any], inputs: Mapping[str, Any]) -> set[str]:
         sources = graph_tools.retrieve_sources(
@@ -86,14 +88,25 @@ def mend_tf2_utils(tf2_utils: Any) -> None:
 
 
 def mend_pipeline_options(pipeline_options: Any) -> None:
-    """Makes Beam parse its options once, see `components.tfx.option_views`."""
-    from components.tfx import option_views
+    """Makes Beam's `PipelineOptions.view_as` return the same view for the same class.
 
-    option_views.mend(pipeline_options)
+    Beam asks for a view at each transform, and a view builds a parser of its arguments: together a second of
+    a run. All views share the values of their options, so they are interchangeable.
+    """
+    stock = pipeline_options.PipelineOptions.view_as
+    views: weakref.WeakKeyDictionary[Any, dict[type, Any]] = weakref.WeakKeyDictionary()
+
+    def view_as(options: Any, cls: type) -> Any:
+        by_class = views.setdefault(options, {})
+        if cls not in by_class:
+            by_class[cls] = stock(options, cls)
+        return by_class[cls]
+
+    pipeline_options.PipelineOptions.view_as = view_as
 
 
 def mend_userstate(userstate: Any) -> None:
-    """Makes Beam look for state and timers once in each class of DoFns, and only in methods with defaults.
+    """Makes Beam look for state and timers once for each class of DoFns, and only in methods with defaults.
 
     Beam inspects the signatures of all methods, about eight times for each step of a pipeline.
     """
@@ -201,19 +214,3 @@ _MENDED: dict[str, Callable[[Any], None]] = {
     "tensorflow_transform.tf_utils": mend_tf_utils,
     "tfx_bsl.statistics.merge_util": mend_merge_util,
 }
-
-
-class _Loader(importlib.abc.Loader):
-    """Loads a module, and replaces functions in it."""
-
-    def __init__(self, loader: importlib.abc.Loader):
-        self._loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        """Returns the module of its own loader."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        """Runs the module."""
-        self._loader.exec_module(module)
-        _MENDED[module.__name__](module)

@@ -25,7 +25,7 @@ class ClusterTask:
         try:
             self._run()
         except BaseException as error:  # also SystemExit, which fails the run like any other error
-            raise TaskFailedError.of(error) from None
+            raise TaskFailedError.from_error(error) from None
 
     def _run(self) -> None:
         from tfx.utils import json_utils
@@ -35,7 +35,7 @@ class ClusterTask:
         from components.trainer.user_function import UserFunction
 
         task_logs.write_to_stderr()
-        user_function = UserFunction.of_properties(self.exec_properties)
+        user_function = UserFunction.from_properties(self.exec_properties)
         args = fn_args.make_fn_args(
             json_utils.loads(self.inputs), self.exec_properties, **self.directories
         )

@@ -63,7 +63,7 @@ class Trainer(base_component.BaseComponent):
             eval_args=EvalArgs(num_steps=150),
         )
 
-    Source: TFX's Trainer, with the classic executor of TFX before 1.16. Unlike it, this one keeps
+    Source: TFX's Trainer, with the classic executor of TFX before 1.16. Unlike TFX's, it keeps
     unfinished training across executions, loads a module file without building a wheel (except for a
     pipeline that TFX compiles for Kubeflow), and runs again instead of using the cache when the user's code
     has changed.
@@ -97,8 +97,8 @@ class Trainer(base_component.BaseComponent):
                 given.
             transformed_examples: Old name of `examples`, for those of Transform.
             transform_graph: Channel of `TransformGraph`, from Transform.
-            schema: Channel of `Schema`, the second argument of a trainer_fn. Default: the one in the
-                transform_graph.
+            schema: Channel of `Schema`, the second argument of a trainer_fn. Default: the schema
+                in the transform_graph.
             base_model: Channel of `Model` to start from; reaches the user as `base_model`, the
                 path of its serving model.
             hyperparameters: Channel of `HyperParameters`, from a Tuner.

@@ -45,12 +45,11 @@ class Outputs:
 class GenericExecutor(base_executor.BaseExecutor):
     """Trains in a directory that outlives a killed execution, then fills the output artifacts.
 
-    Calls the function that the execution properties name. A module file that names none is searched for
-    `CONTRACTS`, in their order.
+    Calls the function that the execution properties name, or the first of `CONTRACTS` in the module file.
 
-    The directory is `unfinished/<pipeline run id>-<hash>` next to the model_run output. The hash covers
-    the execution's inputs and properties, so that changed code or settings start a new training, unless
-    the directory was handed over to the run (see `unfinished`).
+    The directory is `unfinished/<pipeline run id>-<hash>` next to the model_run output. The hash covers the
+    execution's inputs and properties, so that changed code or settings start a new training, unless the
+    directory was handed over to the run (see `unfinished`).
     """
 
     CONTRACTS: tuple[str, ...] = CONTRACTS
@@ -72,8 +71,7 @@ class GenericExecutor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Calls the user's function and writes `model` and `model_run`."""
-        user_function = UserFunction.of_properties(exec_properties, self.CONTRACTS)
+        user_function = UserFunction.from_properties(exec_properties, self.CONTRACTS)
         is_trainer_fn = user_function.contract == TRAINER_FN_KEY
         cluster = LocalCluster.from_json(exec_properties.get(CLUSTER_KEY))
         if cluster is not None and not is_trainer_fn:
@@ -118,9 +116,8 @@ class GenericExecutor(base_executor.BaseExecutor):
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
         """Trains in the processes of a cluster, and returns when they have ended.
 
-        A subclass can run them on other machines that see the directories of the task.
-
-        `log_dir`: directory for a log file of each task; None writes no files.
+        A subclass can run them on other machines that see the directories of the task. Without a
+        `log_dir`, the tasks write no log files.
         """
         train_in_cluster(cluster, task, log_dir)
 

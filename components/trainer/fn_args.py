@@ -1,6 +1,8 @@
 """Arguments of the user's trainer_fn or run_fn: TFX's FnArgs under its old and new names."""
 
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tfx.components.trainer import fn_args_utils
@@ -8,19 +10,24 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
-from components.trainer.trial import Trial
+
+@dataclass(frozen=True)
+class Trial:
+    number: int
+    # Function of (metrics by name, step) that tells the Tuner of an evaluation. A run_fn calls it
+    # after each of its evaluations; the last one is the trial's result. The evaluations of a
+    # trainer_fn are reported for it. It raises an error that ends the trial if it has fallen behind
+    # the others, so don't catch it.
+    report: Callable[[Mapping[str, Any], int], None]
+    # Number of the training of this trial, from 0: each has other rows for evaluation.
+    fold: int = 0
 
 
 class TrainerFnArgs(fn_args_utils.FnArgs):
     """TFX's `FnArgs`, with the methods of the `HParams` that a classic trainer_fn received.
 
-    `transform_graph_path`: Directory of Transform's output, None without one. `transform_output` is its old
-    name.
-    `serving_model_dir`: The model_dir to train in for a trainer_fn; the directory to write the model to for
-    a run_fn.
-    `hyperparameters`: KerasTuner's hyperparameters as a dict, or None. `components.hyperparameters` reads
-    them.
-    `custom_config`: The component's custom_config; an empty dict without one.
+    `serving_model_dir` is the model_dir to train in for a trainer_fn, and the directory to write the model to
+    for a run_fn. `hyperparameters` is KerasTuner's form of them, or None (see `components.hyperparameters`).
     """
 
     trial: Trial | None  # The trial of a Tuner that calls the function; None in a Trainer
@@ -52,7 +59,6 @@ def make_fn_args(
     eval_model_dir: str,
     model_run_dir: str,
 ) -> TrainerFnArgs:
-    """Returns the arguments for the user's function."""
     common = fn_args_utils.get_common_fn_args(
         input_dict, exec_properties, working_dir=model_run_dir
     )

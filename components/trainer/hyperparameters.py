@@ -13,7 +13,7 @@ def hyperparameters(fn_args: Any, defaults: Mapping[str, Any]) -> dict[str, Any]
     """Returns the hyperparameters of a training: the Tuner's values, and the defaults of all others.
 
     It reads `fn_args.hyperparameters`, which is KerasTuner's form of them (a dict with `space` and `values`),
-    or None without a Tuner. So the same code trains with and without one, and with TFX's own Tuner.
+    or None without a Tuner. The same code trains with our Tuner, with TFX's, and without a Tuner.
 
     Args:
         fn_args: First argument of trainer_fn or run_fn.
@@ -28,12 +28,12 @@ def hyperparameters(fn_args: Any, defaults: Mapping[str, Any]) -> dict[str, Any]
             optimizer = tf.keras.optimizers.Adam(values["learning_rate"])
     """
     config = fn_args.hyperparameters or {}
-    given = {
+    tuned = {
         name: value
         for name, value in config.get("values", {}).items()
         if not name.startswith(_KERAS_TUNERS_OWN)
     }
-    for name in given:
+    for name in tuned:
         if name not in defaults:
             nearest = nearest_first(name, defaults)
             meant = (
@@ -42,4 +42,4 @@ def hyperparameters(fn_args: Any, defaults: Mapping[str, Any]) -> dict[str, Any]
             raise SettingError(
                 f"The Tuner searches {name!r}, which the training function does not read.{meant}"
             )
-    return {**defaults, **given}
+    return {**defaults, **tuned}

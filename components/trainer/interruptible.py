@@ -33,7 +33,6 @@ class _StopIfInterrupted(tf1.train.SessionRunHook):
         return None
 
     def skip_steps(self, steps: int) -> None:
-        """Counts nothing."""
         del steps
 
     def before_run(self, run_context: Any) -> None:
@@ -52,7 +51,6 @@ class _EndAfterCheckpoint(tf1.train.CheckpointSaverListener):
     """Lets a signal raise after all steps are saved, before any evaluation of the checkpoint."""
 
     def after_save(self, session: Any, global_step_value: int) -> None:
-        """Raises RunInterruptedError if a signal came."""
         del session, global_step_value
         interruption.is_held = False
         interruption.check()

@@ -19,12 +19,12 @@ _GRACE_SECS = 30.0  # for the chief to save a checkpoint when the training is in
 
 @dataclasses.dataclass(frozen=True)
 class LocalCluster:
-    """Tasks that train beside the chief, each in its own process on this machine.
+    """Tasks that train together with the chief, each in its own process on this machine.
 
     Every process imports the user's module and calls its trainer_fn, so each needs memory for both.
 
     Args:
-        workers: Number of workers beside the chief, which trains, too.
+        workers: Number of workers in addition to the chief, which trains, too.
         ps: Number of parameter servers, which hold the variables.
         evaluator: True if a separate process evaluates and exports checkpoints while the others
             train. Otherwise both happen once, after the training.
@@ -62,14 +62,14 @@ class LocalCluster:
 def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
     """Trains in a cluster of processes and returns when all tasks have ended.
 
-    `log_dir`: directory for the log file of each task; existing files are appended to. None logs to stderr,
-    each line prefixed with the task's name.
+    The log files of the tasks in `log_dir` are appended to. Without it, the logs go to stderr, each
+    line prefixed with the name of the task.
     """
     config = RunConfig()
     if config.cluster_spec.as_dict() or config.task_type != "worker":
         raise ValueError(
-            "The Trainer starts a cluster of its own, but TF_CONFIG makes this process a task of "
-            "another one. Unset TF_CONFIG, or leave `cluster` out. "
+            "The Trainer starts its own cluster, but TF_CONFIG makes this process a task of "
+            "another cluster. Unset TF_CONFIG, or leave `cluster` out. "
             f"Received: task_type={config.task_type!r}, cluster={cluster}"
         )
     _LOGGER.info(
@@ -78,7 +78,7 @@ def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | No
         cluster.workers,
         cluster.ps,
         cluster.evaluator,
-        log_dir or "this one",
+        log_dir or "this log",
     )
     try:
         with shown_here(log_dir) if log_dir else contextlib.nullcontext():

@@ -8,14 +8,11 @@ import pickle
 import traceback
 from typing import NamedTuple
 
-from components.errors import raised_at, set_raised_at
+from components.errors import call_stack, set_call_stack
 
 
 class _Raised(NamedTuple):
-    """One error of a chain of causes.
-
-    `pickled`: the error itself, None if it can't be pickled.
-    """
+    """An error in a chain of causes."""
 
     kind: str
     message: str
@@ -35,8 +32,7 @@ class TaskFailedError(Exception):
         return f"\n\n{self.text}"
 
     @classmethod
-    def of(cls, error: BaseException) -> "TaskFailedError":
-        """Returns the TaskFailedError to raise in a task's process."""
+    def from_error(cls, error: BaseException) -> "TaskFailedError":
         chain: list[BaseException] = []
         cause: BaseException | None = error
         while cause is not None and cause not in chain:
@@ -45,7 +41,10 @@ class TaskFailedError(Exception):
         text = "".join(traceback.format_exception(error))
         return cls(
             text,
-            [_Raised(type(one).__name__, str(one), _pickled(one), raised_at(one)) for one in chain],
+            [
+                _Raised(type(raised).__name__, str(raised), _pickled(raised), call_stack(raised))
+                for raised in chain
+            ],
         )
 
     def error(self) -> BaseException:
@@ -57,7 +56,7 @@ class TaskFailedError(Exception):
         for raised in reversed(self._chain):
             error = _unpickled(raised)
             error.__cause__ = cause
-            set_raised_at(error, raised.calls)
+            set_call_stack(error, raised.calls)
             cause = error
         return error
 

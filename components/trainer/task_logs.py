@@ -35,10 +35,10 @@ def write_to_stderr() -> None:
 def shown_here(log_dir: str) -> Iterator[None]:
     """Logs here the steps and evaluations that chief and evaluator log while the block runs."""
     over = threading.Event()
-    followers = [
-        threading.Thread(target=_follow, args=(path, _size(path), over), daemon=True)
-        for path in (os.path.join(log_dir, f"{task}.log") for task in _SHOWN_TASKS)
-    ]
+    followers = []
+    for path in (os.path.join(log_dir, f"{task}.log") for task in _SHOWN_TASKS):
+        size = os.path.getsize(path) if os.path.exists(path) else 0
+        followers.append(threading.Thread(target=_follow, args=(path, size, over), daemon=True))
     for follower in followers:
         follower.start()
     try:
@@ -47,10 +47,6 @@ def shown_here(log_dir: str) -> Iterator[None]:
         over.set()
         for follower in followers:
             follower.join()
-
-
-def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def _follow(path: str, begin: int, over: threading.Event) -> None:

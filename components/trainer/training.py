@@ -33,7 +33,6 @@ class TrainingSpec:
 
     @classmethod
     def parse(cls, returned: Any) -> "TrainingSpec":
-        """Returns the TrainingSpec for the return value of a trainer_fn."""
         if not isinstance(returned, Mapping):
             raise TypeError(
                 "trainer_fn must return a dict with the keys "
@@ -69,10 +68,7 @@ _TYPES: dict[str, tuple[type | None, str]] = {
 
 
 def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> TrainingSpec:
-    """Calls a trainer_fn, and logs a warning for likely mistakes in the TrainingSpec it returns.
-
-    `args`: its first argument; the second one is the schema.
-    """
+    """Calls a trainer_fn, and logs a warning for likely mistakes in the TrainingSpec it returns."""
     if args.schema_path is not None:
         schema = io_utils.parse_pbtxt_file(args.schema_path, schema_pb2.Schema())
     elif args.transform_graph_path is not None:
@@ -82,7 +78,10 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
     else:
         raise ValueError(NO_SCHEMA)
     spec = TrainingSpec.parse(trainer_fn(args, schema))
-    if not _is_below(spec.estimator.model_dir, args.model_run_dir):
+    is_part_of_run = os.path.join(spec.estimator.model_dir, "").startswith(
+        os.path.join(args.model_run_dir, "")
+    )
+    if not is_part_of_run:
         _LOGGER.warning(
             "The Estimator's model_dir is %s, not trainer_fn_args.serving_model_dir (%s): its "
             "checkpoints do not become part of the model run, and a killed run starts from scratch.",
@@ -127,10 +126,7 @@ def evaluate_and_run_exporters(spec: TrainingSpec) -> None:
 
 
 def write_models(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str) -> None:
-    """Writes the serving and the evaluation model of a finished training.
-
-    The serving model is the newest export of the eval_spec's first exporter.
-    """
+    """Writes the evaluation model, and as serving model the newest export of the first exporter."""
     exporter = spec.eval_spec.exporters[0]
     if len(spec.eval_spec.exporters) > 1:
         _LOGGER.info("Serving the model of the first exporter, %r", exporter.name)
@@ -146,10 +142,6 @@ def write_models(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str
 
 def _export_path(estimator: estimator_core.Estimator, exporter: estimator_core.Exporter) -> str:
     return os.path.join(estimator.model_dir, "export", exporter.name)
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return os.path.join(path, "").startswith(os.path.join(directory, ""))
 
 
 def _export_eval_model(spec: TrainingSpec, eval_model_dir: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from tfx.dsl.io import fileio
 from tfx.types.artifact import Artifact
 
-from components.file_systems import remove_tree
+from components.file_systems import relative_path, remove_tree
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ def identity(
 ) -> str:
     """Returns the hash of everything that an execution depends on."""
     inputs = {
-        key: [_relative(artifact.uri, parent) for artifact in artifacts]
+        key: [relative_path(artifact.uri, parent) for artifact in artifacts]
         for key, artifacts in input_dict.items()
     }
     text = json.dumps([inputs, exec_properties], sort_keys=True, default=str)
@@ -46,10 +46,7 @@ def working_directory(model_runs: str, run_id: str, identity: str) -> str:
 
 
 def finish(folder: str, model_run: str) -> None:
-    """Moves a finished training to the output of its execution.
-
-    `folder`: the folder from `working_directory`, or `model_run` itself.
-    """
+    """Moves a finished training from the folder of `working_directory` to the output of its execution."""
     if folder == model_run:
         return
     if fileio.exists(model_run):  # TFX creates output directories in advance
@@ -60,34 +57,37 @@ def finish(folder: str, model_run: str) -> None:
         remove_tree(parent)
 
 
-def run_of(folder: Path) -> str | None:
-    """Returns the id of the pipeline run that trains in a folder, None if it is no training."""
-    found = re.fullmatch(rf"(.+)-(?:[0-9a-f]+|{_HANDED_OVER})", folder.name)
-    return found[1] if found else None
+def training_run_id(folder: Path) -> str | None:
+    """Returns the id of the pipeline run that trains in a folder; None if the folder is not a training."""
+    match = re.fullmatch(rf"(.+)-(?:[0-9a-f]+|{_HANDED_OVER})", folder.name)
+    return match[1] if match else None
 
 
 def unfinished_training(component: Path, run_id: str) -> Path | None:
-    """Returns the folder of the newest unfinished training of a run, None without one.
-
-    `component`: folder of the Trainer's artifacts; trainings are in `<component>/*/unfinished`.
-    """
+    """Returns the folder of the newest unfinished training of a run among the Trainer's artifacts, if any."""
     folders = [
-        folder for folder in component.glob(f"*/{UNFINISHED_DIR}/*") if run_of(folder) == run_id
+        folder
+        for folder in component.glob(f"*/{UNFINISHED_DIR}/*")
+        if training_run_id(folder) == run_id
     ]
-    return max(folders, key=_last_change, default=None)
+
+    def last_change(folder: Path) -> float:
+        return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+
+    return max(folders, key=last_change, default=None)
 
 
 def trained_step(folder: Path) -> int | None:
-    """Returns the step of the newest checkpoint below a folder, None without one."""
+    """Returns the step of the newest checkpoint below a folder, if any."""
     states = [path for path in folder.rglob("checkpoint") if path.is_file()]
     named = (re.search(r'^model_checkpoint_path: ".*-(\d+)"', s.read_text(), re.M) for s in states)
-    return max((int(found[1]) for found in named if found), default=None)
+    return max((int(match[1]) for match in named if match), default=None)
 
 
 def hand_over(training: Path, model_runs: Path, run_id: str, *, other_code: bool) -> None:
     """Lets a run continue a training, even if the training's code or settings were different.
 
-    `training`: folder of an unfinished training, which is moved, or of a finished one, which is copied.
+    An unfinished training is moved, a finished one is copied.
     """
     trainings = model_runs / UNFINISHED_DIR
     trainings.mkdir(parents=True, exist_ok=True)
@@ -105,12 +105,3 @@ def hand_over(training: Path, model_runs: Path, run_id: str, *, other_code: bool
     if training != handed_over:
         shutil.rmtree(handed_over, ignore_errors=True)
         training.rename(handed_over)
-
-
-def _last_change(folder: Path) -> float:
-    return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
-
-
-def _relative(uri: str, directory: str) -> str:
-    """Returns a path relative to a directory; it stays valid when both are moved together."""
-    return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)

@@ -23,8 +23,6 @@ CONTRACTS = (RUN_FN_KEY, TRAINER_FN_KEY)  # a module that defines both is called
 
 @dataclass(frozen=True)
 class UserFunction:
-    """The user's training function."""
-
     contract: str  # `trainer_fn` or `run_fn`; determines the arguments of the call
     function: Callable[..., Any]
 
@@ -39,7 +37,7 @@ class UserFunction:
     ) -> "UserFunction":
         """Loads the function by import path, from a module file, or from a packaged module.
 
-        If no function is named, it is the first of `contracts` that the module defines.
+        Without a name, it is the first of `contracts` that the module defines.
         """
         contract, name = (TRAINER_FN_KEY, trainer_fn) if trainer_fn else (RUN_FN_KEY, run_fn)
         if module_path:
@@ -56,7 +54,7 @@ class UserFunction:
         return cls(contract, user_code.get_function(module, contract))
 
     @classmethod
-    def of_properties(
+    def from_properties(
         cls, exec_properties: Mapping[str, Any], contracts: tuple[str, ...] = CONTRACTS
     ) -> "UserFunction":
         """Loads the function that the Trainer's execution properties name."""

@@ -24,9 +24,7 @@ class DecodedAhead:
     """The first record batches of some files, decoded by threads.
 
     Analysis and transformation both read the files to analyze. They are decoded while tf.Transform traces and
-    saves graphs, which keeps one processor busy. What exceeds the size, the readers decode themselves.
-
-    `max_bytes`: size of the record batches that are kept, in bytes.
+    saves graphs, which keeps one processor busy. The readers decode what exceeds `max_bytes`.
     """
 
     def __init__(self, schema: bytes, paths: Sequence[str], max_bytes: int = MAX_BYTES) -> None:
@@ -89,8 +87,6 @@ class DecodedAhead:
 
 
 class _File:
-    """The batches of a file so far."""
-
     def __init__(self, has_ended: bool = False) -> None:
         self.batches: list[pa.RecordBatch] = []
         self.has_ended = has_ended

@@ -9,6 +9,8 @@ from typing import Any
 
 import apache_beam as beam
 import tensorflow as tf
+import tfx_bsl.coders.batch_util  # noqa: F401  Defines the flag.
+from absl import flags
 from tfx.components.transform import executor, labels
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
@@ -21,12 +23,13 @@ from components.beam.beam_executor import BeamExecutor
 from components.beam.example_batches import find_files
 from components.transform import decoded_ahead
 from components.transform.decoded_ahead import DecodedAhead
-from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder
 from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord
 from components.transform.packs_key import PACKS_KEY
 from components.user.code import importable_name, provide_tf_estimator
+
+_BATCHING_FLAG = "tfxio_use_byte_size_batching"
 
 
 class Executor(BeamExecutor, executor.Executor):
@@ -52,7 +55,6 @@ class Executor(BeamExecutor, executor.Executor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Runs the component; the arguments are those of its ComponentSpec."""
         provide_tf_estimator()
         config = json.loads(
             exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
@@ -85,14 +87,32 @@ class Executor(BeamExecutor, executor.Executor):
 
 
 @contextlib.contextmanager
+def fixed_batches() -> Iterator[None]:
+    """Makes Beam pipelines that are built in this context read examples in batches of a fixed size.
+
+    tfx-bsl lets Beam choose the size of each batch by the time that earlier batches took, so sums of floats
+    over batches are rounded differently in each run. In this context a batch ends at 20 MiB of serialized
+    examples or at 8,192 examples. A program that has set the flag on its own command line keeps its value.
+
+    Source: `--tfxio_use_byte_size_batching` of tfx-bsl 1.21, which is read where a pipeline is built.
+    """
+    before = flags.FLAGS[_BATCHING_FLAG].default
+    flags.FLAGS.set_default(_BATCHING_FLAG, True)
+    try:
+        yield
+    finally:
+        flags.FLAGS.set_default(_BATCHING_FLAG, before)
+
+
+@contextlib.contextmanager
 def _using(processor: executor.TransformProcessor) -> Iterator[None]:
     """Lets the stock executor use another object for its work; it has no argument for that."""
-    before = executor.TransformProcessor
+    stock = executor.TransformProcessor
     executor.TransformProcessor = lambda: processor
     try:
         yield
     finally:
-        executor.TransformProcessor = before
+        executor.TransformProcessor = stock
 
 
 class OrderedTransformProcessor(executor.TransformProcessor):
@@ -110,7 +130,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         self._ahead: DecodedAhead | None = None
 
     def decode_ahead(self) -> None:
-        """Begins to decode small files; the data sets know by now which columns they need."""
+        """Begins to decode small files, once the data sets know which columns they need."""
         if not self._datasets or self._packs:
             return
         patterns = [pattern for dataset in self._datasets for pattern in _patterns(dataset)]
@@ -124,7 +144,6 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         self._ahead = DecodedAhead(schema.SerializeToString(), list(paths))
 
     def close(self) -> None:
-        """Ends the decoding."""
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None
@@ -155,8 +174,15 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         analyze_data_list: list[Any],
         *others: Any,
     ) -> beam.PTransform:
+        def without_cache(pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
+            # Beam looks for a runner's own implementation of a transform without steps.
+            _ = pipeline | "None" >> beam.Create([])
+            return {dataset.dataset_key: dataset for dataset in analyze_data_list[::-1]}, None, 0
+
         if input_cache_dir is None and output_cache_dir is None:
-            return _WithoutCache(analyze_data_list)
+            # The stock step traces the user's code. The results are the data sets to analyze by key, no
+            # cache, and no estimate of the stages.
+            return beam.ptransform_fn(without_cache)()
         return super()._OptimizeRun(input_cache_dir, output_cache_dir, analyze_data_list, *others)
 
     @staticmethod
@@ -175,20 +201,5 @@ class OrderedTransformProcessor(executor.TransformProcessor):
 
 
 def _patterns(dataset: Any) -> list[str]:
-    """Returns the patterns of the files of a data set."""
     patterns = dataset.file_pattern
     return patterns if isinstance(patterns, list) else [patterns]
-
-
-class _WithoutCache(beam.PTransform):
-    """Replaces stock's `_OptimizeRun` where there is no cache; that one traces the user's code."""
-
-    def __init__(self, datasets: list[Any]) -> None:
-        super().__init__()
-        self._datasets = datasets
-
-    def expand(self, pipeline: beam.Pipeline) -> tuple[dict[Any, Any], None, int]:
-        """Returns the data sets to analyze by key, no cache, and no estimate of the stages."""
-        # Beam looks for a runner's own implementation of a transform without steps.
-        _ = pipeline | "None" >> beam.Create([])
-        return {dataset.dataset_key: dataset for dataset in self._datasets[::-1]}, None, 0

@@ -1,5 +1,6 @@
 """Makes tf.Transform combine batches in an order that depends on their contents alone."""
 
+import collections
 import contextlib
 import hashlib
 import itertools
@@ -12,8 +13,6 @@ import apache_beam as beam
 import numpy as np
 from tensorflow_transform import analyzer_nodes
 from tensorflow_transform.beam import analyzer_impls, common
-
-from components.transform.token_counts import CountTokens
 
 _NUM_GROUPS = 16
 
@@ -29,7 +28,7 @@ def ordered_analysis() -> Iterator[None]:
 
     Source: the implementations that tf.Transform 1.21 registers for its analyzers.
     """
-    before = {
+    stock = {
         node: common._PTRANSFORM_BY_OPERATION_DEF_SUBCLASS[node].get_ptransform(None)[0]
         for node in _IMPLEMENTATIONS
     }
@@ -38,7 +37,7 @@ def ordered_analysis() -> Iterator[None]:
             common.register_ptransform(node)(implementation)
         yield
     finally:
-        for node, implementation in before.items():
+        for node, implementation in stock.items():
             common.register_ptransform(node)(implementation)
 
 
@@ -144,7 +143,7 @@ def _place_by_key(keyed: tuple[Any, Any]) -> tuple[Any, tuple[bytes, Any]]:
 
 
 def _combine_batches(batches: beam.PCollection, fn: beam.CombineFn) -> beam.PCollection:
-    """Returns the one output of all batches. Groups of batches are combined in parallel."""
+    """Returns the output of all batches. Groups of batches are combined in parallel."""
     return (
         batches
         | "Place" >> beam.Map(_place_in_group)
@@ -182,12 +181,9 @@ class _AccumulatePacked(beam.PTransform):
         (batches,) = inputs
         fn = analyzer_impls._PackedCombinerWrapper(self._combiners, is_combining_accumulators=False)
         keys = sorted({key for combiner in self._combiners for key in combiner.keys})
-        return _combine_batches(batches | "Select" >> beam.Map(_select, keys), fn)
-
-
-def _select(batch: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    """Returns the values that the combiners read, out of all that the graph has computed for a batch."""
-    return {key: batch[key] for key in keys}
+        return _combine_batches(
+            batches | "Select" >> beam.Map(lambda batch: {key: batch[key] for key in keys}), fn
+        )
 
 
 class _Merges(_Accumulate):
@@ -251,6 +247,31 @@ class _MergePerKey(_Accumulate):
             | "Place" >> beam.Map(_place_by_key)
             | "Merge" >> beam.CombinePerKey(_InOrder(_FoldAndExtract(fn)))
         )
+
+
+class CountTokens(analyzer_impls._VocabularyAccumulateImpl):
+    """Batches -> (token, number of times it occurs).
+
+    Vocabularies with weights or by mutual information are left to tf.Transform.
+
+    Source: the implementation of `VocabularyAccumulate` in tf.Transform 1.21.
+    """
+
+    def expand(self, inputs: Any) -> beam.PCollection:
+        if self._vocab_ordering_type != analyzer_impls._VocabOrderingType.FREQUENCY:
+            return super().expand(inputs)
+        (batches,) = inputs
+        return (
+            batches
+            | "CountInBatch" >> beam.FlatMap(count_tokens).with_output_types(Any)
+            | "AddUp"
+            >> beam.CombinePerKey(sum).with_input_types(Any).with_output_types(tuple[Any, int])
+        )
+
+
+def count_tokens(batch: tuple[np.ndarray]) -> Iterable[tuple[Any, int]]:
+    (tokens,) = batch
+    return collections.Counter(tokens.tolist()).items()
 
 
 _IMPLEMENTATIONS = {

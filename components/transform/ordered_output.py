@@ -33,7 +33,7 @@ Part = tuple[int, bytes, Compressed]
 
 
 class WriteInOrder(beam.PTransform):
-    """Writes one file of transformed examples for each file of examples, with the rows in the same order.
+    """Writes a file of transformed examples for each file of examples, with the rows in the same order.
 
     The bytes are reproducible, too: the features of an example are sorted by name.
     """
@@ -47,12 +47,14 @@ class WriteInOrder(beam.PTransform):
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         """Returns the number of each file after it was written.
 
-        `batches`: pairs of a record batch and columns of other lengths; one of the two has `BATCH_KEY`.
+        The elements are pairs of a record batch and columns of other lengths; one of the two has `BATCH_KEY`.
         """
+        no_rows = -1, b"", compress([])
         files = (
             batches.pipeline
             | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
-            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Part])
+            | "NoRows"
+            >> beam.Map(lambda number: (number, no_rows)).with_output_types(tuple[int, Part])
         )
         parts = batches | "Encode" >> beam.ParDo(_Encode(self._schema)).with_output_types(
             tuple[int, Part]
@@ -65,10 +67,6 @@ class WriteInOrder(beam.PTransform):
         )
 
 
-def _no_rows(number: int) -> tuple[int, Part]:
-    return number, (-1, b"", compress([]))
-
-
 class _Encode(InThreads):
     """Transformed batch -> (number of its file, its part of the file)."""
 
@@ -77,11 +75,12 @@ class _Encode(InThreads):
 
     def process(self, element: tuple[Any, dict[str, Any]]) -> Iterator[tuple[int, Part]]:
         batch, others = element
-        key = _key_of(batch, others)
+        column = others[BATCH_KEY] if BATCH_KEY in others else batch.column(BATCH_KEY)
+        key = int(column.flatten()[0].as_py())  # the same in all rows
         index = batch.schema.get_field_index(BATCH_KEY)
         if index >= 0:
             batch = pa.RecordBatch.from_arrays(
-                [column for place, column in enumerate(batch.columns) if place != index],
+                [column for number, column in enumerate(batch.columns) if number != index],
                 schema=batch.schema.remove(index),
             )
         yield from self.submit(_encoded, key, batch, self._schema)
@@ -97,24 +96,18 @@ def _encoded(key: int, batch: Any, schema: Any) -> tuple[int, Part]:
     return file_number(key), (key, digest, examples)
 
 
-def _key_of(batch: Any, others: dict[str, Any]) -> int:
-    """Returns the key of a batch, which is the same in all its rows."""
-    column = others[BATCH_KEY] if BATCH_KEY in others else batch.column(BATCH_KEY)
-    return int(column.flatten()[0].as_py())
-
-
 def serialize_sorted(batch: Any, schema: Any) -> list[bytes]:
     """Returns a serialized tf.Example for each row, with its features sorted by name."""
     columns = [_single_values(column) for column in batch.columns]
     if not columns or any(column is None for column in columns):
         encoder = example_coder.RecordBatchToExamplesEncoder(schema)
         return [sort_features(example) for example in encoder.encode(batch)]
-    found = serialize(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
-    return [example for part in found for example in part.to_pylist()]
+    serialized = serialize(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+    return [example for part in serialized for example in part.to_pylist()]
 
 
 def _single_values(column: Any) -> Any:
-    """Returns the value of each row, null without one; None if rows have several or other values."""
+    """Returns the value of each row, or null; None if rows have several values or values of other types."""
     is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     kind = _TYPES.get(column.type.value_type) if is_list else None
     if kind is None or column.null_count:

@@ -17,7 +17,7 @@ from components.beam.example_batches import (
 from components.transform.decoded_ahead import DecodedAhead
 
 # Not imported from there: after components.install(), TFX's executor brings ours, which needs this module. A
-# worker of Beam begins with this one.
+# worker of Beam imports this module first.
 BATCH_KEY = "__TFT_PASS_KEY__"
 """Name of the column in TFX's executor that identifies the batch of a row."""
 
@@ -48,7 +48,6 @@ class OrderedExampleRecord(BatchedExampleRecord):
         self._ahead = ahead
 
     def ArrowSchema(self) -> pa.Schema:  # noqa: N802
-        """Returns the schema of the record batches."""
         return super().ArrowSchema().append(_KEY_FIELD)
 
     def _reader(self, schema: bytes | None, max_examples: int) -> ReadBatches:
@@ -71,8 +70,7 @@ class OrderedExampleRecord(BatchedExampleRecord):
 class ReadWithKeys(ReadBatches):
     """(number of a file, its path) -> its record batches, with the column `BATCH_KEY`.
 
-    `schema`: serialized schema of the examples; None infers the types of each batch.
-    `ahead`: batches that are already decoded; a copy of this step in another process has none.
+    `ahead` has batches that are already decoded; a copy of this step in another process has none.
     """
 
     def __init__(

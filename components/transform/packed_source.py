@@ -51,17 +51,16 @@ class PackedExampleRecord(OrderedExampleRecord):
             telemetry_descriptors=telemetry_descriptors,
         )
         self._schema_for_decoding = schema
-        self._matrices = matrices_of(packs, schema)
+        self._matrices = make_matrices(packs, schema)
 
     def ArrowSchema(self) -> pa.Schema:  # noqa: N802
-        """Returns the schema of the record batches."""
         return _packed_schema(super().ArrowSchema(), self._matrices)
 
     def TensorRepresentations(self) -> dict[str, Any]:  # noqa: N802
         """Returns the representations of the columns outside of packs, and of the matrices."""
-        found = dict(super().TensorRepresentations())
+        representations = dict(super().TensorRepresentations())
         for matrix in self._matrices:
-            found[matrix.name] = schema_pb2.TensorRepresentation(
+            representations[matrix.name] = schema_pb2.TensorRepresentation(
                 sparse_tensor=schema_pb2.TensorRepresentation.SparseTensor(
                     dense_shape={"dim": [{"size": matrix.num_columns}]},
                     index_column_names=[matrix.positions_name],
@@ -69,7 +68,7 @@ class PackedExampleRecord(OrderedExampleRecord):
                     already_sorted=True,
                 )
             )
-        return found
+        return representations
 
     def _reader(self, schema: bytes | None, max_examples: int) -> ReadBatches:
         return _ReadPacked(schema, max_examples, self._matrices)
@@ -86,8 +85,8 @@ class PackedExampleRecord(OrderedExampleRecord):
         return projected
 
 
-def matrices_of(packs: Packs, schema: schema_pb2.Schema) -> tuple[Matrix, ...]:
-    """Returns the matrices of packs: one for each type that columns of the pack have."""
+def make_matrices(packs: Packs, schema: schema_pb2.Schema) -> tuple[Matrix, ...]:
+    """Returns the matrices of packs: one for each type of the columns in a pack."""
     dtypes = {part.name: _DTYPES[part.type] for part in schema.feature if part.type in _DTYPES}
     return tuple(
         Matrix(name, tuple(columns[at] for at in positions), tuple(positions), len(columns))
@@ -125,12 +124,12 @@ def _packed_schema(schema: pa.Schema, matrices: Sequence[Matrix]) -> pa.Schema:
 
 
 def _with_features(schema: schema_pb2.Schema, keeps: Callable[[str], bool]) -> schema_pb2.Schema:
-    """Returns a schema without the features whose names are not to be kept."""
-    found = schema_pb2.Schema()
-    found.CopyFrom(schema)
-    del found.feature[:]
-    found.feature.extend(part for part in schema.feature if keeps(part.name))
-    return found
+    """Returns a schema with only the features whose names are kept."""
+    reduced = schema_pb2.Schema()
+    reduced.CopyFrom(schema)
+    del reduced.feature[:]
+    reduced.feature.extend(part for part in schema.feature if keeps(part.name))
+    return reduced
 
 
 @beam.typehints.with_output_types(pa.RecordBatch)

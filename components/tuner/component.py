@@ -52,7 +52,7 @@ class Tuner(base_component.BaseComponent):
 
     Each trial calls the function as the Trainer does, with other values in `fn_args.hyperparameters`, which
     `components.hyperparameters` reads. A trial of a trainer_fn is judged by the evaluation of the checkpoint
-    that the Trainer would serve: the one that the first exporter of its eval_spec exports last. A run_fn
+    that the Trainer would serve: the last export of the first exporter of its eval_spec. A run_fn
     reports its evaluations itself, with `fn_args.trial.report`, and is judged by the last one.
 
     `fn_args.eval_files` of a trial are a fifth of the training rows, and `train_files` the others: the
@@ -63,8 +63,8 @@ class Tuner(base_component.BaseComponent):
         tuner_results: `TunerResults`, with a row for each trial in TFX's form, all trials with their
             evaluations in `search.json`, and Optuna's study as a journal.
 
-    A search that is killed goes on when the component runs again under the same pipeline run id. The trial
-    that was killed goes on from its last checkpoint.
+    A search that is killed continues when the component runs again under the same pipeline run id, with the
+    trial that was running, from its last checkpoint.
 
     Example:
         tuner = Tuner(
@@ -128,8 +128,8 @@ class Tuner(base_component.BaseComponent):
             # Which of them the Trainer calls depends on its executor, which is not known here.
             if {f"{name}:{contract}" for contract in CONTRACTS} <= definitions.keys():
                 raise ValueError(
-                    f"{module_file} defines both trainer_fn and run_fn. Name the one to tune, which the "
-                    "Trainer should call as well: trainer_fn='trainer_fn' or run_fn='run_fn'."
+                    f"{module_file} defines both trainer_fn and run_fn. Name the function to tune, which "
+                    "the Trainer should call as well: trainer_fn='trainer_fn' or run_fn='run_fn'."
                 )
         spec = TunerSpec(
             examples=examples,

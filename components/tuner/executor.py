@@ -20,8 +20,8 @@ _LOGGER = logging.getLogger(__name__)
 class Executor(base_executor.BaseExecutor):
     """Runs the trials in a directory that outlives a killed execution, then fills the output artifacts.
 
-    The directory is `unfinished/<pipeline run id>-<hash>` next to the output `best_hyperparameters`, like
-    that of the Trainer: changed code or settings begin a new search.
+    The directory is `unfinished/<pipeline run id>-<hash>` next to the output `best_hyperparameters`,
+    like that of the Trainer: changed code or settings begin a new search.
     """
 
     def Do(
@@ -30,12 +30,11 @@ class Executor(base_executor.BaseExecutor):
         output_dict: dict[str, list[Artifact]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Searches, and writes `best_hyperparameters` and `tuner_results`."""
         from components.tuner import parallel, results
         from components.tuner.settings import TunerSettings
         from components.tuner.study import JOURNAL, Study
 
-        best, found = (
+        best, tuner_results = (
             artifact_utils.get_single_uri(output_dict[key])
             for key in (
                 standard_component_specs.BEST_HYPERPARAMETERS_KEY,
@@ -54,15 +53,15 @@ class Executor(base_executor.BaseExecutor):
             parallel.run(search, study)
         result = results.SearchResult(settings, study.results(), study.importance())
         if result.chosen is None:
-            reasons = dict.fromkeys(one.reason for one in result.trials if one.reason)
+            reasons = dict.fromkeys(trial.reason for trial in result.trials if trial.reason)
             raise RuntimeError(f"None of the trials has finished. {'; '.join(reasons)}")
         results.write_best_hyperparameters(result, Path(best))
-        results.write_tuner_results(result, Path(found))
-        shutil.copyfile(folder / JOURNAL, os.path.join(found, JOURNAL))
+        results.write_tuner_results(result, Path(tuner_results))
+        shutil.copyfile(folder / JOURNAL, os.path.join(tuner_results, JOURNAL))
         shutil.rmtree(folder)
         if folder.parent.name == unfinished.UNFINISHED_DIR and not any(folder.parent.iterdir()):
             folder.parent.rmdir()
-        _LOGGER.info("Of %d trials, this one is used: %s", len(result.trials), result.chosen)
+        _LOGGER.info("Chosen from %d trials: %s", len(result.trials), result.chosen)
 
     def _work_dir(
         self, input_dict: dict[str, list[Artifact]], output: str, exec_properties: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Runs trials beside each other, each worker in a process of its own."""
+"""Runs trials in parallel, each worker in its own process."""
 
 import logging
 import multiprocessing
@@ -23,11 +23,11 @@ _SECS_BETWEEN_LOOKS = 1.0
 def run(search: Search, study: Study) -> None:
     """Runs the trials of a search in processes, and returns when all have ended.
 
-    The processes also end when this one dies.
+    The processes also end when this process dies.
     """
     context = multiprocessing.get_context("spawn")
     processes: dict[Any, Any] = {}
-    ended = {one.number for one in study.results() if one.state != "running"}
+    ended = {trial.number for trial in study.results() if trial.state != "running"}
     try:
         for number in range(study.settings.parallel):
             receiver, sender = context.Pipe(duplex=False)
@@ -46,10 +46,10 @@ def run(search: Search, study: Study) -> None:
                 waiting.discard(ready)
                 _receive(ready, processes[ready])
             interruption.check()
-            for one in study.results():
-                if one.state != "running" and one.number not in ended:
-                    ended.add(one.number)
-                    _LOGGER.info("Trained %s", one.describe(study.settings.metric))
+            for trial in study.results():
+                if trial.state != "running" and trial.number not in ended:
+                    ended.add(trial.number)
+                    _LOGGER.info("Trained %s", trial.describe(study.settings.metric))
     finally:
         for process in processes.values():
             process.terminate()
@@ -64,7 +64,7 @@ def _receive(receiver: Any, process: Any) -> None:
         process.join()
         raise RuntimeError(
             f"A process of the Tuner died with exit code {process.exitcode}; on Linux, -9 often means "
-            "that memory ran out. Set fewer trials beside each other."
+            "that memory ran out. Run fewer trials in parallel."
         ) from None
     if failure is not None:
         _LOGGER.error("A trial failed. Its traceback:\n\n%s", failure.text)
@@ -77,7 +77,7 @@ def _work(search: Search, owner: str, sender: Connection) -> None:
         settings = TunerSettings.from_json(search.exec_properties[SETTINGS_KEY])
         search.run(Study(Path(search.folder), settings, owner))
     except BaseException as error:  # also SystemExit, which fails the search like any other error
-        sender.send(TaskFailedError.of(error))
+        sender.send(TaskFailedError.from_error(error))
     else:
         sender.send(None)
 

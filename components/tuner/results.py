@@ -36,20 +36,18 @@ class Evaluation:
     fold: int = 0  # Part of the rows that was evaluated on, from 0
 
     def as_record(self) -> dict[str, Any]:
-        """Returns the fields for JSON, where a value that is not finite is None."""
+        """Returns the fields for JSON, with None for values that are not finite."""
         shown = {name: v if math.isfinite(v) else None for name, v in self.metrics.items()}
         return {"fold": self.fold, "step": self.step, "metrics": shown}
 
     @staticmethod
-    def of_record(record: Mapping[str, Any]) -> "Evaluation":
+    def from_record(record: Mapping[str, Any]) -> "Evaluation":
         metrics = {name: math.nan if v is None else v for name, v in record["metrics"].items()}
         return Evaluation(int(record["step"]), metrics, int(record["fold"]))
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A trial that has begun."""
-
     number: int
     state: str  # `finished`, `pruned`, `failed` or `running`
     value: float | None  # Value of the metric that decides; None unless it is finished
@@ -65,25 +63,21 @@ class TrialResult:
     folds: tuple[float, ...] = ()  # Value of each fold that is finished; `value` is their mean
 
     def describe(self, metric: str) -> str:
-        """Returns the trial as text."""
         value = f"{metric} {self.value:.5g}" if self.value is not None else self.state
         named = ", ".join(
-            f"{name} {one:.4g}" if isinstance(one, float) else f"{name} {one}"
-            for name, one in self.values.items()
+            f"{name} {setting:.4g}" if isinstance(setting, float) else f"{name} {setting}"
+            for name, setting in self.values.items()
         )
         reason = f", {self.reason}" if self.reason else ""
         return f"trial {self.number}: {value}{reason} ({named or 'without hyperparameters'})"
 
     def as_record(self) -> dict[str, Any]:
-        """Returns the fields for JSON."""
-        evaluations = [one.as_record() for one in self.evaluations]
+        evaluations = [evaluation.as_record() for evaluation in self.evaluations]
         return {**asdict(self), "evaluations": evaluations}
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search."""
-
     settings: TunerSettings
     trials: tuple[TrialResult, ...]
     # Share of each parameter in the differences between trials; empty if it is not known.
@@ -92,19 +86,21 @@ class SearchResult:
     @property
     def ranked(self) -> tuple[TrialResult, ...]:
         """The trials that have finished, the best first; of equal ones, the earlier."""
-        finished = [one for one in self.trials if one.value is not None]
+        finished = [trial for trial in self.trials if trial.value is not None]
         sign = -1 if self.settings.direction == "maximize" else 1
-        return tuple(sorted(finished, key=lambda one: (sign * (one.value or 0.0), one.number)))
+        return tuple(
+            sorted(finished, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
+        )
 
     @property
     def best(self) -> TrialResult | None:
-        """The best trial; None if none has finished."""
+        """The best trial, if any has finished."""
         return next(iter(self.ranked), None)
 
     @property
     def default(self) -> TrialResult | None:
-        """The best of the trials with the values that are used without a search; None if they failed."""
-        return next((one for one in self.ranked if one.is_first), None)
+        """The best of the trials with the values that are used without a search, if any has finished."""
+        return next((trial for trial in self.ranked if trial.is_first), None)
 
     @property
     def margin(self) -> float | None:
@@ -123,15 +119,15 @@ class SearchResult:
 
     @property
     def chosen(self) -> TrialResult | None:
-        """The trial whose values are used: the best one, or the default if its lead may be chance."""
+        """The trial whose values are used: the best, or the default if the lead of the best may be chance."""
         best, default, margin = self.best, self.default, self.margin
         if best is None or default is None or margin is None:
             return best
         difference = abs((best.value or 0.0) - (default.value or 0.0))
-        return best if difference > margin * (1 + 1e-9) else default  # rounding is no difference
+        return best if difference > margin * (1 + 1e-9) else default  # not a rounding error
 
     def as_record(self) -> dict[str, Any]:
-        """Returns what a report shows, for JSON."""
+        """Returns the content of a report, for JSON."""
         best, default, chosen = self.best, self.default, self.chosen
         return {
             "metric": self.settings.metric,
@@ -144,7 +140,7 @@ class SearchResult:
             "margin": self.margin,
             "parameters": list(self.settings.space.names),
             "importance": dict(self.importance),
-            "trials": [one.as_record() for one in self.trials],
+            "trials": [trial.as_record() for trial in self.trials],
         }
 
 
@@ -158,20 +154,21 @@ def write_best_hyperparameters(result: SearchResult, folder: Path) -> None:
 
 
 def write_tuner_results(result: SearchResult, folder: Path) -> None:
-    """Writes all trials: as TFX's Tuner does, and with all that a report shows."""
+    """Writes all trials: as TFX's Tuner does, and with the content of a report."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"trial_id": str(one.number), "score": one.value, **one.values} for one in result.ranked
+        {"trial_id": str(trial.number), "score": trial.value, **trial.values}
+        for trial in result.ranked
     ]
     (folder / RESULTS_FILE).write_text(json.dumps(rows))
     (folder / SEARCH_FILE).write_text(json.dumps(result.as_record(), allow_nan=False))
 
 
 def load_search(uri: str) -> dict[str, Any]:
-    """Returns what the Tuner wrote about its search, see `SearchResult.as_record`.
+    """Returns the search that a Tuner recorded, see `SearchResult.as_record`.
 
     Args:
         uri: Folder of the artifact `tuner_results`.
     """
-    found: dict[str, Any] = json.loads((Path(uri) / SEARCH_FILE).read_text())
-    return found
+    search: dict[str, Any] = json.loads((Path(uri) / SEARCH_FILE).read_text())
+    return search

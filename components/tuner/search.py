@@ -13,7 +13,7 @@ from tfx.utils import json_utils, path_utils
 from components.interruption import interruption
 from components.trainer import fn_args
 from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
-from components.tuner.validation_rows import divide, parts_in
+from components.tuner.validation_rows import divide, fold_files
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Search:
         """Runs trials until there are enough, or the time is up."""
         from components.tuner.trial_run import run_trial
 
-        user_function = UserFunction.of_properties(self.exec_properties)
+        user_function = UserFunction.from_properties(self.exec_properties)
         settings = study.settings
         begin = time.monotonic()
         while True:
@@ -69,7 +69,7 @@ class Search:
         if own_validation:
             args.eval_files = []
         else:
-            args.train_files, args.eval_files = parts_in(Path(self.folder) / _ROWS, fold)
+            args.train_files, args.eval_files = fold_files(Path(self.folder) / _ROWS, fold)
         return args
 
     def _fn_args(self, folder: str, model_dir: str) -> fn_args.TrainerFnArgs:

@@ -14,7 +14,7 @@ Values = dict[str, Value]
 
 @dataclass(frozen=True)
 class When:
-    """Condition of a parameter: it is only searched if another one has a certain value."""
+    """Condition of a parameter: it is only searched if another parameter has a certain value."""
 
     name: str  # Name of the other parameter, which comes earlier in the space
     value: Value
@@ -50,7 +50,7 @@ class Choice:
                 )
         types = {type(value) for value in self.values}
         if len(types) > 1:
-            whole = next((one for one in self.values if type(one) is int), None)
+            whole = next((value for value in self.values if type(value) is int), None)
             is_fixed_by_a_point = types == {int, float}
             fix = (
                 f": write {whole}.0 in place of {whole}"
@@ -160,7 +160,7 @@ Parameter = Choice | Range
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The parameters that are searched, each after the one that its condition names.
+    """The parameters that are searched, each after the parameter that its condition names.
 
     Raises:
         ValueError: There are none, or two have the same name.
@@ -178,69 +178,71 @@ class SearchSpace:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the parameters."""
-        return tuple(one.name for one in self.parameters)
+        return tuple(parameter.name for parameter in self.parameters)
 
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of parameters that are conditions of others: trials that differ in them are not alike."""
-        return tuple(dict.fromkeys(one.when.name for one in self.parameters if one.when))
+        return tuple(
+            dict.fromkeys(parameter.when.name for parameter in self.parameters if parameter.when)
+        )
 
     @property
     def defaults(self) -> Values | None:
         """The default of each parameter; None if one has none."""
         values: Values = {}
-        for one in self.parameters:
-            if is_active(one, values):
-                if one.default is None:
+        for parameter in self.parameters:
+            if is_active(parameter, values):
+                if parameter.default is None:
                     return None
-                values[one.name] = one.default
+                values[parameter.name] = parameter.default
         return values
 
     def contains(self, values: Mapping[str, Value]) -> bool:
         """Returns whether values are those of a trial: each parameter whose condition is met has one."""
-        active = [one for one in self.parameters if is_active(one, values)]
-        return set(values) == {one.name for one in active} and all(
-            one.contains(values[one.name]) for one in active
+        active = [parameter for parameter in self.parameters if is_active(parameter, values)]
+        return set(values) == {parameter.name for parameter in active} and all(
+            parameter.contains(values[parameter.name]) for parameter in active
         )
 
     def suggest(self, trial: Any) -> Values:
         """Returns the values that an `optuna.Trial` gives the parameters whose conditions are met."""
         values: Values = {}
-        for one in self.parameters:
-            if is_active(one, values):
-                values[one.name] = one.suggest(trial)
+        for parameter in self.parameters:
+            if is_active(parameter, values):
+                values[parameter.name] = parameter.suggest(trial)
         return values
 
     def keras_tuner_config(self, values: Mapping[str, Value]) -> dict[str, Any]:
         """Returns values as KerasTuner's `HyperParameters.get_config()` does, for JSON."""
         return {
-            "space": [one.keras_tuner_config() for one in self.parameters],
+            "space": [parameter.keras_tuner_config() for parameter in self.parameters],
             "values": dict(values),
         }
 
     def as_json(self) -> list[dict[str, Any]]:
         """Returns the parameters as plain values."""
-        return [asdict(one) for one in self.parameters]
+        return [asdict(parameter) for parameter in self.parameters]
 
     @staticmethod
     def from_json(fields: Iterable[Mapping[str, Any]]) -> "SearchSpace":
         """Returns the space of `as_json`."""
-        return SearchSpace(tuple(_parameter_of(one) for one in fields))
+        return SearchSpace(tuple(_parse_parameter(parameter) for parameter in fields))
 
 
 def is_active(parameter: Parameter, values: Mapping[str, Value]) -> bool:
-    """Returns whether the values meet a parameter's condition."""
+    """Returns True if the values meet a parameter's condition."""
     when = parameter.when
     return when is None or values.get(when.name) == when.value
 
 
-def _parameter_of(fields: Mapping[str, Any]) -> Parameter:
-    given = dict(fields)
-    when = given.pop("when", None)
-    given["when"] = When(**when) if when else None
-    if "values" in given:
-        return Choice(**{**given, "values": tuple(given["values"])})
-    return Range(**given)
+def _parse_parameter(fields: Mapping[str, Any]) -> Parameter:
+    settings = dict(fields)
+    when = settings.pop("when", None)
+    settings["when"] = When(**when) if when else None
+    if "values" in settings:
+        return Choice(**{**settings, "values": tuple(settings["values"])})
+    return Range(**settings)
 
 
 def _keras_tuner_config(

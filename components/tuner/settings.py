@@ -25,7 +25,7 @@ class TunerSettings:
         folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. At most
             `MAX_FOLDS`. More than one takes as many times as long; on few rows, a single part of them gives a
             value that says little.
-        parallel: Number of trials that run beside each other, each in its own process.
+        parallel: Number of trials that run in parallel, each in its own process.
         metric: Metric of the evaluations during training that decides.
         direction: `maximize` or `minimize`.
         pruner: `median` ends a trial that is worse than the median of the others at the same evaluation;

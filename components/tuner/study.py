@@ -18,9 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from components import file_systems
-from components.tuner.median_pruner import MedianPruner
 from components.tuner.results import Evaluation, TrialResult
-from components.tuner.search_space import Values
 from components.tuner.settings import TunerSettings
 
 JOURNAL = "study.journal"
@@ -28,6 +26,12 @@ JOURNAL = "study.journal"
 
 MAX_ATTEMPTS = 3
 """Number of kills in a trial after which it counts as failed."""
+
+MIN_OTHERS = 4
+"""Number of finished trials that a trial is compared with, at least."""
+
+MIN_EVALUATIONS = 4
+"""Number of evaluations of a trial before it can be ended: small learning rates need more of them."""
 
 _NAME = "tuner"
 _EVALUATION = "evaluation "
@@ -41,15 +45,50 @@ _STATES = {
 }
 
 
+class MedianPruner(optuna.pruners.BasePruner):
+    """Ends a trial whose best value so far is worse than the median of the others' at the same evaluation.
+
+    The others are the completed trials with the same values of the parameters `groups`, as evaluations
+    of different models do not compare. Of a trial that ended earlier, all evaluations count.
+
+    Unlike Optuna's own, it takes evaluations by their number, so they need not be at the same steps.
+    """
+
+    def __init__(self, groups: tuple[str, ...] = (), min_evaluations: int = MIN_EVALUATIONS):
+        self._groups, self._min_evaluations = groups, min_evaluations
+
+    def prune(self, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> bool:
+        """Returns True to end the trial. Evaluations are numbered from 0."""
+        last = trial.last_step
+        if last is None or last + 1 < self._min_evaluations:
+            return False
+        best = max if study.direction == optuna.study.StudyDirection.MAXIMIZE else min
+        others = []
+        for other in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+            values = [
+                value for number, value in other.intermediate_values.items() if number <= last
+            ]
+            if values and self._group(other) == self._group(trial):
+                others.append(best(values))
+        if len(others) < MIN_OTHERS:
+            return False
+        own, median = best(trial.intermediate_values.values()), statistics.median(others)
+        return own != median and best(own, median) == median
+
+    def _group(self, trial: optuna.trial.FrozenTrial) -> tuple[Any, ...]:
+        values = trial.user_attrs.get("values", {})
+        return tuple(values.get(name) for name in self._groups)
+
+
 class Study:
     """The trials of a search, in a folder.
 
-    A search that was killed goes on with the trials that were running then, before it begins others. The
-    values of a trial depend on the seed and on the trials before it, so a kill does not change them if all
+    A search that was killed resumes the trials that were running, before it begins others. The values
+    of a trial depend on the seed and on the trials before it, so a kill does not change them if all
     evaluations are the same, with one trial at a time.
 
-    `owner`: name of this execution: other executions' trials that are running are taken over. Processes of
-    one execution share it. None makes one up.
+    Trials that run under another `owner`, the name of an execution, are taken over. The processes of an
+    execution share it.
     """
 
     def __init__(self, folder: Path, settings: TunerSettings, owner: str | None = None):
@@ -72,54 +111,55 @@ class Study:
                 else optuna.pruners.NopPruner(),
             )
             for values in settings.firsts[len(self._study.trials) : settings.trials]:
-                self._enqueue(values)
-
-    def _enqueue(self, values: Values) -> None:
-        fixed = values if self.settings.space.contains(values) else {}
-        self._study.enqueue_trial(fixed, user_attrs={"first": dict(values)})
+                fixed = values if settings.space.contains(values) else {}
+                self._study.enqueue_trial(fixed, user_attrs={"first": dict(values)})
 
     def next_trial(self) -> "StudyTrial | None":
-        """Returns the next trial to run: one that was interrupted, or a new one; None at the end."""
+        """Returns the next trial to run, interrupted trials first; None at the end."""
         with self._locked():
-            for number, attributes in self._running():
-                if attributes.get("owner") == self.owner:
+            for running in self._trials():
+                is_ours = running.user_attrs.get("owner") == self.owner
+                if running.state != TrialState.RUNNING or is_ours:
                     continue
-                trial = self._trial(number)
-                attempts = int(attributes.get("attempts", 0)) + 1
+                trial = self._trial(running.number)
+                attempts = int(running.user_attrs.get("attempts", 0)) + 1
                 if attempts > MAX_ATTEMPTS:
                     trial.set_user_attr(
                         "reason", f"the process was killed in it {MAX_ATTEMPTS} times"
                     )
-                    self._study.tell(number, state=TrialState.FAIL)
+                    self._study.tell(running.number, state=TrialState.FAIL)
                     continue
                 return self._started(trial, attempts)
-            begun = sum(one.state != TrialState.WAITING for one in self._trials())
+            begun = len(self.results())
             if begun >= self.settings.trials:
                 return None
             self._study.sampler = self._sampler(begun)
             return self._started(self._study.ask(), attempts=1)
 
     def results(self) -> tuple[TrialResult, ...]:
-        """Returns the trials that have begun, in order."""
-        return tuple(_result(one) for one in self._trials() if one.state != TrialState.WAITING)
+        return tuple(
+            _result(trial) for trial in self._trials() if trial.state != TrialState.WAITING
+        )
 
     def importance(self) -> dict[str, float]:
         """Returns the share of each parameter in the differences between trials, the largest first.
 
-        Empty if too few trials have finished to tell.
+        Empty if too few trials have finished.
 
         Source: PED-ANOVA (https://arxiv.org/abs/2304.10255).
         """
         finished = [
-            one for one in self._trials() if one.state == TrialState.COMPLETE and one.params
+            trial for trial in self._trials() if trial.state == TrialState.COMPLETE and trial.params
         ]
         if len(finished) < _MIN_FOR_IMPORTANCE:
             return {}
-        found = optuna.importance.get_param_importances(
-            _only(self._study, finished),
+        study = optuna.create_study(direction=self._study.direction)  # in memory
+        study.add_trials(finished)
+        shares = optuna.importance.get_param_importances(
+            study,
             evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
         )
-        return {name: float(share) for name, share in found.items()}
+        return {name: float(share) for name, share in shares.items()}
 
     def _started(self, trial: optuna.Trial, attempts: int) -> "StudyTrial":
         trial.set_user_attr("owner", self.owner)
@@ -134,7 +174,7 @@ class Study:
         return StudyTrial(self._study, trial, self.settings, values)
 
     def _sampler(self, begun: int) -> optuna.samplers.BaseSampler:
-        """Returns the sampler of one trial: a kill does not change its random numbers."""
+        """Returns the sampler of one trial, whose random numbers a kill does not change."""
         return optuna.samplers.TPESampler(
             seed=(self.settings.seed * 1_000_003 + begun) % 2**32,
             n_startup_trials=min(10, max(3, self.settings.trials // 3)),
@@ -142,13 +182,6 @@ class Study:
 
     def _trials(self) -> list[optuna.trial.FrozenTrial]:
         return self._study.get_trials(deepcopy=False)
-
-    def _running(self) -> list[tuple[int, dict[str, Any]]]:
-        return [
-            (one.number, one.user_attrs)
-            for one in self._trials()
-            if one.state == TrialState.RUNNING
-        ]
 
     def _trial(self, number: int) -> optuna.Trial:
         storage = self._storage
@@ -166,10 +199,7 @@ class Study:
 
 
 class StudyTrial:
-    """A trial that runs.
-
-    `values`: Values of its parameters, by name; empty for a trial without hyperparameters.
-    """
+    """A running trial."""
 
     def __init__(
         self,
@@ -183,29 +213,28 @@ class StudyTrial:
         self.is_first = "first" in trial.user_attrs
         self._begin = time.monotonic()
         self._secs_before = float(trial.user_attrs.get("secs", 0.0))
-        found = _evaluations(trial.user_attrs)
         self._results = list(trial.user_attrs.get("folds", ()))
         self.reported: set[str] = set()
-        self.evaluations = {(one.fold, one.step): one for one in found}
+        self.evaluations = {(past.fold, past.step): past for past in _evaluations(trial.user_attrs)}
 
     @property
     def fold(self) -> int:
-        """Fold that is next, from 0."""
+        """The next fold, from 0."""
         return len(self._results)
 
     def report(self, metrics: Mapping[str, Any], step: int, *, is_last: bool = False) -> None:
-        """Stores an evaluation of the training. One of a step that was evaluated before replaces that."""
+        """Stores an evaluation of the training, which replaces an earlier one at the same step."""
         numbers = {name: float(value) for name, value in metrics.items() if np.ndim(value) == 0}
         self.reported |= set(numbers)
         value = numbers.get(self._settings.metric)
         if value is None:
             return
-        one = Evaluation(step, numbers, self.fold)
+        evaluation = Evaluation(step, numbers, self.fold)
         key = (self.fold, step)
         is_new = key not in self.evaluations
-        self.evaluations[key] = one  # in order, also where one is replaced
+        self.evaluations[key] = evaluation  # in order, also where one is replaced
         number = list(self.evaluations).index(key)
-        self._trial.set_user_attr(f"{_EVALUATION}{number}", one.as_record())
+        self._trial.set_user_attr(f"{_EVALUATION}{number}", evaluation.as_record())
         self._trial.set_user_attr("secs", self._secs)
         if not is_new or self.fold > 0:  # the others have had other rows
             return
@@ -232,13 +261,13 @@ class StudyTrial:
         self._study.tell(self._trial, statistics.fmean(self._results))
 
     def prune(self, reason: str) -> None:
-        """Ends the trial as one that has fallen behind."""
+        """Ends the trial because it is worse than the others."""
         self._trial.set_user_attr("reason", reason)
         self._end()
         self._study.tell(self._trial, state=TrialState.PRUNED)
 
     def fail(self, reason: str) -> None:
-        """Ends the trial as one without a result."""
+        """Ends the trial without a result."""
         self._trial.set_user_attr("reason", reason)
         self._end()
         self._study.tell(self._trial, state=TrialState.FAIL)
@@ -278,18 +307,11 @@ def _evaluations(attributes: dict[str, Any]) -> list[Evaluation]:
         for key, value in attributes.items()
         if key.startswith(_EVALUATION)
     }
-    return [Evaluation.of_record(named[number]) for number in sorted(named)]
-
-
-def _only(study: optuna.Study, trials: list[optuna.trial.FrozenTrial]) -> optuna.Study:
-    """Returns a study in memory with some of the trials."""
-    copy = optuna.create_study(direction=study.direction)
-    copy.add_trials(trials)
-    return copy
+    return [Evaluation.from_record(named[number]) for number in sorted(named)]
 
 
 def _drop_partial_line(journal: Path) -> None:
-    """Removes what a process that was killed has written of a line."""
+    """Removes a partial last line, left by a killed process."""
     if not journal.is_file():
         return
     content = journal.read_bytes()

@@ -10,9 +10,8 @@ import estimator_core
 from components.errors import SettingError
 from components.nearest import nearest_first
 from components.trainer import training
-from components.trainer.fn_args import TrainerFnArgs
+from components.trainer.fn_args import TrainerFnArgs, Trial
 from components.trainer.interruptible import train_and_evaluate
-from components.trainer.trial import Trial
 from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
 from components.tuner.settings import TunerSettings
 from components.tuner.study import StudyTrial
@@ -26,10 +25,10 @@ def run_trial(
     trial: StudyTrial,
     settings: TunerSettings,
 ) -> None:
-    """Trains with the values of a trial, in each fold that has not ended, and ends the trial.
+    """Trains with the values of a trial, in each remaining fold, and ends the trial.
 
-    An error of the training function in a trial of the values that are used without a search is raised: the
-    function is at fault. In another trial it may be the values, so the trial fails, and the search goes on.
+    An error of the training function in a trial of the values that are used without a search is raised,
+    because the function is at fault. In another trial the values may be, so only the trial fails.
     """
     config = settings.space.keras_tuner_config(trial.values) if trial.values else None
     try:
@@ -45,7 +44,7 @@ def run_trial(
         raise
     except (estimator_core.NanLossDuringTrainingError, _NotFiniteError) as error:
         trial.fail(str(error))
-    except Exception as error:  # whatever the user's function raises
+    except Exception as error:  # of the user's function
         if trial.is_first:
             raise
         _LOGGER.exception("trial %d failed", trial.number)
@@ -70,11 +69,11 @@ def _run_fold(
 
 
 class _NotFiniteError(Exception):
-    """The result of a fold is no number, which is the values' fault."""
+    """The result of a fold is not a finite number, which is the values' fault."""
 
 
 def _train(user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial) -> int | None:
-    """Trains, and returns the step of the checkpoint that the Trainer would serve; None without one."""
+    """Trains, and returns the step of the checkpoint that the Trainer would serve, if any."""
     spec = training.call_trainer_fn(user_function.function, args)
     judge = _JudgingExporter(spec.eval_spec.exporters[0], trial)
     train_and_evaluate(spec.estimator, spec.train_spec, spec.eval_spec._replace(exporters=(judge,)))
@@ -82,10 +81,7 @@ def _train(user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial) 
 
 
 class _JudgingExporter(estimator_core.Exporter):
-    """Reports each evaluation, and lets an exporter choose a checkpoint without writing its model.
-
-    `exported_step`: Step of the checkpoint of the newest export; None without one.
-    """
+    """Reports each evaluation, and lets an exporter choose a checkpoint without writing its model."""
 
     def __init__(self, exporter: estimator_core.Exporter, trial: StudyTrial):
         self._exporter, self._trial = exporter, trial
@@ -93,7 +89,6 @@ class _JudgingExporter(estimator_core.Exporter):
 
     @property
     def name(self) -> str:
-        """Name of the folder of exports."""
         return self._exporter.name
 
     def export(
@@ -105,7 +100,7 @@ class _JudgingExporter(estimator_core.Exporter):
         is_the_final_export: bool,
     ) -> bytes | None:
         """Reports the evaluation, and asks the exporter."""
-        step = step_of(checkpoint_path)
+        step = checkpoint_step(checkpoint_path)
         self._trial.report(eval_result or {}, step, is_last=is_the_final_export)
         noting = _WithoutExports(estimator)
         result = self._exporter.export(
@@ -116,15 +111,12 @@ class _JudgingExporter(estimator_core.Exporter):
             is_the_final_export=is_the_final_export,
         )
         if noting.is_exported:
-            self.exported_step = step_of(noting.exported) if noting.exported else step
+            self.exported_step = checkpoint_step(noting.exported) if noting.exported else step
         return result
 
 
 class _WithoutExports:
-    """An Estimator that notes what it is to export, and exports nothing.
-
-    `exported`: Checkpoint of the newest export; None if none was named.
-    """
+    """An Estimator that notes which checkpoint it should export, without exporting anything."""
 
     def __init__(self, estimator: Any):
         self._estimator = estimator
@@ -139,19 +131,18 @@ class _WithoutExports:
     ) -> bytes:
         """Notes the checkpoint; `args` begin with the receiver function."""
         del options
-        given = checkpoint_path or (args[3] if len(args) > 3 else None)
-        self.is_exported, self.exported = True, str(given) if given else None
+        checkpoint = checkpoint_path or (args[3] if len(args) > 3 else None)
+        self.is_exported, self.exported = True, str(checkpoint) if checkpoint else None
         return str(export_dir_base).encode()
 
     def experimental_export_all_saved_models(
         self, export_dir_base: Any, *args: Any, checkpoint_path: Any = None, **options: Any
     ) -> bytes:
-        """Notes the checkpoint, like `export_saved_model`."""
         return self.export_saved_model(export_dir_base, *args, checkpoint_path=checkpoint_path)
 
 
-def step_of(checkpoint: str) -> int:
-    """Returns the global step of a checkpoint, from its name."""
+def checkpoint_step(checkpoint: str) -> int:
+    """Returns the global step in the name of a checkpoint."""
     return int(checkpoint.rpartition("-")[2])
 
 

@@ -16,22 +16,20 @@ ONE_IN = MAX_FOLDS
 _BATCH = 1_024
 
 
-def parts_in(folder: Path, fold: int) -> tuple[list[str], list[str]]:
-    """Returns the file patterns of the rows to learn from, and of those that judge."""
+def fold_files(folder: Path, fold: int) -> tuple[list[str], list[str]]:
+    """Returns the file patterns of the rows to learn from, and of the held-out rows."""
     patterns = [str(folder / str(part) / "*") for part in range(ONE_IN)]
     judges = patterns.pop(fold)
     return patterns, [judges]
 
 
 def divide(patterns: Iterable[str], folder: Path, group: str | None = None) -> None:
-    """Copies training examples into as many folders as there are folds at most.
+    """Copies training examples into as many folders as there can be folds.
 
-    The evaluation split stays unseen, so that the Evaluator's verdict is about rows that had no part in the
-    choice of the values. The same files give the same division.
-
-    `folder`: folder to write to; a division that is there already is kept.
-    `group`: name of a feature: rows with the same value of it are in the same folder. Rows without one, or
-    with -1, are divided row by row, as are all if it is None.
+    The evaluation split stays unseen, so that the Evaluator's verdict is about rows that had no part in
+    the choice of the values. The same files give the same division, and an existing division is kept.
+    Rows with the same value of the feature `group` are in the same folder. Rows without a value, or
+    with -1, are divided row by row.
     """
     if folder.is_dir():
         return
@@ -54,8 +52,7 @@ class _Parts:
         self._part_of_group: dict[bytes, int] = {}
 
     def __call__(self, record: bytes) -> int:
-        """Returns the part of a serialized row."""
-        value = None if self._group is None else _value_of(record, self._group)
+        value = None if self._group is None else _group_value(record, self._group)
         if value is None:
             return self._deal()
         if value not in self._part_of_group:
@@ -81,8 +78,8 @@ class _Parts:
             )
 
 
-def _value_of(record: bytes, group: str) -> bytes | None:
-    """Returns the group of a serialized row, None without one."""
+def _group_value(record: bytes, group: str) -> bytes | None:
+    """Returns the group of a serialized row, if it has one."""
     feature = tf.train.Example.FromString(record).features.feature.get(group)
     if feature is None or not (
         feature.int64_list.value or feature.bytes_list.value or feature.float_list.value

@@ -18,14 +18,15 @@ import logging
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from components.nearest import nearest_first
-from components.user.own_names import name_taken
 
 _LOGGER = logging.getLogger(__name__)
+
+_OUR_PACKAGES = ("components", "estimator_core", "pipelines")
 
 
 def load_function(import_path: str) -> Callable[..., Any]:
@@ -54,7 +55,7 @@ def load_module(import_path: str) -> types.ModuleType:
             return importlib.import_module(import_path)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{import_path}.".startswith(f"{error.name}."):
-            raise  # the user's module exists, but one of its own imports does not
+            raise  # the user's module exists, but a module that it imports does not
         raise ModuleNotFoundError(
             f"No module {error.name!r} for {import_path!r}. Looked in the current "
             f"directory ({os.getcwd()}) and in sys.path; install the module, or set PYTHONPATH "
@@ -66,7 +67,7 @@ def load_module(import_path: str) -> types.ModuleType:
 def load_module_file(module_file: str) -> types.ModuleType:
     """Executes a Python file and returns it as a module; its directory becomes importable.
 
-    The file is executed anew at each call, so an edited file is always read again.
+    The file is executed again at each call, so an edited file is always read again.
     """
     path = _python_file(module_file)
     make_importable(str(path.parent))
@@ -91,9 +92,10 @@ def load_module_file(module_file: str) -> types.ModuleType:
 def load_packaged_module(module_path: str) -> types.ModuleType:
     """Returns the module `NAME@WHEEL`, as TFX's runners package module files: WHEEL's path may be remote.
 
-    The wheel is imported from as it is. It has nothing but Python files, so it need not be installed.
+    The module is imported directly from the wheel, which has nothing but Python files and need not be
+    installed.
     """
-    from tfx.utils import io_utils  # here: whoever loads no wheel needs nothing of TFX
+    from tfx.utils import io_utils  # here, so that TFX is only needed for a wheel
 
     name, _, wheel = module_path.partition("@")
     if wheel:
@@ -106,19 +108,18 @@ def importable_name(module_file: str) -> str:
     path = _python_file(module_file)
     make_importable(str(path.parent))
     try:
-        found = importlib.util.find_spec(path.stem)
+        spec = importlib.util.find_spec(path.stem)
     except ValueError:  # a module without a spec has the name, such as __main__
-        found = None
-    if found is None or found.origin is None or Path(found.origin).resolve() != path:
+        spec = None
+    if spec is None or spec.origin is None or Path(spec.origin).resolve() != path:
         raise ImportError(
             f"the module name {path.stem!r} is taken by "
-            f"{found.origin if found else 'another module'}. Rename the file."
+            f"{spec.origin if spec else 'another module'}. Rename the file."
         )
     return path.stem
 
 
 def function_names(module: types.ModuleType) -> list[str]:
-    """Returns the names of a module's functions, sorted."""
     return sorted(name for name, _ in inspect.getmembers(module, inspect.isfunction))
 
 
@@ -150,6 +151,29 @@ def _names_explained() -> Iterator[None]:
         if message := name_taken(error, sys.path):
             raise ImportError(message) from error
         raise
+
+
+def name_taken(error: BaseException, folders: Iterable[str]) -> str | None:
+    """Returns a message if an error is due to a folder with the name of one of our packages; else None."""
+    if isinstance(error, ImportError):
+        module = error.name or ""
+    else:
+        module = getattr(getattr(error, "obj", None), "__name__", "")
+    name = str(module).partition(".")[0]
+    if name not in _OUR_PACKAGES:
+        return None
+    own = Path(__file__).resolve().parents[2] / name
+    for folder in folders:
+        if all(Path(folder, ours).is_dir() for ours in _OUR_PACKAGES):
+            continue  # this project, or another version of it
+        for theirs in (Path(folder, name).resolve(), Path(folder, f"{name}.py").resolve()):
+            if theirs.exists():
+                return (
+                    f"{error}. {name!r} is a package of estimator-pipelines ({own}), so {theirs} can't be "
+                    f"imported by this name. Rename it, for example to my_{theirs.name}, or move it into a "
+                    "package of your own, and change the import."
+                )
+    return None
 
 
 def _python_file(module_file: str) -> Path:

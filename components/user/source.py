@@ -38,27 +38,25 @@ def read_definitions(
     definitions: dict[str, Definition] = {}
     for path in sorted(source.parent.glob("*.py")):
         if path.is_file():  # editors leave broken links
-            definitions |= _definitions_of(path)
+            definitions |= _file_definitions(path)
     return definitions
 
 
 def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
     """Returns a hash of the user's code: of the named module, and of the files next to it that it uses.
 
-    As an execution property it makes a changed module a changed execution, so that the result of
-    the old code is not taken from the cache. Empty if the source cannot be found here.
+    As an execution property it makes a changed module a changed execution, so that the result of the old code
+    is not taken from the cache. Empty if the source cannot be found here.
 
-    A file counts as used if its name occurs in the module, or in another file that counts: as an import, a
-    variable, an attribute, or in a string. So does a folder next to them, with all Python files in it.
+    A file counts as used if its name occurs in the module, or in another used file: as an import, a variable,
+    an attribute, or in a string. The same applies to a folder next to them, with all Python files in it.
     """
     source = _source_file(import_path, module_file)
     if source is None:
         return ""
     definitions = read_definitions(import_path=import_path, module_file=module_file)
     used = _used_files(definitions, source.name)
-    return _hash_of(
-        definitions, {key for key in definitions if key.partition(":")[0] in used}, source
-    )
+    return _hash(definitions, {key for key in definitions if key.partition(":")[0] in used}, source)
 
 
 def reached_fingerprint(import_path: str) -> str:
@@ -70,10 +68,10 @@ def reached_fingerprint(import_path: str) -> str:
     if source is None:
         return ""
     definitions = read_definitions(import_path=import_path)
-    return _hash_of(definitions, reached(definitions, [import_path]), source)
+    return _hash(definitions, reached(definitions, [import_path]), source)
 
 
-def _hash_of(definitions: Mapping[str, Definition], used: Iterable[str], source: Path) -> str:
+def _hash(definitions: Mapping[str, Definition], used: Iterable[str], source: Path) -> str:
     """Returns a hash of definitions, and of the files in the folders next to them that they name."""
     digest = hashlib.sha256()
     names: set[str] = set()
@@ -82,7 +80,7 @@ def _hash_of(definitions: Mapping[str, Definition], used: Iterable[str], source:
         names |= definitions[key].names
     for folder in sorted(path for path in source.parent.iterdir() if path.name in names):
         for file in sorted(folder.rglob("*.py") if folder.is_dir() else ()):
-            content = b"".join(part.digest.encode() for part in _definitions_of(file).values())
+            content = b"".join(part.digest.encode() for part in _file_definitions(file).values())
             digest.update(f"{file.relative_to(folder.parent)}\0".encode() + content)
     return digest.hexdigest()
 
@@ -98,12 +96,12 @@ def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> 
         module, _, name = path.rpartition(".")
         waiting.append(f"{module.rpartition('.')[2]}.py:{MODULE_LEVEL}")
         waiting += [key for key in definitions if key.partition(":")[2] == name]
-    found: set[str] = set()
+    reached_keys: set[str] = set()
     while waiting:
         key = waiting.pop()
-        if key in found or key not in definitions:
+        if key in reached_keys or key not in definitions:
             continue
-        found.add(key)
+        reached_keys.add(key)
         file = key.partition(":")[0]
         waiting.append(f"{file}:{MODULE_LEVEL}")
         for other in definitions:
@@ -111,7 +109,7 @@ def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> 
             used = Path(other_file).stem if name == MODULE_LEVEL else name
             if used in definitions[key].names:
                 waiting.append(other)
-    return found
+    return reached_keys
 
 
 def _used_files(definitions: Mapping[str, Definition], module: str) -> set[str]:
@@ -139,20 +137,20 @@ def _source_file(import_path: str | None, module_file: str | None) -> Path | Non
     return source if source is not None and source.is_file() else None
 
 
-def _definitions_of(path: Path) -> Mapping[str, Definition]:
-    return _definitions_in(path.name, path.read_bytes())
+def _file_definitions(path: Path) -> Mapping[str, Definition]:
+    return _parse_definitions(path.name, path.read_bytes())
 
 
 @functools.lru_cache(maxsize=1000)  # a run asks for the same code several times
-def _definitions_in(file: str, content: bytes) -> Mapping[str, Definition]:
+def _parse_definitions(file: str, content: bytes) -> Mapping[str, Definition]:
     try:
-        return _parts_of(file, ast.parse(content))
+        return _split_definitions(file, ast.parse(content))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # or nested too deeply to parse
         digest = hashlib.sha256(content).hexdigest()
         return {f"{file}:{MODULE_LEVEL}": Definition(digest, frozenset())}
 
 
-def _parts_of(file: str, module: ast.Module) -> Mapping[str, Definition]:
+def _split_definitions(file: str, module: ast.Module) -> Mapping[str, Definition]:
     parts: dict[str, list[ast.stmt]] = {MODULE_LEVEL: []}
     for statement in module.body:
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == _IS_PROGRAM:
@@ -164,15 +162,15 @@ def _parts_of(file: str, module: ast.Module) -> Mapping[str, Definition]:
         parts.setdefault(name, []).append(statement)
     return {
         f"{file}:{name}": Definition(
-            hashlib.sha256("\n".join(map(_syntax_of, statements)).encode()).hexdigest(),
-            frozenset(found for statement in statements for found in _names(statement)),
+            hashlib.sha256("\n".join(map(_dump_syntax, statements)).encode()).hexdigest(),
+            frozenset(used for statement in statements for used in _names(statement)),
         )
         for name, statements in parts.items()
     }
 
 
-def _syntax_of(statement: ast.stmt) -> str:
-    """Returns the syntax as text, as Python 3.11 writes it: a root may go on with a newer Python."""
+def _dump_syntax(statement: ast.stmt) -> str:
+    """Returns the syntax as text, as Python 3.11 writes it: a root may continue with a newer Python."""
     # 3.12 adds type parameters to each function and class, and 3.13 leaves out what is empty.
     show_empty = {"show_empty": True} if sys.version_info >= (3, 13) else {}
     return ast.dump(statement, **show_empty).replace(", type_params=[]", "")

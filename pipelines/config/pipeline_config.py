@@ -9,6 +9,7 @@ from pydantic import (
     model_validator,
 )
 
+from components.serving_check.settings import ServingCheckSettings
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
@@ -17,7 +18,6 @@ from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
-from pipelines.config.serving_check import ServingCheckConfig
 from pipelines.config.span_pattern import before_placeholder
 from pipelines.config.trainer import TrainerConfig
 from pipelines.config.tuner import TunerConfig
@@ -114,7 +114,7 @@ class PipelineConfig(Section):
     evaluator: EvaluatorConfig = EvaluatorConfig()
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
     gate: GateConfig = GateConfig()
-    serving_check: ServingCheckConfig = ServingCheckConfig()
+    serving_check: ServingCheckSettings = ServingCheckSettings()
     pusher: PusherConfig = PusherConfig()
     retention: RetentionConfig = RetentionConfig()
     lineage: LineageConfig = LineageConfig()

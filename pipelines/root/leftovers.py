@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
+from components.trainer.unfinished import UNFINISHED_DIR, trained_step, training_run_id
 from pipelines import atomic_files
 from pipelines.root import Root
 from pipelines.root.lock import FileLock
@@ -30,7 +30,7 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
     run_ids = (*run_ids, *going_on)
     lost = []
     for path in _orphaned_paths(root, run_ids):
-        former = run_of(path) if path.parent.name == UNFINISHED_DIR else None
+        former = training_run_id(path) if path.parent.name == UNFINISHED_DIR else None
         is_search = former is not None and path.relative_to(root.artifacts).parts[0] == _SEARCH
         step = trained_step(path) if former and not is_search else None
         if is_search:
@@ -92,6 +92,6 @@ def _orphaned_paths(root: Root, run_ids: tuple[str, ...]) -> Iterator[Path]:
         yield from atomic_files.left_over(folder)
     for path in sorted(root.artifacts.glob(f"*/*/{UNFINISHED_DIR}/*")):
         # Otherwise a link may lead to the artifacts of another root.
-        is_orphaned = run_of(path) not in run_ids and not _is_at_work(path.parents[1])
+        is_orphaned = training_run_id(path) not in run_ids and not _is_at_work(path.parents[1])
         if is_orphaned and atomic_files.is_below(path, root.artifacts):
             yield path

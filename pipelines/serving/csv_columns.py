@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.example_gen.cells import ColumnType, convert, infer_type, type_of, with_nulls
+from components.example_gen.cells import ColumnType, cell_type, convert, infer_type, with_nulls
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
 from pipelines.serving.cells import CellError, beyond_int64, cast, is_beyond_int64, unreadable
@@ -122,7 +122,7 @@ def _one_by_one(texts: Any, column: Column) -> list[float | None]:
     numbers: list[float | None] = []
     for row, cell in enumerate(texts.to_pylist()):
         try:
-            is_whole = type_of(cell) is ColumnType.INTEGER  # a float would round a large one
+            is_whole = cell_type(cell) is ColumnType.INTEGER  # a float would round a large one
             number = (int(cell) if is_whole else float(cell)) if cell else None
         except ValueError:
             whole = "whole " if column.type == "INT" else ""

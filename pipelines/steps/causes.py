@@ -9,7 +9,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.errors import SettingError, raised_at
+from components.errors import SettingError, call_stack
 
 MAX_LENGTH = 600
 """Longer reasons are cut in the middle, since the beginning and the end matter most."""
@@ -71,7 +71,7 @@ def describe_cause(error: BaseException) -> str:
     if deepest is not error:
         text += f", from {_text(deepest)}"
     for one in (error, deepest):
-        calls = [(file, line) for file, line in raised_at(one) if _is_own_code(file)]
+        calls = [(file, line) for file, line in call_stack(one) if _is_own_code(file)]
         if calls:
             file, line = calls[-1]
             return f"{text} ({file}, line {line})"
@@ -110,7 +110,7 @@ def _before_beam(error: BaseException) -> BaseException:
 
 def _is_wrapped(error: BaseException) -> bool:
     """Returns True if a library raised the error to wrap another one."""
-    calls = raised_at(error)
+    calls = call_stack(error)
     return not calls or not (_is_own_code(calls[-1][0]) or _is_of_this_project(calls[-1][0]))
 
 

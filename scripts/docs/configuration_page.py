@@ -63,7 +63,7 @@ def attribute_meanings(model: type) -> dict[str, str]:
     meanings: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         _, _, text = inspect.cleandoc(vars(kind).get("__doc__") or "").partition("Attributes:\n")
-        meanings |= _entries(inspect.cleandoc(text))
+        meanings |= _entries(inspect.cleandoc(text.partition("\n\n")[0]))  # without other sections
     return meanings
 
 

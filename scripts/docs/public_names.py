@@ -38,7 +38,7 @@ def public_names(package: str) -> list[Name]:
 
 def _listed(module: str) -> list[str]:
     listed = []
-    for node in _tree(module).body:
+    for node in _statements(_tree(module)):
         if isinstance(node, ast.Assign) and _target(node) == "__all__":
             if isinstance(node.value, ast.List):
                 return list(ast.literal_eval(node.value))

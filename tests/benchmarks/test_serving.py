@@ -5,7 +5,7 @@ import sys
 import time
 
 from benchmarks.serving import Measurement, table
-from benchmarks.serving_contestants import contestants, cpu_secs, resident_bytes, rows_of
+from benchmarks.serving_contestants import contestants, cpu_secs, resident_bytes, sample_rows
 
 TYPES = {"fare": "FLOAT", "hour": "INT", "company": "BYTES"}
 
@@ -13,7 +13,7 @@ TYPES = {"fare": "FLOAT", "hour": "INT", "company": "BYTES"}
 def test_rows_have_the_types_of_the_columns(tmp_path):
     file = tmp_path / "trips.csv"
     file.write_text("tips,fare,hour,company\n1,12,7,\n0,,8,Prairie Cab\n1,3,4,x\n")
-    assert rows_of(file, TYPES, 2) == [
+    assert sample_rows(file, TYPES, 2) == [
         {"fare": 12.0, "hour": 7, "company": None},
         {"fare": None, "hour": 8, "company": "Prairie Cab"},
     ]

@@ -45,7 +45,7 @@ def test_a_ratio_needs_as_many_of_both(its):
 
 
 def test_the_rows_of_a_work():
-    rows = {row.peer: row for row in speed_table.rows_of(WORK, RUNS, by_processor=False)}
+    rows = {row.peer: row for row in speed_table.table_rows(WORK, RUNS, by_processor=False)}
     assert list(rows) == [REFERENCE, "Keras fit, slow", "Keras fit, fast (its best)"]
     row = rows[REFERENCE]
     assert (row.ours, row.its) == ((2.0, 2.0), (8.0, 6.0))
@@ -61,13 +61,13 @@ def test_the_rows_of_a_work():
 
 
 def test_the_best_of_keras_depends_on_what_is_judged_by():
-    rows = speed_table.rows_of(WORK, RUNS, by_processor=True)
+    rows = speed_table.table_rows(WORK, RUNS, by_processor=True)
     assert [row.target for row in rows] == [3.0, 1.2, None]
 
 
 def test_the_first_row_of_a_work_names_it():
-    rows = speed_table.rows_of(WORK, RUNS, by_processor=False)
-    other = speed_table.rows_of(dataclasses.replace(WORK, letter="y"), RUNS[:2], False)
+    rows = speed_table.table_rows(WORK, RUNS, by_processor=False)
+    other = speed_table.table_rows(dataclasses.replace(WORK, letter="y"), RUNS[:2], False)
     ratios = "3.00x (2.00-4.00)"
     first, second, *_, last = speed_table.lines([*rows, *other], by_processor=False)
     assert first == [

@@ -1,6 +1,6 @@
 import pytest
 
-from components.errors import SettingError, raised_at, set_raised_at
+from components.errors import SettingError, call_stack, set_call_stack
 
 
 def test_a_refused_setting_is_a_value_error_to_those_who_do_not_know_it() -> None:
@@ -16,7 +16,7 @@ def test_where_an_error_was_raised_here_and_elsewhere() -> None:
     with pytest.raises(KeyError) as caught:
         fail()
     line = fail.__code__.co_firstlineno + 1
-    assert raised_at(caught.value)[-1] == (__file__, line)
-    set_raised_at(caught.value, [("module.py", 7)])
-    assert raised_at(caught.value) == [("module.py", 7)]
-    assert raised_at(KeyError()) == []
+    assert call_stack(caught.value)[-1] == (__file__, line)
+    set_call_stack(caught.value, [("module.py", 7)])
+    assert call_stack(caught.value) == [("module.py", 7)]
+    assert call_stack(KeyError()) == []

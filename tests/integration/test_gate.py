@@ -103,7 +103,7 @@ def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
         assert {"value", "bound", "low", "high"} <= set(check)
         assert f"✗ {check['message']}" in shown
     assert f"(version {first}, the same examples)" in shown
-    assert "! doubt: the new data differ in what they mean: of the served model, auc was" in shown
+    assert "! doubt: the meaning of the new data has changed: the served model's auc was" in shown
     report = (folder / "root" / "runs" / f"{line['run_id']}.html").read_text()
     assert f"<dt>Compared with</dt><dd>version {first}" in report
     assert f">version {first}</th>" in report  # its metrics, beside those of the new model

@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.timeout(1800)
 def test_no_run_is_lost_and_none_is_doubled(tmp_path):
     words = [sys.executable, "-m", "benchmarks.campaigns.scheduled_runs", "--work", str(tmp_path)]
-    words += ["--parts", "ticks", "--ticks", "3", "--kills", "2=both"]
+    words += ["--ticks", "3", "--kills", "2=both"]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=1700)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "ticks done: 3 of 3, in 2 schedulers" in ended.stdout

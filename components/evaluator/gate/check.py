@@ -1,7 +1,7 @@
 """One check of a model, and its description in words."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Against = Literal["trivial", "baseline", "baseline when pushed"]
 
@@ -43,16 +43,8 @@ class Check:
     message: str
 
 
-def checks_from(items: Any) -> tuple[Check, ...]:
-    """Returns checks from their JSON form."""
-    return tuple(Check(**item) for item in items)
-
-
 def describe(check: Check, fewest: int) -> str:
-    """Returns the outcome of a check in words.
-
-    `fewest`: number of examples, or for a binary problem the size of the rarer class.
-    """
+    """Returns the outcome of a check in words; `fewest` is the size of the rarer of two classes."""
     if check.value is None:
         return f"{check.metric} is not a number: the model predicts NaN or infinity, or a class is missing"
     whom = "the trivial model's" if check.against == "trivial" else "the baseline's"
@@ -90,5 +82,4 @@ def interval_text(check: Check) -> str:
 
 
 def number(value: float | None, form: str = ".5g") -> str:
-    """Returns a number as text."""
     return "no number" if value is None else format(value, form)

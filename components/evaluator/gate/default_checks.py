@@ -6,15 +6,15 @@ compare a metric and the loss, by the confidence interval of the difference on t
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from components.evaluator.gate import intervals
 from components.evaluator.gate.check import Check, describe, number
-from components.evaluator.gate.intervals import Difference
+from components.evaluator.gate.intervals import Difference, finite
 from components.evaluator.gate.labelled_predictions import (
     LabelledPredictions,
     LabelTally,
@@ -23,14 +23,15 @@ from components.evaluator.gate.labelled_predictions import (
     losses,
     trivial_answers,
 )
-from components.evaluator.gate.metric_intervals import metric_intervals
+from components.evaluator.gate.metric_intervals import Interval, metric_intervals
 from components.evaluator.gate.slice_doubts import (
     ALL,
     SliceExcess,
     doubts_about_slices,
-    excesses_from,
+    parse_excesses,
     slice_excesses,
 )
+from components.evaluator.gate.verdict import Verdict
 
 METRICS: dict[ProblemType, tuple[str, str]] = {
     "binary": ("auc", "binary_crossentropy"),
@@ -38,9 +39,6 @@ METRICS: dict[ProblemType, tuple[str, str]] = {
     "regression": ("root_mean_squared_error", "mean_squared_error"),
 }
 """The metric and the loss of each problem type, by the names in TFMA and Keras."""
-
-Interval = tuple[float | None, float | None]
-Intervals = Mapping[str, Interval]
 
 _ACCURACY = "sparse_categorical_accuracy"
 _HIGHER_IS_BETTER = ("auc", _ACCURACY)
@@ -127,103 +125,86 @@ class DefaultChecks:
         if not fields:
             return None
         then = fields.pop("baseline_then", None)
-        slices = excesses_from(fields.pop("slices_then", ()))
+        slices = parse_excesses(fields.pop("slices_then", ()))
         for key in ("known_doubts", "accepted", "categories", "numbers"):
             fields[key] = tuple(fields.get(key, ()))
         values = tuple(
-            ValueThen(**{**one, "interval": tuple(one["interval"])}) for one in then or ()
+            ValueThen(**{**metric, "interval": tuple(metric["interval"])}) for metric in then or ()
         )
         return cls(**fields, baseline_then=values or None, slices_then=slices)
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Results of the default checks."""
-
-    checks: tuple[Check, ...] = ()  # Checks in the order in which they are shown
-    # One sentence for each check that was not made, with the reason.
-    not_checked: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()  # Reasons not to push a model although a check could not be made
-    # Confidence intervals of the candidate's own metric and loss, by name; None for an infinite
-    # end.
-    intervals: Intervals = field(default_factory=dict)
-    baseline_intervals: Intervals = field(default_factory=dict)
-    # Reasons to look at the data before the model is pushed, one sentence each.
-    doubts: tuple[str, ...] = ()
-    # Excesses of the candidate in the slices of the data, for a later comparison.
-    slices: tuple[SliceExcess, ...] = ()
-
-
 def run_checks(
-    given: LabelledPredictions,
+    labelled: LabelledPredictions,
     candidate: str,
     baseline: str | None,
     tally: LabelTally,
     settings: DefaultChecks,
-) -> Checked:
-    """Returns the outcome of the default checks.
+) -> Verdict:
+    """Returns the outcome of the default checks: a verdict without TFMA's results.
 
-    `tally`: labels that the trivial model is based on; if its weight is 0, the labels of `given`.
+    The trivial model is based on `tally`, or on the labels of `labelled` if its weight is 0.
     """
-    if not len(given.weights):
-        return Checked(
-            not_checked=("the default checks: there are no examples",),
-            doubts=settings.known_doubts,
-        )
-    if candidate in given.unusable or given.problem_type is None:
-        reason = given.unusable.get(candidate, "its problem type is not known")
-        return Checked(
-            not_checked=(f"the model against the trivial one and the baseline: {reason}",),
-            doubts=settings.known_doubts,
-        )
+    if not len(labelled.weights):
+        reason = "the default checks: there are no examples"
+        return Verdict(not_checked=(reason,), doubts=settings.known_doubts)
+    if candidate in labelled.unusable or labelled.problem_type is None:
+        reason = labelled.unusable.get(candidate, "its problem type is not known")
+        reason = f"the model against the trivial one and the baseline: {reason}"
+        return Verdict(not_checked=(reason,), doubts=settings.known_doubts)
     if not tally.weight > 0:
-        tally = LabelTally.of(given.labels, given.weights, given.problem_type)
-    metrics = METRICS[given.problem_type]
-    maker = _Maker(given, metrics, candidate, trivial_answers(tally, given), settings)
-    checks = list(maker.against_trivial())
-    failures: tuple[str, ...] = ()
+        tally = LabelTally.from_labels(labelled.labels, labelled.weights, labelled.problem_type)
+    metrics = METRICS[labelled.problem_type]
+    builder = _CheckBuilder(
+        labelled, metrics, candidate, trivial_answers(tally, labelled), settings
+    )
+    checks = list(builder.against_trivial())
+    failures: list[str] = []
     doubts = list(settings.known_doubts)
-    if baseline is not None and baseline in given.unusable:
-        failures = (
+    if baseline is not None and baseline in labelled.unusable:
+        failures = [
             f"the model cannot be compared with the served one, which predicts something else: "
-            f"for the served model, {given.unusable[baseline]}. Serve another kind of model "
-            "from another root.",
-        )
+            f"for the served model, {labelled.unusable[baseline]}. Serve another kind of model "
+            "from another root."
+        ]
     elif baseline is not None:
-        checks += maker.against_baseline(baseline)
-        checks += maker.against_itself(baseline)
-        meaning = list(maker.doubts_about_meaning(baseline))
-        then = [one for one in settings.slices_then if not (meaning and one.slice == ALL)]
-        answers = given.answers[candidate], given.answers[baseline]
-        doubts += [*meaning, *doubts_about_slices(given, *answers, then, settings.confidence)]
-    own = maker.intervals(given.answers[candidate])
-    other: Intervals = {}
-    if baseline is not None and baseline in given.answers:
-        other = maker.intervals(given.answers[baseline])
-    slices = slice_excesses(given, given.answers[candidate])
-    return Checked(tuple(checks), (), failures, own, other, tuple(doubts), slices)
+        checks += builder.against_baseline(baseline)
+        checks += builder.against_itself(baseline)
+        meaning = list(builder.doubts_about_meaning(baseline))
+        then = [excess for excess in settings.slices_then if not (meaning and excess.slice == ALL)]
+        answers = labelled.answers[candidate], labelled.answers[baseline]
+        doubts += [*meaning, *doubts_about_slices(labelled, *answers, then, settings.confidence)]
+    return Verdict(
+        failures=failures,
+        checks=tuple(checks),
+        intervals=builder.intervals(labelled.answers[candidate]),
+        baseline_intervals=(
+            builder.intervals(labelled.answers[baseline])
+            if baseline is not None and baseline in labelled.answers
+            else {}
+        ),
+        doubts=tuple(doubts),
+        excesses=slice_excesses(labelled, labelled.answers[candidate]),
+    )
 
 
-class _Maker:
-    """Makes the checks of one candidate."""
-
+class _CheckBuilder:
     def __init__(
         self,
-        given: LabelledPredictions,
+        labelled: LabelledPredictions,
         metrics: tuple[str, ...],
         candidate: str,
         trivial: Values,
         settings: DefaultChecks,
     ) -> None:
-        self._given = given
+        self._labelled = labelled
         self._metrics = metrics
-        self._candidate = given.answers[candidate]
+        self._candidate = labelled.answers[candidate]
         self._trivial = trivial
         self._settings = settings
 
-    def intervals(self, answers: Values) -> dict[str, tuple[float | None, float | None]]:
-        """Returns the intervals of a model's own metric and loss."""
-        return metric_intervals(self._given, answers, self._settings.confidence)
+    def intervals(self, answers: Values) -> dict[str, Interval]:
+        return metric_intervals(self._labelled, answers, self._settings.confidence)
 
     def against_trivial(self) -> Iterator[Check]:
         for metric in self._metrics:
@@ -231,7 +212,7 @@ class _Maker:
             yield self._check(metric, "trivial", reference, reference, self._trivial)
 
     def against_baseline(self, name: str) -> Iterator[Check]:
-        answers = self._given.answers[name]
+        answers = self._labelled.answers[name]
         for metric in self._metrics:
             reference = self._value(metric, answers)
             sign = _sign(metric)
@@ -242,12 +223,12 @@ class _Maker:
     def against_itself(self, name: str) -> Iterator[Check]:
         """Yields the check that the baseline kept its skill; nothing without a known, positive skill."""
         metric, settings = self._metrics[0], self._settings
-        found = [one for one in settings.baseline_then or () if one.metric == metric]
-        if not found:
+        records = [record for record in settings.baseline_then or () if record.metric == metric]
+        if not records:
             return
-        then = found[0].value
-        asked = settings.min_skill_kept * _skill(metric, then, found[0].trivial)
-        answers = self._given.answers[name]
+        then = records[0].value
+        asked = settings.min_skill_kept * _skill(metric, then, records[0].trivial)
+        answers = self._labelled.answers[name]
         now, trivial = self._value(metric, answers), self._value(metric, self._trivial)
         if not (asked > 0 and math.isfinite(now)):
             return
@@ -259,7 +240,7 @@ class _Maker:
         message = (
             f"the served model {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
             f"these data ({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; "
-            f"the bound is {bound:.5g}; {len(self._given.labels)} examples)"
+            f"the bound is {bound:.5g}; {len(self._labelled.labels)} examples)"
         )
         if not passed:
             message += (
@@ -271,20 +252,20 @@ class _Maker:
             "baseline when pushed",
             now,
             then,
-            _finite(bound),
+            finite(bound),
             _sign(metric) > 0,
             None,
             low,
             high,
             settings.confidence,
-            len(self._given.labels),
+            len(self._labelled.labels),
             passed,
             message,
         )
 
     def doubts_about_meaning(self, name: str) -> Iterator[str]:
-        """Yields a doubt if the baseline has lost skill by more than chance and the tolerance allow."""
-        answers = self._given.answers[name]
+        """Yields a doubt if the baseline has lost more skill than chance and the tolerance allow."""
+        answers = self._labelled.answers[name]
         now = self.intervals(answers)
         lost = [
             f"{then.metric} was {then.value:.5g} and is {self._value(then.metric, answers):.5g}"
@@ -293,8 +274,8 @@ class _Maker:
         ]
         if lost:
             yield (
-                f"the new data differ in what they mean: of the served model, {' and its '.join(lost)}, "
-                f"which is more than chance ({len(self._given.labels)} examples). Look at the labels "
+                f"the meaning of the new data has changed: the served model's {' and its '.join(lost)}, "
+                f"which is more than chance ({len(self._labelled.labels)} examples). Look at the labels "
                 "before you trust either model"
             )
 
@@ -302,17 +283,17 @@ class _Maker:
         """Returns True if a loss of skill is beyond both intervals together, and the tolerance."""
         metric = then.metric
         trivial = self._value(metric, self._trivial)
-        before = _skill(metric, then.value, then.trivial)
-        lost = before - _skill(metric, self._value(metric, answers), trivial)
+        old_skill = _skill(metric, then.value, then.trivial)
+        lost = old_skill - _skill(metric, self._value(metric, answers), trivial)
         at_worst = then.interval[0] if _sign(metric) > 0 else then.interval[1]
         at_best = interval[1] if _sign(metric) > 0 else interval[0]
-        if before <= 0 or at_worst is None or at_best is None or not math.isfinite(lost):
+        if old_skill <= 0 or at_worst is None or at_best is None or not math.isfinite(lost):
             return False
         reach = math.hypot(
-            before - _skill(metric, at_worst, then.trivial),
-            before - lost - _skill(metric, at_best, trivial),
+            old_skill - _skill(metric, at_worst, then.trivial),
+            old_skill - lost - _skill(metric, at_best, trivial),
         )
-        return lost - reach > self._settings.tolerance * before
+        return lost - reach > self._settings.tolerance * old_skill
 
     def _check(
         self,
@@ -336,51 +317,55 @@ class _Maker:
         check = Check(
             metric,
             against,
-            _finite(value),
-            _finite(reference),
-            _finite(bound),
+            finite(value),
+            finite(reference),
+            finite(bound),
             sign > 0,
-            _finite(difference.value),
-            _finite(difference.low),
-            _finite(difference.high),
+            finite(difference.value),
+            finite(difference.low),
+            finite(difference.high),
             self._settings.confidence,
-            len(self._given.labels),
+            len(self._labelled.labels),
             passed,
             "",
         )
-        return Check(**{**vars(check), "message": describe(check, self._fewest())})
+        return replace(check, message=describe(check, self._fewest()))
 
     def _fewest(self) -> int:
         """Returns the number of examples that limits the precision."""
-        if self._given.problem_type != "binary":
-            return len(self._given.labels)
-        positive = int((self._given.labels > 0.5).sum())
-        return min(positive, len(self._given.labels) - positive)
+        if self._labelled.problem_type != "binary":
+            return len(self._labelled.labels)
+        positive = int((self._labelled.labels > 0.5).sum())
+        return min(positive, len(self._labelled.labels) - positive)
 
     def _value(self, metric: str, answers: Values) -> float:
-        weights = self._given.weights
+        weights = self._labelled.weights
         if metric == "auc":
-            return intervals.auc(self._given.labels, answers[:, 0], weights)
+            return intervals.auc(self._labelled.labels, answers[:, 0], weights)
         if metric == _ACCURACY:
             return float(np.average(answers[:, 1], weights=weights))
-        loss = float(np.average(losses(self._given, answers), weights=weights))
+        loss = float(np.average(losses(self._labelled, answers), weights=weights))
         return math.sqrt(loss) if metric == "root_mean_squared_error" else loss
 
     def _difference(self, metric: str, answers: Values, is_trivial: bool) -> Difference:
-        given, mine, confidence = self._given, self._candidate, self._settings.confidence
+        labelled, mine, confidence = self._labelled, self._candidate, self._settings.confidence
         if metric == "auc":
             other = None if is_trivial else answers[:, 0]
             return intervals.auc_difference(
-                given.labels, mine[:, 0], other, given.weights, confidence
+                labelled.labels, mine[:, 0], other, labelled.weights, confidence
             )
         if metric == _ACCURACY:
-            return intervals.rate_difference(mine[:, 1], answers[:, 1], given.weights, confidence)
+            return intervals.rate_difference(
+                mine[:, 1], answers[:, 1], labelled.weights, confidence
+            )
         between = (
             intervals.root_mean_difference
             if metric == "root_mean_squared_error"
             else intervals.mean_difference
         )
-        return between(losses(given, mine), losses(given, answers), given.weights, confidence)
+        return between(
+            losses(labelled, mine), losses(labelled, answers), labelled.weights, confidence
+        )
 
 
 def _perfect(metric: str) -> float:
@@ -395,7 +380,3 @@ def _skill(metric: str, value: float, trivial: float) -> float:
 
 def _sign(metric: str) -> int:
     return 1 if metric in _HIGHER_IS_BETTER else -1
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -1,32 +1,25 @@
 """The default checks as a part of the Evaluator's Beam pipeline; they are written to their own file."""
 
-import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from tfx.dsl.io import fileio
-from tfx.utils import io_utils
 
-from components.evaluator.gate.check import checks_from
-from components.evaluator.gate.default_checks import (
-    Checked,
-    DefaultChecks,
-    run_checks,
-)
+from components.evaluator.gate.default_checks import DefaultChecks, run_checks
 from components.evaluator.gate.labelled_predictions import (
     LabelledPredictions,
     LabelTally,
     ProblemType,
     Values,
     concatenate,
-    problem_type_of,
+    head_problem_type,
 )
 from components.evaluator.gate.slice_columns import Column
-from components.evaluator.gate.slice_doubts import excesses_from
+from components.evaluator.gate.verdict import Verdict, read_verdict
 from components.evaluator.metrics.extraction import Batch
 
 _FILE = "default_checks.json"
@@ -51,7 +44,6 @@ class Gate:
         return self._labelled(batch, self.models, batch.columns)
 
     def judge_candidate(self, batch: Batch) -> LabelledPredictions:
-        """Returns the answers of the candidate."""
         return self._labelled(batch, (self.candidate,))
 
     def weights(self, batch: Batch) -> Values:
@@ -61,17 +53,15 @@ class Gate:
         return np.ones(len(batch.labels))
 
     def tally(self, batch: Batch) -> LabelTally:
-        """Returns the distribution of the labels."""
-        return LabelTally.of(batch.labels, self.weights(batch), self.problem_type(batch))
+        return LabelTally.from_labels(batch.labels, self.weights(batch), self.problem_type(batch))
 
     def problem_type(self, batch: Batch) -> ProblemType | None:
-        """Returns the problem type of a batch; None if it is not known."""
-        return self.problem_type_of(batch.prediction)
+        return self.prediction_problem_type(batch.prediction)
 
-    def problem_type_of(self, prediction: str) -> ProblemType | None:
-        """Returns the problem type of a prediction, such as `logistic`; None if it is not known."""
+    def prediction_problem_type(self, prediction: str) -> ProblemType | None:
+        """Returns the problem type of a prediction, such as `logistic`; None if unknown."""
         settings = self.settings
-        return settings.problem_type or problem_type_of(prediction) or settings.fallback
+        return settings.problem_type or head_problem_type(prediction) or settings.fallback
 
     def _labelled(
         self,
@@ -81,7 +71,7 @@ class Gate:
     ) -> LabelledPredictions:
         weights = self.weights(batch) if self.example_weight else None
         predictions = {name: batch.predictions[name] for name in names}
-        return LabelledPredictions.of(
+        return LabelledPredictions.from_batch(
             batch.labels, predictions, weights, self.problem_type(batch), columns
         )
 
@@ -94,11 +84,8 @@ def write_checks(
 ) -> None:
     """Adds the default checks to a pipeline.
 
-    The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker.
-
-    `training_labels`: `Batch`es of the training examples, whose predictions are ignored; None bases the
-    trivial model on the labels of `batches` instead.
-    `evaluation_uri`: directory for the outcome; `read_checks` reads it.
+    The few numbers of each example (`LabelledPredictions`, 8 bytes each) are collected on one worker. The
+    trivial model is based on `training_labels`, `Batch`es of the training examples, or else on `batches`.
     """
     judged = batches | "Judge" >> beam.Map(gate.judge) | beam.CombineGlobally(concatenate)
     tally: Any = LabelTally()
@@ -106,37 +93,19 @@ def write_checks(
         tally = beam.pvalue.AsSingleton(
             training_labels
             | "TallyLabels" >> beam.Map(gate.tally)
-            | "AddTallies" >> beam.CombineGlobally(_sum)
+            | "AddTallies" >> beam.CombineGlobally(lambda tallies: sum(tallies, LabelTally()))
         )
-    _ = judged | "Check" >> beam.Map(_write, tally, gate, evaluation_uri)
+    _ = judged | "Check" >> beam.Map(_check, tally, gate, evaluation_uri)
 
 
-def read_checks(evaluation_uri: str) -> Checked:
-    """Returns the results that `write_checks` has written; no checks if there are none."""
+def read_checks(evaluation_uri: str) -> Verdict:
+    """Returns the results that `write_checks` has written, if any."""
     path = os.path.join(evaluation_uri, _FILE)
-    if not fileio.exists(path):
-        return Checked()
-    fields = json.loads(io_utils.read_string_file(path))
-    intervals = {
-        key: {name: (low, high) for name, (low, high) in fields[key].items()}
-        for key in ("intervals", "baseline_intervals")
-    }
-    return Checked(
-        checks_from(fields["checks"]),
-        tuple(fields["not_checked"]),
-        tuple(fields["failures"]),
-        **intervals,
-        doubts=tuple(fields["doubts"]),
-        slices=excesses_from(fields["slices"]),
-    )
+    return read_verdict(path) if fileio.exists(path) else Verdict()
 
 
-def _write(given: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
-    checked = run_checks(given, gate.candidate, gate.baseline, tally, gate.settings)
-    io_utils.write_string_file(
-        os.path.join(evaluation_uri, _FILE), json.dumps(asdict(checked), allow_nan=False) + "\n"
-    )
-
-
-def _sum(tallies: Iterable[LabelTally]) -> LabelTally:
-    return sum(tallies, LabelTally())
+def _check(
+    labelled: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str
+) -> None:
+    checked = run_checks(labelled, gate.candidate, gate.baseline, tally, gate.settings)
+    checked.write(evaluation_uri, _FILE)

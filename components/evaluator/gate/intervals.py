@@ -31,11 +31,6 @@ def mean_difference(
 ) -> Difference:
     """Returns the difference of the means of a value per example, such as the log loss.
 
-    `first`: values of the first model, `[n]`.
-    `second`: values of the second model, `[n]`.
-    `weights`: weights of the examples, `[n]`, not negative.
-    `confidence`: confidence level of the two-sided interval, such as 0.95.
-
     Source: the paired t interval; with weights, the linearised variance of a ratio of sums.
     """
     return _around(_mean(first - second, weights), first - second, weights, confidence)
@@ -44,14 +39,10 @@ def mean_difference(
 def rate_difference(
     first: Values, second: Values, weights: Values, confidence: float
 ) -> Difference:
-    """Returns the difference of two shares of right answers.
+    """Returns the difference of two shares of right answers, given as 1 or 0 for each example.
 
-    Two examples are added, one that only the first model gets right and one that only the second
-    does: without them the interval would be a point if the answers of the models never differ.
-
-    `first`: 1 for right answers of the first model, else 0, `[n]`.
-    `second`: 1 for right answers of the second model, else 0, `[n]`.
-    `weights`: weights of the examples, `[n]`.
+    Two examples are added, one that only the first model gets right and one that only the second does:
+    without them the interval would be a point if the answers of the models never differ.
 
     Source: the adjusted Wald interval for paired proportions of Bonett and Price (2012).
     """
@@ -66,9 +57,7 @@ def rate_difference(
 
 
 def wilson_interval(successes: float, total: float, confidence: float) -> tuple[float, float]:
-    """Returns the interval of a share, which lies within 0 and 1 even with few examples.
-
-    `total`: number of examples; 0 gives the interval from 0 to 1.
+    """Returns the interval of a share, which lies within 0 and 1 even with few examples or none.
 
     Source: the score interval of Wilson (1927).
     """
@@ -86,10 +75,6 @@ def root_mean_difference(
 ) -> Difference:
     """Returns the difference of the roots of two means, such as of squared errors.
 
-    `first`: squares of the first model, `[n]`.
-    `second`: squares of the second model, `[n]`.
-    `weights`: weights of the examples, `[n]`.
-
     Source: the delta method.
     """
     roots = [math.sqrt(_mean(squares, weights)) for squares in (first, second)]
@@ -102,11 +87,7 @@ def root_mean_difference(
 
 
 def auc(labels: Values, scores: Values, weights: Values) -> float:
-    """Returns the exact area under the ROC curve; ties count half. NaN if a class is missing.
-
-    `scores`: scores, higher for 1, `[n]`.
-    `weights`: weights of the examples, `[n]`.
-    """
+    """Returns the exact area under the ROC curve; ties count half. NaN if a class is missing."""
     positive, _ = _placements(labels, scores, weights)
     return _mean(positive, weights[labels > 0.5])
 
@@ -114,14 +95,11 @@ def auc(labels: Values, scores: Values, weights: Values) -> float:
 def auc_difference(
     labels: Values, first: Values, second: Values | None, weights: Values, confidence: float
 ) -> Difference:
-    """Returns the difference of two AUCs, or of one to that of a constant, 0.5.
+    """Returns the difference of two AUCs, or of one AUC and that of a constant, 0.5.
 
     Against the constant, the standard error is at least that of a share in which one of `k + 2` is
     wrong, where `k` is the size of the smaller class: otherwise three positives above all negatives
     would look certain.
-
-    `first`: scores of the first model, `[n]`.
-    `weights`: weights of the examples, `[n]`.
 
     Source: the paired comparison of DeLong, DeLong and Clarke-Pearson (1988), here with weights.
     """
@@ -139,7 +117,7 @@ def auc_difference(
         value = _mean(parts[0], weights[is_positive]) - reference
     if smaller < 2:
         return Difference(value, -math.inf, math.inf)
-    variance = _variance_of_mean(parts[0], weights[is_positive]) + _variance_of_mean(
+    variance = variance_of_mean(parts[0], weights[is_positive]) + variance_of_mean(
         parts[1], weights[~is_positive]
     )
     if second is None:
@@ -150,10 +128,7 @@ def auc_difference(
 
 
 def _placements(labels: Values, scores: Values, weights: Values) -> tuple[Values, Values]:
-    """Returns, for each example, the share of the other class that is ranked correctly against it.
-
-    Returns shares for the positives, `[positives]`, and for the negatives, `[negatives]`; ties count half.
-    """
+    """Returns, for each positive and each negative, the share of the other class that is ranked correctly."""
     is_positive = labels > 0.5
     positive, negative = scores[is_positive], scores[~is_positive]
     above = _share_below(positive, negative, weights[~is_positive])
@@ -179,7 +154,7 @@ def _mean(values: Values, weights: Values) -> float:
     return float(values @ weights) / total if total > 0 else math.nan
 
 
-def _variance_of_mean(values: Values, weights: Values) -> float:
+def variance_of_mean(values: Values, weights: Values) -> float:
     """Returns the variance of a weighted mean; with equal weights, the sample variance over n."""
     count = len(values)
     deviations = weights * (values - _mean(values, weights))
@@ -190,8 +165,13 @@ def _around(center: float, parts: Values, weights: Values, confidence: float) ->
     """Returns the interval of a mean of parts, around the center."""
     if len(parts) < 2 or not weights.sum() > 0:
         return Difference(center, -math.inf, math.inf)
-    reach = _quantile(confidence, len(parts) - 1) * math.sqrt(_variance_of_mean(parts, weights))
+    reach = _quantile(confidence, len(parts) - 1) * math.sqrt(variance_of_mean(parts, weights))
     return Difference(center, center - reach, center + reach)
+
+
+def finite(value: float) -> float | None:
+    """Returns a number for JSON: None for infinity and NaN."""
+    return float(value) if math.isfinite(value) else None
 
 
 def _quantile(confidence: float, degrees_of_freedom: int) -> float:

@@ -32,8 +32,6 @@ NEXT_STEP = (
 
 @dataclass(frozen=True)
 class LabelledPredictions:
-    """Labels and answers of some examples."""
-
     problem_type: ProblemType | None  # None if it is not known, or if there are no examples
     labels: Values  # 0 or 1, class ids, or numbers: `[n]`
     weights: Values  # Weights of the examples, `[n]`
@@ -46,7 +44,7 @@ class LabelledPredictions:
     columns: Mapping[str, Column] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_batch(
         cls,
         labels: npt.NDArray[Any],
         predictions: Mapping[str, npt.NDArray[Any]],
@@ -54,12 +52,7 @@ class LabelledPredictions:
         problem_type: ProblemType | None,
         columns: Mapping[str, Column] | None = None,
     ) -> "LabelledPredictions":
-        """Returns the labels and reduced predictions of a batch.
-
-        `predictions`: predictions by model, `[n]` or `[n, dimension]`; the first model is the candidate.
-        `weights`: `[n]`; None for equal weights.
-        `columns`: columns that divide the examples into slices. Default: none.
-        """
+        """Returns the labels and reduced predictions of a batch; the first model is the candidate."""
         size = len(labels)
         weighted = (
             np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
@@ -94,23 +87,23 @@ class LabelledPredictions:
         )
 
 
-def problem_type_of(prediction_key: str) -> ProblemType | None:
+def head_problem_type(prediction_key: str) -> ProblemType | None:
     """Returns the problem type of a canned head's prediction, such as `logistic`."""
     return _PROBLEM_TYPES.get(prediction_key.rpartition("/")[-1])
 
 
 def concatenate(parts: Iterable[LabelledPredictions]) -> LabelledPredictions:
-    """Joins parts into one; a model that is unusable in one part is unusable in the whole."""
+    """Joins parts into one; a model that is unusable in one part is unusable in all."""
     some = [part for part in parts if len(part.weights) or part.unusable]
     if not some:
         return _none(np.zeros(0), {})
     unusable: dict[str, str] = {}
     for part in some:
         unusable = {**part.unusable, **unusable}
-    known = next((part.problem_type for part in some if part.problem_type), None)
+    problem_type = next((part.problem_type for part in some if part.problem_type), None)
     names = [name for name in some[0].answers if name not in unusable]
     return LabelledPredictions(
-        known,
+        problem_type,
         np.concatenate([part.labels for part in some]),
         np.concatenate([part.weights for part in some]),
         {name: np.concatenate([part.answers[name] for part in some]) for name in names},
@@ -129,10 +122,9 @@ class LabelTally:
     total: float = 0.0  # Weighted sum of the labels
 
     @classmethod
-    def of(
+    def from_labels(
         cls, labels: npt.NDArray[Any], weights: Values, problem_type: ProblemType | None
     ) -> "LabelTally":
-        """Returns the tally of a batch: labels and weights `[n]`."""
         if problem_type is None or not np.issubdtype(labels.dtype, np.number):
             return cls()
         numbers = labels.astype(np.float64).reshape(-1)
@@ -150,31 +142,28 @@ class LabelTally:
         return LabelTally(by_class, self.weight + other.weight, self.total + other.total)
 
 
-def trivial_answers(tally: LabelTally, given: LabelledPredictions) -> Values:
-    """Returns the answers of a model without features: the prior, the majority class, or the mean.
-
-    `tally`: labels that it is based on; their weight is above 0.
-    """
-    size = len(given.labels)
-    if given.problem_type != "multi-class":
+def trivial_answers(tally: LabelTally, labelled: LabelledPredictions) -> Values:
+    """Returns the answers of a model without features: the prior, the majority class, or the mean."""
+    size = len(labelled.labels)
+    if labelled.problem_type != "multi-class":
         return np.full((size, 1), tally.total / tally.weight)
     majority = max(tally.by_class, key=lambda class_id: tally.by_class[class_id])
-    ids = given.labels.astype(np.int64)
+    ids = labelled.labels.astype(np.int64)
     shares = np.zeros(int(max(ids.max(initial=0), *tally.by_class)) + 1)
     for class_id, weight in tally.by_class.items():
         shares[class_id] = weight / tally.weight
     return np.stack([shares[ids], (ids == majority).astype(np.float64)], axis=1)
 
 
-def losses(given: LabelledPredictions, answers: Values) -> Values:
+def losses(labelled: LabelledPredictions, answers: Values) -> Values:
     """Returns the log loss, or the squared error, of each example: `[n]`."""
     answer = answers[:, 0]
-    if given.problem_type == "regression":
-        squares: Values = (answer - given.labels) ** 2
+    if labelled.problem_type == "regression":
+        squares: Values = (answer - labelled.labels) ** 2
         return squares
     right = answer
-    if given.problem_type == "binary":
-        right = np.where(given.labels > 0.5, answer, 1.0 - answer)
+    if labelled.problem_type == "binary":
+        right = np.where(labelled.labels > 0.5, answer, 1.0 - answer)
     logs: Values = -np.log(np.clip(right, MIN_PROBABILITY, 1.0))
     return logs
 
@@ -218,9 +207,9 @@ def _answer(
         ids = labels.astype(np.int64)
         inside = np.minimum(ids, values.shape[1] - 1)
         of_label = values[np.arange(len(ids)), inside]
-        known = ids < values.shape[1]
-        is_right = known & (values.argmax(axis=1) == ids)
-        return np.stack([np.where(known, of_label, 0.0), is_right.astype(np.float64)], axis=1)
+        is_known = ids < values.shape[1]
+        is_right = is_known & (values.argmax(axis=1) == ids)
+        return np.stack([np.where(is_known, of_label, 0.0), is_right.astype(np.float64)], axis=1)
     if problem_type == "binary":
         if values.ndim == 2 and values.shape[1] == 2 and _are_probabilities(values):
             values = values[:, 1]

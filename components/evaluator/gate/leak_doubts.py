@@ -1,9 +1,8 @@
 """A doubt about a model that relies almost entirely on one column, which may leak the label.
 
-By itself, an honest column can be as good as a leak: the width of a petal leaves 6 % of the error in telling
+An honest column alone can be as good as a leak: the width of a petal leaves 6 % of the error in telling
 three species of iris apart, a cancellation date that is filled in for 80 % of the churned customers 20 %. But
-what an honest column knows, others know in part, and a model uses them as well. A leak makes all others
-superfluous.
+other columns know part of the same, and a model uses them as well. A leak makes all others superfluous.
 """
 
 import json
@@ -40,7 +39,7 @@ def leak_doubts(importance: Mapping[str, Any], accepted: Collection[str]) -> tup
     (top,) = (feature for feature in importance["features"] if feature["feature"] == name)
     others = [feature for feature in importance["features"] if feature is not top]
     return (
-        f"column {name!r} may tell the label: when its values are shuffled, the loss grows from "
+        f"column {name!r} may leak the label: when its values are shuffled, the loss grows from "
         f"{importance['loss']:.3g} by {top['growth']:.3g}, and for all other columns together by "
         f"{_growth(others):.3g}. If it is not known when a prediction is made, leave it out: [columns] "
         f'{json.dumps(name, ensure_ascii=False)} = "ignore" (a module must not read it); if it is, '

@@ -1,13 +1,12 @@
 """Confidence intervals of a model's own metrics, on all examples or on those of a slice."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from components.evaluator.gate import intervals
-from components.evaluator.gate.intervals import Difference
+from components.evaluator.gate.intervals import Difference, finite
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, Values, losses
 
 Interval = tuple[float | None, float | None]
@@ -15,29 +14,27 @@ Interval = tuple[float | None, float | None]
 
 
 def metric_intervals(
-    given: LabelledPredictions, answers: Values, confidence: float, *, all_metrics: bool = False
+    labelled: LabelledPredictions, answers: Values, confidence: float, *, all_metrics: bool = False
 ) -> dict[str, Interval]:
-    """Returns the intervals of a model's metrics, by the names in TFMA and Keras.
-
-    `all_metrics`: True to include further metrics; False for the metric and the loss of the default checks
-    only.
-    """
-    found = dict(_of_checks(given, answers, confidence))
+    """Returns the intervals of a model's metrics, by the names in TFMA and Keras."""
+    differences = dict(_check_metrics(labelled, answers, confidence))
     if all_metrics:
-        found |= dict(_others(given, answers, confidence))
-    return {name: (_finite(one.low), _finite(one.high)) for name, one in found.items()}
+        differences |= dict(_others(labelled, answers, confidence))
+    return {name: (finite(metric.low), finite(metric.high)) for name, metric in differences.items()}
 
 
-def _of_checks(
-    given: LabelledPredictions, answers: Values, confidence: float
+def _check_metrics(
+    labelled: LabelledPredictions, answers: Values, confidence: float
 ) -> Iterator[tuple[str, Difference]]:
-    weights, of_each = given.weights, losses(given, answers)
+    weights, of_each = labelled.weights, losses(labelled, answers)
     nothing = np.zeros_like(of_each)
-    if given.problem_type == "binary":
-        found = intervals.auc_difference(given.labels, answers[:, 0], None, weights, confidence)
-        yield "auc", Difference(found.value + 0.5, found.low + 0.5, found.high + 0.5)
+    if labelled.problem_type == "binary":
+        difference = intervals.auc_difference(
+            labelled.labels, answers[:, 0], None, weights, confidence
+        )
+        yield "auc", Difference(difference.value + 0.5, difference.low + 0.5, difference.high + 0.5)
         loss = "binary_crossentropy"
-    elif given.problem_type == "multi-class":
+    elif labelled.problem_type == "multi-class":
         yield (
             "sparse_categorical_accuracy",
             intervals.rate_difference(answers[:, 1], nothing, weights, confidence),
@@ -53,25 +50,25 @@ def _of_checks(
 
 
 def _others(
-    given: LabelledPredictions, answers: Values, confidence: float
+    labelled: LabelledPredictions, answers: Values, confidence: float
 ) -> Iterator[tuple[str, Difference]]:
-    if given.problem_type == "multi-class":
+    if labelled.problem_type == "multi-class":
         return
-    weights, answer = given.weights, answers[:, 0]
+    weights, answer = labelled.weights, answers[:, 0]
     nothing = np.zeros_like(answer)
     yield (
         "mean_label",
-        intervals.mean_difference(given.labels, nothing, weights, confidence),
+        intervals.mean_difference(labelled.labels, nothing, weights, confidence),
     )
     yield "mean_prediction", intervals.mean_difference(answer, nothing, weights, confidence)
-    if given.problem_type == "regression":
-        errors = np.abs(answer - given.labels)
+    if labelled.problem_type == "regression":
+        errors = np.abs(answer - labelled.labels)
         yield (
             "mean_absolute_error",
             intervals.mean_difference(errors, nothing, weights, confidence),
         )
         return
-    is_positive, is_taken = given.labels > 0.5, answer > 0.5
+    is_positive, is_taken = labelled.labels > 0.5, answer > 0.5
     everywhere: npt.NDArray[np.bool_] = np.ones(len(answer), bool)
     for name, right, among in (
         ("binary_accuracy", is_positive == is_taken, everywhere),
@@ -79,15 +76,12 @@ def _others(
         ("recall", is_taken, is_positive),
     ):
         if weights[among].sum() > 0:
-            yield name, _share(right[among].astype(np.float64), weights[among], confidence)
-
-
-def _share(right: Values, weights: Values, confidence: float) -> Difference:
-    """Returns the interval of a weighted share, with the effective number of examples (Kish)."""
-    share = float(np.average(right, weights=weights))
-    size = float(weights.sum()) ** 2 / float(weights @ weights)
-    return Difference(share, *intervals.wilson_interval(share * size, size, confidence))
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+            part = weights[among]
+            share = float(np.average(right[among], weights=part))
+            size = float(part.sum()) ** 2 / float(
+                part @ part
+            )  # effective number of examples (Kish)
+            yield (
+                name,
+                Difference(share, *intervals.wilson_interval(share * size, size, confidence)),
+            )

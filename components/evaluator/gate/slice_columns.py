@@ -26,7 +26,7 @@ Column: TypeAlias = Numbers | Codes
 
 
 def is_text(values: Any) -> bool:
-    """Returns whether an Arrow array of lists has text."""
+    """Returns True if an Arrow array of lists contains text."""
     import pyarrow as pa
 
     kind = getattr(values.type, "value_type", values.type)
@@ -35,28 +35,21 @@ def is_text(values: Any) -> bool:
 
 
 def merge_values(values: Any, same: Mapping[str, str]) -> Any:
-    """Returns a column of text, in which values that count as one are the same.
-
-    `values`: arrow array of lists of text; the first value of each example counts.
-    `same`: common name by value, without white space around it; the value of an example without one is "".
-    """
+    """Returns a column of text with equal names for equivalent values; an example has its first value."""
     import pyarrow as pa
 
     offsets = values.offsets.to_numpy()
     texts = values.values.take(pa.array(offsets[:-1], mask=np.diff(offsets) == 0))
     encoded = texts.fill_null(b"").dictionary_encode()
-    names = [_text(one).strip() for one in encoded.dictionary.to_pylist()]
+    names = [as_text(value).strip() for value in encoded.dictionary.to_pylist()]
     merged = pa.array([same.get(name, name).encode() for name in names], pa.binary())
     return pa.ListArray.from_arrays(
         np.arange(len(values) + 1, dtype=np.int32), merged.take(encoded.indices)
     )
 
 
-def column_of(values: Any, is_category: bool) -> Column:
-    """Returns a column of a batch.
-
-    `values`: arrow array of lists; the first value of each example counts.
-    """
+def make_column(values: Any, is_category: bool) -> Column:
+    """Returns a column of a batch; the first value of each example counts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,27 +59,27 @@ def column_of(values: Any, is_category: bool) -> Column:
     lengths = np.diff(values.offsets.to_numpy())
     has_value = lengths > 0
     firsts = values.offsets.to_numpy()[:-1][has_value]
-    known = values.values.take(pa.array(firsts))
+    present = values.values.take(pa.array(firsts))
     if not is_category and not is_text(values):
         numbers: Numbers = np.full(size, np.nan, np.float32)
-        numbers[has_value] = known.to_numpy(zero_copy_only=False)
+        numbers[has_value] = present.to_numpy(zero_copy_only=False)
         return numbers
-    encoded = pc.dictionary_encode(known)
+    encoded = pc.dictionary_encode(present)
     codes: npt.NDArray[np.int8] = np.full(size, -1, np.int8)
     if len(encoded.dictionary) > MAX_VALUES:
         return Codes(codes, None)
     codes[has_value] = encoded.indices.to_numpy(zero_copy_only=False)
-    return Codes(codes, tuple(_text(one) for one in encoded.dictionary.to_pylist()))
+    return Codes(codes, tuple(as_text(value) for value in encoded.dictionary.to_pylist()))
 
 
 def join_columns(parts: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
-    """Joins the columns of batches; one that is not the same kind in all of them is left out."""
+    """Joins the columns of batches, except columns whose kind changes between them."""
     joined = {}
     for name in parts[0] if parts else ():
         columns = [part.get(name) for part in parts]
-        if all(isinstance(one, np.ndarray) for one in columns):
+        if all(isinstance(column, np.ndarray) for column in columns):
             joined[name] = np.concatenate(columns)
-        elif all(isinstance(one, Codes) for one in columns):
+        elif all(isinstance(column, Codes) for column in columns):
             joined[name] = _join_codes(columns)
     return joined
 
@@ -103,5 +96,5 @@ def _join_codes(parts: Sequence[Any]) -> Codes:
     return Codes(np.concatenate(codes), tuple(names))
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

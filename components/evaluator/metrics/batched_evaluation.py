@@ -50,7 +50,7 @@ class Computations:
 
     @classmethod
     def from_config(cls, eval_config: config_pb2.EvalConfig) -> "Computations | None":
-        """Returns the computations, None if TFMA must do some of them example by example."""
+        """Returns the computations; None if TFMA must do some of them example by example."""
         if not _is_covered(eval_config):
             return None
         computations = list(
@@ -73,10 +73,7 @@ class Computations:
 
 
 class SliceBatch(beam.DoFn):
-    """Turns a `Batch` into the rows of each slice.
-
-    `example_weight`: feature that weighs examples; empty without weights.
-    """
+    """Turns a `Batch` into the rows of each slice."""
 
     def __init__(self, eval_config: config_pb2.EvalConfig, example_weight: str) -> None:
         super().__init__()
@@ -90,14 +87,11 @@ class SliceBatch(beam.DoFn):
         self._waiting, self._num_waiting = {}, 0
 
     def process(self, batch: Batch) -> Iterator[tuple[SliceKey, Rows]]:
-        """Collects the rows of each slice; yields (slice key, rows) when there are many.
-
-        A Keras metric takes milliseconds for rows of any number.
-        """
+        """Collects the rows of each slice, as a Keras metric takes milliseconds for any number of rows."""
         weights = None
         if self._example_weight:
             weights = batch.example_weights(self._example_weight)
-        for slice_key, index in self._slices.of(batch):
+        for slice_key, index in self._slices.split(batch):
             rows = Rows(
                 labels=batch.labels[index],
                 predictions={name: p[index] for name, p in batch.predictions.items()},
@@ -112,7 +106,6 @@ class SliceBatch(beam.DoFn):
             yield from self._collected()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Yields the rows that are left."""
         for rows in self._collected():
             yield GlobalWindows.windowed_value(rows)
 
@@ -142,20 +135,18 @@ class CombineRows(beam.CombineFn):
         return self._sums
 
     def create_accumulator(self) -> list[Any]:
-        """Returns the sums over no rows: an empty list."""
         return []
 
     def add_input(self, accumulator: list[Any], rows: Rows) -> list[Any]:
         return self.merge_accumulators([accumulator, [s.add(rows) for s in self._all]])
 
     def merge_accumulators(self, accumulators: Any) -> list[Any]:
-        """Merges sums."""
         merged: list[Any] = []
         for accumulator in accumulators:
             if merged and accumulator:
                 merged = [
-                    s.merge(one, other)
-                    for s, one, other in zip(self._all, merged, accumulator, strict=True)
+                    s.merge(first, second)
+                    for s, first, second in zip(self._all, merged, accumulator, strict=True)
                 ]
             else:
                 merged = merged or list(accumulator)
@@ -185,7 +176,6 @@ class Derive(beam.DoFn):
     def process(
         self, sliced: tuple[SliceKey, MetricsDict]
     ) -> Iterator[tuple[SliceKey, MetricsDict]]:
-        """Yields the slice key with all public metrics."""
         slice_key, metrics = sliced
         metrics = dict(metrics)
         for computation in self._derived:
@@ -231,11 +221,7 @@ class Derive(beam.DoFn):
 def evaluate(
     batches: beam.PCollection, eval_config: config_pb2.EvalConfig, example_weight: str
 ) -> dict[str, beam.PCollection]:
-    """Returns TFMA's evaluation of `Batch`es: metrics, plots and validations.
-
-    `eval_config`: configuration, with defaults, for which `Computations.from_config` is not None.
-    `example_weight`: feature that weighs examples; empty without weights.
-    """
+    """Returns TFMA's evaluation of `Batch`es: metrics, plots and validations."""
     computations = Computations.from_config(eval_config)
     if computations is None:
         raise ValueError(f"These metrics cannot be computed on arrays: {eval_config}")

@@ -5,7 +5,7 @@ matrices, totals), and derived computations turn the sums into metrics. The seco
 own here. The first one is done with NumPy on thousands of examples at a time, in a hundredth of
 the time, for the combiners of the common metrics: example counts, everything on histograms and
 confusion matrices (AUC, accuracy, precision, recall, plots), means, Keras metrics, squared and
-absolute errors, correlation. `sums_for` returns None for other computations.
+absolute errors, correlation. `make_sums` returns None for other computations.
 
 The combiners are internals of the locked TFMA version; the tests compare every metric with TFMA's
 own path. One difference is intended: TFMA 0.52 counts the first part of the data twice in mean
@@ -51,8 +51,6 @@ MetricsDict = dict[metric_types.MetricKey, Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """Examples of one slice."""
-
     labels: Array  # `[n]` or `[n, label_dimension]`
     # Predictions by model name, `[n]` or `[n, prediction_dimension]`.
     predictions: Mapping[str, Array]
@@ -61,7 +59,6 @@ class Rows:
 
     @classmethod
     def concatenate(cls, parts: Sequence["Rows"]) -> "Rows":
-        """Returns the rows of all parts; there is at least one."""
         return cls(
             np.concatenate([part.labels for part in parts]),
             {
@@ -101,7 +98,6 @@ class Sums(abc.ABC):
         """Returns the sums over some examples."""
 
     def merge(self, first: Any, second: Any) -> Any:
-        """Returns the sums over the examples of both."""
         return first + second
 
     @abc.abstractmethod
@@ -279,8 +275,8 @@ class _KerasMetrics(Sums):
     def merge(self, first: Array, second: Array) -> Array:
         merged: Array = np.empty(len(first), dtype=object)
         merged[:] = [
-            [a + b for a, b in zip(one, other, strict=True)]
-            for one, other in zip(first, second, strict=True)
+            [a + b for a, b in zip(mine, theirs, strict=True)]
+            for mine, theirs in zip(first, second, strict=True)
         ]
         return merged
 
@@ -307,7 +303,7 @@ class _ModelMetrics(Sums):
         return self._combiner.metrics(sums)
 
 
-def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
+def make_sums(computation: metric_types.MetricComputation) -> Sums | None:
     """Returns the sums that replace a computation's combiner, None if there are none."""
     combiner = computation.combiner
     plain = all(
@@ -349,7 +345,7 @@ def all_sums(
     computations: Sequence[metric_types.MetricComputation],
 ) -> list[Sums] | None:
     """Returns the sums for all computations, None if one of them has none."""
-    sums = [sums_for(computation) for computation in computations]
+    sums = [make_sums(computation) for computation in computations]
     return None if any(s is None for s in sums) else [s for s in sums if s is not None]
 
 

@@ -4,10 +4,11 @@ Until TFMA 0.46, `MetricsSpec.thresholds` without `metrics` referred to metrics 
 model. TFMA 0.52 no longer computes these, so that a model with such a threshold would never be blessed.
 """
 
+import contextlib
 import functools
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tensorflow_model_analysis.metrics import metric_specs, metric_types
@@ -32,7 +33,7 @@ _FAIRNESS_METRICS = {
     "precision": "Precision",
     "recall": "Recall",
 }
-"""Names in TFMA's FairnessIndicators, which has a package of its own now, and the metrics that they are."""
+"""Names in TFMA's FairnessIndicators, now a separate package, and the metrics that they stand for."""
 
 # Keras metrics of other things than labels and predictions: `accuracy` compares them for equality.
 _NOT_OF_PREDICTIONS = ("Accuracy", "Mean", "MeanTensor", "Sum")
@@ -55,7 +56,7 @@ def with_stock_arguments(
     if not any(spec.metrics or _threshold_names(spec) for spec in config.metrics_specs):
         config.options.include_default_metrics.value = True  # the model's own
     if fairness_indicator_thresholds:
-        # As TFMA names them: "false_positive_rate@0.50" beside "...@0.25".
+        # As TFMA names them: "false_positive_rate@0.50" if there is also "...@0.25".
         digits = max(1, *(len(str(value)) - 2 for value in fairness_indicator_thresholds))
         config.metrics_specs.add(
             metrics=[
@@ -103,7 +104,7 @@ def with_defaults(
 
 
 def with_single_output(eval_config: config_pb2.EvalConfig) -> config_pb2.EvalConfig:
-    """Returns the configuration for evaluation models, of which one output is evaluated."""
+    """Returns the configuration for evaluation models, which are evaluated on a single output."""
     config = config_pb2.EvalConfig()
     config.CopyFrom(eval_config)
     for spec in config.model_specs:
@@ -142,9 +143,8 @@ def resolve_thresholds(
 ) -> config_pb2.EvalConfig:
     """Returns the configuration with a metric for each of `MetricsSpec.thresholds`.
 
-    A name is that of a metric in the configuration, or else one of the model's own, or else one of TFMA's.
-
-    `graphs`: evaluation models by name, the candidate first; empty if there are none.
+    A name refers to a metric in the configuration, or else to one of the model's own, or else to one of
+    TFMA's.
     """
     config = config_pb2.EvalConfig()
     config.CopyFrom(eval_config)
@@ -188,7 +188,7 @@ def resolve_thresholds(
         )
     if not any(spec.metrics for spec in config.metrics_specs):
         raise SettingError(
-            "The EvalConfig has no metrics, and the model has none of its own"
+            "The EvalConfig has no metrics, and neither has the model"
             f"{'' if graphs else ': these are in an evaluation model (Format-TFMA)'}. Add some: "
             "MetricsSpec(metrics=[MetricConfig(class_name='AUC')])."
         )
@@ -202,7 +202,7 @@ def _threshold_names(spec: config_pb2.MetricsSpec) -> list[str]:
 def _move_thresholds(
     spec: config_pb2.MetricsSpec, name: str, metric: config_pb2.MetricConfig
 ) -> None:
-    """Moves the thresholds of a name to a MetricConfig of their own; TFMA computes the metric once."""
+    """Moves the thresholds of a name to a separate MetricConfig; TFMA computes the metric once."""
     moved = spec.metrics.add(
         class_name=metric.class_name, module=metric.module, config=metric.config
     )
@@ -219,16 +219,16 @@ def _move_thresholds(
 
 
 def _metric_in_tfma(name: str, own: Sequence[str], *, has_own: bool) -> config_pb2.MetricConfig:
-    known = _names_in_tfma()
+    class_names = _names_in_tfma()
     # The prefix of metrics that TFMA added to an EvalSavedModel itself.
-    if class_name := known.get(name.removeprefix("post_export_metrics/")):
+    if class_name := class_names.get(name.removeprefix("post_export_metrics/")):
         return _metric_config(class_name, name)
     metrics_of_model = (
         f"The model's own: {', '.join(nearest_first(name, own)) or 'none'}."
         if has_own
         else "The serving model is evaluated, and it defines no metrics."
     )
-    near = ", ".join(nearest_first(name, known)[:_MAX_CHOICES])
+    near = ", ".join(nearest_first(name, class_names)[:_MAX_CHOICES])
     raise SettingError(
         f"MetricsSpec(thresholds={{{name!r}: ...}}): there is no metric of this name. {metrics_of_model} "
         f"TFMA's, nearest first: {near}, ... Use one of these names, or add the metric: "
@@ -246,14 +246,8 @@ def _names_in_tfma() -> dict[str, str]:
     """Returns the class of each metric that needs no settings, by the metric's default name."""
     keras = dict(inspect.getmembers(tf_keras.metrics, inspect.isclass))
     classes = {k: v for k, v in keras.items() if k not in _NOT_OF_PREDICTIONS}
-    return dict(_default_names({**classes, **metric_types.registered_metrics()}))
-
-
-def _default_names(classes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for class_name, metric_class in classes.items():
-        try:
-            name = metric_class().name
-        except (TypeError, ValueError):  # it needs settings
-            continue
-        if name:
-            yield name, class_name
+    class_names = {}
+    for class_name, metric_class in {**classes, **metric_types.registered_metrics()}.items():
+        with contextlib.suppress(TypeError, ValueError):  # it needs settings
+            class_names[metric_class().name] = class_name
+    return {name: class_name for name, class_name in class_names.items() if name}

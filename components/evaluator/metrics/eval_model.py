@@ -44,12 +44,7 @@ class Evaluated:
 
 
 class EvalGraph:
-    """An evaluation SavedModel in a session of its own.
-
-    `load_graph` returns it; all threads of a process share it.
-
-    `labels`: Labels by name; `labels` if there is only one.
-    """
+    """An evaluation SavedModel in its own session, which all threads of a process share; see `load_graph`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -93,21 +88,17 @@ class EvalGraph:
         self._values = make(dict(zip(metric_names, values, strict=True)))
 
     def fetch(self, tensors: Mapping[str, Any]) -> Any:
-        """Returns a function that returns the values of tensors for serialized tf.Examples."""
+        """Returns a function from serialized tf.Examples to the values of tensors."""
         return self._session.make_callable(dict(tensors), [self._examples])
 
     def metric_sums(self, serialized: npt.NDArray[Any]) -> list[Any]:
-        """Returns the number of examples, and the variables of the model's metrics for them.
-
-        Those of several batches add up.
-        """
+        """Returns the number of examples and the variables of the metrics; both add up over batches."""
         with self._lock:
             self._reset()
             self._update(serialized)
             return [np.array(len(serialized)), *self._read()[:-1]]
 
     def metric_values(self, sums: Sequence[Any]) -> dict[str, Any]:
-        """Returns the model's metrics from the sums of `metric_sums`."""
         with self._lock:
             self._assign(*sums[1:])
             return dict(self._values())
@@ -118,9 +109,9 @@ _loading = threading.Lock()
 
 
 def load_graph(path: str) -> EvalGraph:
-    """Returns an evaluation model, loaded once in a process as long as it is in use."""
+    """Returns an evaluation model, which a process loads only once while it is in use."""
     with _loading:
-        # A model that was written to the same place later is another one.
+        # A model that was written to the same path later is a different model.
         key = path, tf.io.gfile.stat(path).mtime_nsec
         graph = _graphs.get(key)
         if graph is None:
@@ -131,12 +122,9 @@ def load_graph(path: str) -> EvalGraph:
 class EvalModel:
     """An evaluation SavedModel, reduced to labels and predictions.
 
-    The labels are those of training, even if `preprocessing_fn` derives them: the model contains
-    all steps from the raw example.
-
-    `path`: directory of the SavedModel; has the tag `eval` and the signature `eval`.
-    `prediction_key`: the prediction to evaluate. Default: `logistic`, `probabilities` or `predictions`,
-    whichever comes first, or the only prediction of the model.
+    The labels are those of training, even if `preprocessing_fn` derives them: the model contains all
+    steps from the raw example. The default prediction is `logistic`, `probabilities` or `predictions`,
+    or else the only prediction of the model.
     """
 
     def __init__(self, path: str, prediction_key: str = "", label_key: str = "") -> None:
@@ -172,7 +160,7 @@ class EvalModel:
         return self._numbers(self._labels_function(serialized)["labels"])
 
     def classes(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-        """Returns the names of the classes in their order; None if the model has no names."""
+        """Returns the names of the classes in their order; None if the model does not name them."""
         if self._classes is None and self._has_class_names:
             self._run(serialized)
         return self._classes
@@ -217,7 +205,7 @@ _get_tensor = tf1.without_warning(tf1.saved_model.utils.get_tensor_from_tensor_i
 
 
 def _tensors(graph: Any, infos: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Returns the tensors of a group of a signature by their names without the group's."""
+    """Returns the tensors of a group of a signature, by their names without that of the group."""
     tensors = {}
     for name, info in infos.items():
         # tf.estimator left a name that begins with the group's as it is.
@@ -232,7 +220,7 @@ def _tensors(graph: Any, infos: Mapping[str, Any], group: str) -> dict[str, Any]
 
 def _find_label(labels: Mapping[str, Any], label_key: str, path: str) -> str:
     if _LABELS in labels:
-        return _LABELS  # the only one, whatever label_key says
+        return _LABELS  # the only label, so label_key does not matter
     if label_key in labels:
         return label_key
     if len(labels) == 1 and not label_key:

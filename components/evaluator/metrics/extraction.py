@@ -20,7 +20,13 @@ from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
 from components.beam.ahead import ahead
-from components.evaluator.gate.slice_columns import Column, column_of, is_text, merge_values
+from components.evaluator.gate.slice_columns import (
+    Column,
+    as_text,
+    is_text,
+    make_column,
+    merge_values,
+)
 from components.evaluator.metrics.eval_config import has_user_code, uses_model_metrics
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
@@ -30,8 +36,6 @@ BATCH_SIZE = 8192
 
 @dataclass(frozen=True)
 class ModelToEvaluate:
-    """An evaluation model, with its prediction and label."""
-
     name: str  # Its name in the EvalConfig; empty when there is only one model
     path: str  # Directory of the evaluation SavedModel
     prediction_key: str = ""  # See `EvalModel`
@@ -61,10 +65,7 @@ class RawFeatures:
         categories: Sequence[str] = (),
         numbers: Sequence[str] = (),
     ) -> "RawFeatures":
-        """Returns the features that a configuration names.
-
-        `categories`: columns that the gate slices by their values; those that are no feature are left out.
-        """
+        """Returns the features that a configuration names, and those of the columns that are features."""
         names = set()
         slicing_specs = list(eval_config.slicing_specs)
         for cross in eval_config.cross_slicing_specs:
@@ -79,26 +80,28 @@ class RawFeatures:
         reads_all = has_user_code(eval_config)
         keeps_examples = reads_all or uses_model_metrics(eval_config)
         if schema is None:
-            found = cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
-            return replace(found, reads_all=reads_all, keeps_examples=keeps_examples)
+            raw_features = cls(
+                tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers)
+            )
+            return replace(raw_features, reads_all=reads_all, keeps_examples=keeps_examples)
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
             raise ValueError(
                 f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
-        known = [tuple(name for name in some if name in features) for some in (categories, numbers)]
-        columns = features if reads_all else {*names, *known[0], *known[1]}
+        existing = [
+            tuple(name for name in some if name in features) for some in (categories, numbers)
+        ]
+        columns = features if reads_all else {*names, *existing[0], *existing[1]}
         projected = schema_pb2.Schema(feature=[features[name] for name in sorted(columns)])
         serialized = projected.SerializeToString()
-        found = cls(tuple(sorted(names)), weight, serialized, known[0], known[1])
-        return replace(found, reads_all=reads_all, keeps_examples=keeps_examples)
+        raw_features = cls(tuple(sorted(names)), weight, serialized, existing[0], existing[1])
+        return replace(raw_features, reads_all=reads_all, keeps_examples=keeps_examples)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of evaluated examples."""
-
     labels: npt.NDArray[Any]  # `[batch_size, ...]`, from the first model
     predictions: Mapping[str, npt.NDArray[Any]]  # Predictions by model name, `[batch_size, ...]`
     # List of each example's values by feature; None for an example without values.
@@ -112,7 +115,6 @@ class Batch:
     serialized: npt.NDArray[Any] | None = None
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
-        """Returns the feature `name` as weights: `[batch_size]`."""
         for values in self.features.get(name, [None]):
             if values is None or len(values) != 1:
                 raise ValueError(
@@ -130,8 +132,8 @@ _OTHER_TYPES = "Data types don't match"
 class ReadAndEvaluate(beam.DoFn):
     """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
 
-    `models`: models to evaluate; the first one supplies the labels and the order of the classes.
-    `models_of`: cache of the models in a process; stages with the same cache load the same models once.
+    The first model supplies the labels and the order of the classes. Stages with the same cache
+    `models_of` load the same models once in a process.
     """
 
     def __init__(
@@ -154,16 +156,15 @@ class ReadAndEvaluate(beam.DoFn):
     def setup(self) -> None:
         """Loads the models, once for all threads of a process."""
         self._loaded = load_models(self._shared, self._models)
-        given = self._raw_features
-        asked = given.reads_all or (*given.names, *given.categories, *given.numbers)
+        wanted = self._raw_features
+        asked = wanted.reads_all or (*wanted.names, *wanted.categories, *wanted.numbers)
         # Of the labels alone, nothing but the weight is asked for.
-        if given.example_weight if self._labels_only else asked:
+        if wanted.example_weight if self._labels_only else asked:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(
                 self._raw_features.serialized_schema
             )
 
     def process(self, path: str) -> Iterator[Batch]:
-        """Yields the batches of a file."""
         dataset = tf.data.TFRecordDataset(
             path, compression_type="GZIP" if path.endswith(".gz") else ""
         ).batch(self._batch_size)
@@ -182,7 +183,7 @@ class ReadAndEvaluate(beam.DoFn):
                 evaluated = model(serialized)
                 labels, predictions[name] = evaluated.labels, evaluated.predictions
                 for name, other in others:
-                    predictions[name] = in_order_of(
+                    predictions[name] = align_classes(
                         other.predictions(serialized),
                         other.classes(serialized),
                         model.classes(serialized),
@@ -202,7 +203,7 @@ class ReadAndEvaluate(beam.DoFn):
             predictions,
             features,
             model.prediction,
-            () if classes is None else tuple(map(_text, classes)),
+            () if classes is None else tuple(map(as_text, classes)),
             columns,
             serialized if self._raw_features.keeps_examples else None,
         )
@@ -213,39 +214,35 @@ class ReadAndEvaluate(beam.DoFn):
         if self._decoder is None:
             return {}, {}
         record_batch = self._decoder.DecodeBatch(serialized.tolist())
-        given = self._raw_features
-        names = record_batch.schema.names if given.reads_all else given.names
+        wanted = self._raw_features
+        names = record_batch.schema.names if wanted.reads_all else wanted.names
         arrays = {
             name: record_batch.column(index)
-            for name in (*names, *given.categories, *given.numbers)
+            for name in (*names, *wanted.categories, *wanted.numbers)
             if (index := record_batch.schema.get_field_index(name)) >= 0
         }
-        for name in given.same_values.keys() & arrays:
+        for name in wanted.same_values.keys() & arrays:
             if is_text(arrays[name]):
-                arrays[name] = merge_values(arrays[name], given.same_values[name])
+                arrays[name] = merge_values(arrays[name], wanted.same_values[name])
         features = {name: arrays[name].to_pylist() for name in names if name in arrays}
         if self._labels_only:
             return features, {}
         return features, {
-            name: column_of(arrays[name], is_category=name in given.categories)
-            for name in (*given.categories, *given.numbers)
+            name: make_column(arrays[name], is_category=name in wanted.categories)
+            for name in (*wanted.categories, *wanted.numbers)
             if name in arrays
         }
 
 
-def in_order_of(
+def align_classes(
     predictions: npt.NDArray[Any],
     classes: npt.NDArray[Any] | None,
     wanted: npt.NDArray[Any] | None,
 ) -> npt.NDArray[Any]:
-    """Returns the probabilities of a model in the order of the classes of another one.
+    """Returns the probabilities of a model in the order of another model's classes.
 
-    Class ids alone are not comparable: a model that was trained on fewer classes has other ids. A
-    class that the model does not know has the probability 0.
-
-    `predictions`: `[n]` or `[n, number of classes]`.
-    `classes`: names of the model's classes; None if it has no names.
-    `wanted`: class names in the requested order; None leaves the predictions unchanged.
+    Class ids alone are not comparable: a model that was trained on fewer classes has other ids. A class
+    that the model does not know has the probability 0.
     """
     if classes is None or wanted is None or np.array_equal(classes, wanted):
         return predictions
@@ -269,19 +266,13 @@ class _Models(dict[str, EvalModel]):
 def load_models(
     models_of: shared.Shared, models: Sequence[ModelToEvaluate]
 ) -> dict[str, EvalModel]:
-    """Returns the models by their names, loaded once for all threads of a process.
-
-    `models`: models to load; the same ones in each call with this cache.
-    """
+    """Returns the models by their names, loaded once for all threads of a process."""
     loaded: dict[str, EvalModel] = models_of.acquire(lambda: _Models(models))
     return loaded
 
 
 def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, Any]]:
-    """Yields TFMA's extracts for each example of a batch.
-
-    `example_weight`: feature that weighs examples; empty without weights.
-    """
+    """Yields TFMA's extracts for each example of a batch."""
     single = len(batch.predictions) == 1
     rows = {name: _rows(values) for name, values in batch.predictions.items()}
     labels = _rows(batch.labels)
@@ -306,10 +297,6 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
         if weights is not None:
             extracts[tfma.EXAMPLE_WEIGHTS_KEY] = weights[i : i + 1]
         yield extracts
-
-
-def _text(name: Any) -> str:
-    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
 def _rows(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -23,10 +23,7 @@ Accumulator = tuple[Sums, list[bytes]]
 
 
 class ModelMetrics(metric_types.Metric):
-    """Metrics of evaluation models.
-
-    `name`: name of this metric in TFMA; no result has it.
-    """
+    """Metrics of evaluation models. `name` is that of this metric in TFMA; no result has it."""
 
     def __init__(
         self,
@@ -76,11 +73,9 @@ class ModelMetricsCombiner(beam.CombineFn):
         return ModelMetricsCombiner, (self._path, self._keys)  # each process loads the model
 
     def sums(self, serialized: npt.NDArray[Any]) -> Sums:
-        """Returns the variables of the metrics for some examples."""
         return self._model().metric_sums(serialized)
 
     def metrics(self, sums: Sums) -> dict[metric_types.MetricKey, Any]:
-        """Returns the metrics from the sums of their variables."""
         values = self._model().metric_values(sums)
         return {key: values[name] for key, name in self._keys.items() if name in values}
 
@@ -89,13 +84,11 @@ class ModelMetricsCombiner(beam.CombineFn):
         return [], []
 
     def add_input(self, accumulator: Accumulator, extracts: Any) -> Accumulator:
-        """Adds an example."""
         _, waiting = accumulator
         waiting.append(extracts[tfma.INPUT_KEY])
         return self.compact(accumulator) if len(waiting) >= _BATCH_SIZE else accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Accumulator]) -> Accumulator:
-        """Merges sums."""
         merged: Sums = []
         for accumulator in accumulators:
             merged = add_sums(merged, self.compact(accumulator)[0])

@@ -13,10 +13,7 @@ SliceKey = tuple[tuple[str, Any], ...]
 
 
 class Slices:
-    """The slices of a configuration.
-
-    `eval_config`: configuration with the slices; without any, all examples are one slice.
-    """
+    """The slices of a configuration; without any, all examples are one slice."""
 
     def __init__(self, eval_config: config_pb2.EvalConfig) -> None:
         specs = list(eval_config.slicing_specs)
@@ -27,7 +24,7 @@ class Slices:
             sorted({name for spec in specs for name in (*spec.feature_keys, *spec.feature_values)})
         )
 
-    def of(self, batch: Batch) -> Iterator[tuple[SliceKey, Any]]:
+    def split(self, batch: Batch) -> Iterator[tuple[SliceKey, Any]]:
         """Yields slice keys with the indices of their examples."""
         size = len(batch.labels)
         names = [name for name in self.features if name in batch.features]

@@ -32,8 +32,6 @@ MAX_SLICES = 500
 
 @dataclass(frozen=True)
 class _Part:
-    """Sums, labels and answers of some examples."""
-
     by_model: dict[str, PredictionSums]  # Sums for the plots, by model
     classes: tuple[str, ...]
     by_slice: dict[SliceKey, LabelledPredictions]
@@ -45,8 +43,6 @@ def write_details(
     """Adds plots, and the intervals of all metrics by slice, to a pipeline.
 
     All of it is collected in one step: each further grouping in Beam would cost as much as the rest.
-
-    `evaluation_uri`: directory for the details; `load_details` reads them.
     """
     _ = (
         batches
@@ -56,9 +52,8 @@ def write_details(
     )
 
 
-def write_importance(found: beam.PCollection, evaluation_uri: str) -> None:
-    """Adds the importances of features to a pipeline."""
-    _ = found | "WriteImportance" >> beam.Map(_write, evaluation_uri, _IMPORTANCE)
+def write_importance(importances: beam.PCollection, evaluation_uri: str) -> None:
+    _ = importances | "WriteImportance" >> beam.Map(_write, evaluation_uri, _IMPORTANCE)
 
 
 def load_details(evaluation_uri: str) -> dict[str, Any]:
@@ -66,12 +61,12 @@ def load_details(evaluation_uri: str) -> dict[str, Any]:
 
     Details that were not made are left out.
     """
-    found = {}
+    loaded = {}
     for name in (_PLOTS, _SLICES, _IMPORTANCE):
         path = _path(evaluation_uri, name)
         if fileio.exists(path):
-            found[name] = json.loads(io_utils.read_string_file(path))
-    return found
+            loaded[name] = json.loads(io_utils.read_string_file(path))
+    return loaded
 
 
 def _describe(batch: Batch, slices: Slices, gate: Gate) -> _Part:
@@ -79,22 +74,22 @@ def _describe(batch: Batch, slices: Slices, gate: Gate) -> _Part:
     judged = gate.judge_candidate(batch)
     return _Part(
         {
-            name: PredictionSums.of(batch.labels, batch.predictions[name], weights, kind)
+            name: PredictionSums.from_batch(batch.labels, batch.predictions[name], weights, kind)
             for name in gate.models
         },
         batch.classes,
-        {key: judged.take(index) for key, index in slices.of(batch)},
+        {key: judged.take(index) for key, index in slices.split(batch)},
     )
 
 
 def _add(parts: Iterable[_Part]) -> _Part:
-    given = list(parts)
-    keys = dict.fromkeys(key for part in given for key in part.by_slice)
+    descriptions = list(parts)
+    keys = dict.fromkeys(key for part in descriptions for key in part.by_slice)
     return _Part(
-        add_by_model(part.by_model for part in given),
-        next((part.classes for part in given if part.classes), ()),
+        add_by_model(part.by_model for part in descriptions),
+        next((part.classes for part in descriptions if part.classes), ()),
         {
-            key: concatenate(part.by_slice[key] for part in given if key in part.by_slice)
+            key: concatenate(part.by_slice[key] for part in descriptions if key in part.by_slice)
             for key in keys
         },
     )
@@ -103,11 +98,11 @@ def _add(parts: Iterable[_Part]) -> _Part:
 def _write_description(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
     _write_plots(whole, gate, evaluation_uri)
     confidence = gate.settings.confidence
-    found = [
-        (slicer_lib.stringify_slice_key(key), _intervals(given, gate.candidate, confidence))
-        for key, given in whole.by_slice.items()
+    by_slice = [
+        (slicer_lib.stringify_slice_key(key), _intervals(labelled, gate.candidate, confidence))
+        for key, labelled in whole.by_slice.items()
     ]
-    most = sorted(found, key=lambda item: (-item[1]["num_examples"], item[0]))[:MAX_SLICES]
+    most = sorted(by_slice, key=lambda item: (-item[1]["num_examples"], item[0]))[:MAX_SLICES]
     _write({"confidence": confidence, "slices": dict(most)}, evaluation_uri, _SLICES)
 
 
@@ -124,12 +119,12 @@ def _write_plots(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
     _write(values, evaluation_uri, _PLOTS)
 
 
-def _intervals(given: LabelledPredictions, candidate: str, confidence: float) -> dict[str, Any]:
-    answers = given.answers.get(candidate)
-    found: dict[str, Any] = {}
-    if given.problem_type is not None and answers is not None and np.isfinite(answers).all():
-        found = metric_intervals(given, answers, confidence, all_metrics=True)
-    return {"num_examples": len(given.labels), "intervals": found}
+def _intervals(labelled: LabelledPredictions, candidate: str, confidence: float) -> dict[str, Any]:
+    answers = labelled.answers.get(candidate)
+    intervals: dict[str, Any] = {}
+    if labelled.problem_type is not None and answers is not None and np.isfinite(answers).all():
+        intervals = metric_intervals(labelled, answers, confidence, all_metrics=True)
+    return {"num_examples": len(labelled.labels), "intervals": intervals}
 
 
 def _write(values: dict[str, Any], evaluation_uri: str, name: str) -> None:

@@ -1,7 +1,7 @@
 """Importance of features: the growth of a model's loss when a feature's values are permuted across rows.
 
 The time is limited. Rows of rare classes are preferred, and weighted so that the growth is that of all rows.
-All other features stay as they are, so a feature that another one can replace looks less important than it
+All other features stay as they are, so a feature that other features can replace looks less important than it
 is.
 """
 
@@ -9,7 +9,7 @@ import functools
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -30,6 +30,7 @@ from components.evaluator.gate.labelled_predictions import (
 )
 from components.evaluator.metrics.eval_model import EvalModel, Evaluated
 from components.evaluator.metrics.extraction import ModelToEvaluate, load_models
+from components.example_gen.example_encoder import varint
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -63,22 +64,18 @@ class Row:
 
     @classmethod
     def parse(cls, serialized: bytes) -> "Row":
-        """Returns the parts of an example."""
         features = tf.train.Example.FromString(serialized).features.feature
         return cls({name: _entry(name, value) for name, value in features.items()})
 
     def serialize(self, name: str = "", other: "Row | None" = None) -> bytes:
-        """Returns the example with one feature's value, or its absence, from another row."""
+        """Returns the example with the value of one feature, or its absence, from another row."""
         parts = {**self.parts, name: other.parts.get(name, b"")} if other else self.parts
         # A map is a sequence of entries, so the parts join to a message: field 1 of tf.Example.
         return _field(1, b"".join(parts.values()))
 
 
 class Importance(beam.DoFn):
-    """Turns the list of all files into the importances of features, in JSON form.
-
-    `models`: models as for `ReadAndEvaluate`; only the first one is used.
-    """
+    """Turns the list of all files into the importances of features for the first model, in JSON form."""
 
     def __init__(
         self,
@@ -94,7 +91,7 @@ class Importance(beam.DoFn):
         self._clock = clock
 
     def process(self, paths: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yields the importances; nothing if the loss is not known or there are too few examples."""
+        """Yields the importances; nothing if the loss is unknown or there are too few examples."""
         model = load_models(self._models_of, self._models)[self._models[0].name]
         serialized = read_sample(sorted(paths), MAX_ROWS)
         if len(serialized) < _MIN_ROWS:
@@ -117,8 +114,8 @@ class Importance(beam.DoFn):
             batches.append(model(serialized[first : first + _ROWS_IN_A_CALL]))
         labels = np.concatenate([batch.labels for batch in batches])
         predictions = np.concatenate([batch.predictions for batch in batches])
-        kind = self._gate.problem_type_of(model.prediction)
-        labelled = LabelledPredictions.of(labels, {"": predictions}, None, kind)
+        kind = self._gate.prediction_problem_type(model.prediction)
+        labelled = LabelledPredictions.from_batch(labels, {"": predictions}, None, kind)
         if "" not in labelled.answers:
             return
         usual = losses(labelled, labelled.answers[""])
@@ -126,7 +123,7 @@ class Importance(beam.DoFn):
             return
 
         def loss(rows: Indices, changed: npt.NDArray[Any]) -> Values:
-            part = LabelledPredictions.of(labels[rows], {"": changed}, None, kind)
+            part = LabelledPredictions.from_batch(labels[rows], {"": changed}, None, kind)
             return losses(part, part.answers[""]) if part.answers else np.full(len(rows), np.nan)
 
         classes: Indices = np.zeros(len(usual), np.int64)
@@ -135,13 +132,13 @@ class Importance(beam.DoFn):
         importance = permutation_importance(
             serialized[: len(usual)], model.predictions, loss, usual, classes, self._clock
         )
-        tally = LabelTally.of(labelled.labels, labelled.weights, labelled.problem_type)
+        tally = LabelTally.from_labels(labelled.labels, labelled.weights, labelled.problem_type)
         trivial = losses(labelled, trivial_answers(tally, labelled))
         yield {**importance, "trivial_loss": float(trivial.mean())}
 
 
 def read_sample(paths: Sequence[str], size: int) -> npt.NDArray[Any]:
-    """Returns some serialized examples of the files: every k-th of the rows read."""
+    """Returns some serialized examples of the files, taken at equal distances."""
     records: list[bytes] = []
     num_files = max(1, len(paths))
     rows_of_each, bytes_of_each = -(-size * _READ_FOR_ONE // num_files), _MAX_BYTES // num_files
@@ -168,17 +165,11 @@ def permutation_importance(
     classes: Indices,
     clock: Callable[[], float],
 ) -> dict[str, Any]:
-    """Returns the growth of the loss for each feature, the most important feature first.
-
-    `serialized`: examples `[n]`.
-    `predict`: returns the predictions of examples `[k]`.
-    `loss`: returns the losses of the examples with the given indices `[k]`, from their predictions.
-    `usual`: losses of the unchanged examples, `[n]`.
-    `classes`: class of each example, from 0 on, `[n]`.
-    """
+    """Returns the growth of the loss for each feature, the most important feature first."""
     start = clock()
     size = len(serialized)
-    names = sorted({name for example in serialized for name in _names(example)})
+    parsed = (tf.train.Example.FromString(example) for example in serialized)
+    names = sorted({name for example in parsed for name in example.features.feature})
     # A shift by a random number of rows moves every row; a random order would leave some in place. The values
     # come from all rows, so that they are distributed as in the data although the sample is not.
     order = np.random.default_rng(_SEED).permutation(size)
@@ -219,22 +210,19 @@ def permutation_importance(
     }
 
 
-def _names(serialized: bytes) -> Iterable[str]:
-    return tf.train.Example.FromString(serialized).features.feature.keys()
-
-
 def _in_order_of_sampling(order: Indices, classes: Indices) -> Indices:
-    """Returns rows so that each beginning is a sample, with as many rows of a class as the root of its size.
+    """Returns rows in an order of which each beginning is a sample.
 
-    Equal numbers would leave few rows of a class that has half of them, and in proportion few of a rare one.
+    It has as many rows of a class as the root of its size: equal numbers would leave few rows of a
+    class that has half of them, and in proportion few of a rare one.
 
     Source: the power allocation of Bankier (1988).
     """
     by_class = order[np.argsort(classes[order], kind="stable")]
     sizes = np.bincount(classes)
     starts = np.cumsum(sizes) - sizes
-    place = np.arange(len(order)) - starts[classes[by_class]]
-    return by_class[np.argsort((place + 0.5) / np.sqrt(sizes[classes[by_class]]), kind="stable")]
+    rank = np.arange(len(order)) - starts[classes[by_class]]
+    return by_class[np.argsort((rank + 0.5) / np.sqrt(sizes[classes[by_class]]), kind="stable")]
 
 
 def _feature(name: str, growth: Values, weights: Values) -> dict[str, Any]:
@@ -244,14 +232,10 @@ def _feature(name: str, growth: Values, weights: Values) -> dict[str, Any]:
     difference = intervals.mean_difference(growth, np.zeros(len(growth)), weights, _CONFIDENCE)
     return {
         "feature": name,
-        "growth": _number(difference.value),
-        "low": _number(difference.low),
-        "high": _number(difference.high),
+        "growth": intervals.finite(difference.value),
+        "low": intervals.finite(difference.low),
+        "high": intervals.finite(difference.high),
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _entry(name: str, value: Any) -> bytes:
@@ -260,13 +244,4 @@ def _entry(name: str, value: Any) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _varint(len(content)) + content  # 2: prefixed with its length
-
-
-def _varint(number: int) -> bytes:
-    """Returns a number in protobuf's encoding: seven bits a byte, the lowest first."""
-    parts = bytearray()
-    while number > 0x7F:
-        parts.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes(parts) + bytes([number])
+    return bytes([number << 3 | 2]) + varint(len(content)) + content  # 2: prefixed with its length

@@ -29,10 +29,7 @@ _THRESHOLD = 0.5
 
 
 def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Returns the points of a model's plots in JSON form; empty if nothing was counted.
-
-    `classes`: names of the classes; empty names them by their ids.
-    """
+    """Returns the points of a model's plots in JSON form; empty if nothing was counted."""
     if sums.by_class is not None:
         return _binary(sums.by_class)
     if sums.confidence is not None:
@@ -48,7 +45,7 @@ def _binary(by_class: Values) -> dict[str, Any]:
     true = np.concatenate([[0.0], np.cumsum(positive[::-1])])
     false = np.concatenate([[0.0], np.cumsum(negative[::-1])])
     thresholds = 1 - np.arange(NUM_BINS + 1) / NUM_BINS
-    found: dict[str, Any] = {
+    points: dict[str, Any] = {
         "calibration": _calibration(negative, positive),
         "histogram": [
             part.reshape(_HISTOGRAM_BINS, -1).sum(axis=1).tolist() for part in (negative, positive)
@@ -57,23 +54,23 @@ def _binary(by_class: Values) -> dict[str, Any]:
     if true[-1] > 0 and false[-1] > 0:
         recall, fall_out = true / true[-1], false / false[-1]
         kept = _corners(fall_out, recall)
-        found["roc"] = _rows(fall_out[kept], recall[kept], thresholds[kept])
+        points["roc"] = _rows(fall_out[kept], recall[kept], thresholds[kept])
         some = true + false > 0
         precision = true[some] / (true + false)[some]
         kept = _corners(recall[some], precision)
-        found["precision_recall"] = _rows(
+        points["precision_recall"] = _rows(
             recall[some][kept], precision[kept], thresholds[some][kept]
         )
     # Values above the threshold are 1, as in Keras; the bin that begins with it counts as above.
     cut = int(_THRESHOLD * NUM_BINS)
-    found["confusion"] = {
+    points["confusion"] = {
         "threshold": _THRESHOLD,
         "true_positives": float(positive[cut:].sum()),
         "false_positives": float(negative[cut:].sum()),
         "false_negatives": float(positive[:cut].sum()),
         "true_negatives": float(negative[:cut].sum()),
     }
-    return found
+    return points
 
 
 def _calibration(negative: Values, positive: Values) -> list[dict[str, float]]:
@@ -111,12 +108,12 @@ def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, An
         weights.setdefault(answer, 0.0)
     frequent = sorted(weights, key=lambda ident: (-weights[ident], ident))[:MAX_CLASSES]
     order = sorted(frequent)
-    place = {ident: number for number, ident in enumerate(order)}
+    index = {ident: number for number, ident in enumerate(order)}
     has_others = len(weights) > len(order)
     size = len(order) + has_others
     table = np.zeros((size, size))
     for (label, answer), weight in sums.confusion.items():
-        table[place.get(label, size - 1), place.get(answer, size - 1)] += weight
+        table[index.get(label, size - 1), index.get(answer, size - 1)] += weight
     names = [classes[ident] if ident < len(classes) else str(ident) for ident in order]
     confidence = sums.confidence if sums.confidence is not None else np.zeros((3, 0))
     calibration = []

@@ -1,7 +1,7 @@
 """Sums over examples for the plots of an evaluation; they have bounded size and can be added.
 
-For any number of examples, probabilities are counted in 10,000 intervals and classes in a table;
-for regressions a random sample is kept.
+Probabilities are counted in 10,000 intervals and classes in a table, for any number of examples; for
+regressions a random sample is kept.
 """
 
 import zlib
@@ -28,8 +28,6 @@ MAX_SAMPLE = 2_000
 
 @dataclass(frozen=True)
 class PredictionSums:
-    """Sums over the examples of one model."""
-
     problem_type: ProblemType | None = None  # None if nothing was counted
     num_examples: int = 0
     # Binary: weight by interval of the probability, `[2, NUM_BINS]`; row 1 has the examples with
@@ -45,17 +43,14 @@ class PredictionSums:
     sample: Values | None = None
 
     @classmethod
-    def of(
+    def from_batch(
         cls,
         labels: npt.NDArray[Any],
         predictions: npt.NDArray[Any],
         weights: Values,
         problem_type: ProblemType | None,
     ) -> "PredictionSums":
-        """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type.
-
-        `predictions`: `[n]` probabilities or numbers, or `[n, number of classes]`.
-        """
+        """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type."""
         numbers = np.asarray(labels).reshape(-1)
         is_numeric = all(
             np.issubdtype(values.dtype, np.number) for values in (numbers, predictions)
@@ -64,7 +59,7 @@ class PredictionSums:
             return cls()
         answers = predictions.astype(np.float64)
         if problem_type == "multi-class":
-            return cls._of_classes(numbers, answers, weights)
+            return cls._count_classes(numbers, answers, weights)
         if answers.ndim == 2 and answers.shape[1] == 2 and problem_type == "binary":
             answers = answers[:, 1]
         if answers.ndim == 2 and answers.shape[1] == 1:
@@ -73,7 +68,7 @@ class PredictionSums:
         if not usable:
             return cls()
         if problem_type == "regression":
-            return cls._of_numbers(numbers.astype(np.float64), answers)
+            return cls._sample_numbers(numbers.astype(np.float64), answers)
         if not ((answers >= 0) & (answers <= 1) & np.isin(numbers, (0, 1))).all():
             return cls()
         bins = np.minimum((answers * NUM_BINS).astype(np.int64), NUM_BINS - 1)
@@ -86,7 +81,7 @@ class PredictionSums:
         return cls("binary", len(numbers), by_class)
 
     @classmethod
-    def _of_classes(
+    def _count_classes(
         cls, labels: npt.NDArray[Any], answers: Values, weights: Values
     ) -> "PredictionSums":
         if answers.ndim != 2 or not np.isfinite(answers).all() or (labels < 0).any():
@@ -110,7 +105,7 @@ class PredictionSums:
         return cls("multi-class", len(ids), confusion=confusion, confidence=confidence)
 
     @classmethod
-    def _of_numbers(cls, labels: Values, answers: Values) -> "PredictionSums":
+    def _sample_numbers(cls, labels: Values, answers: Values) -> "PredictionSums":
         # The seed depends on the batch: the same examples give the same sample in each run.
         seed = zlib.crc32(labels.tobytes() + answers.tobytes())
         order = np.random.default_rng(seed).random(len(labels))

@@ -73,7 +73,7 @@ class RootSchema:
 
         allowed = Allowed(self.schema)
         return {
-            item.name: "" if item.lifecycle_stage else allowed.type_of(item.name)
+            item.name: "" if item.lifecycle_stage else allowed.schema_type(item.name)
             for item in self.schema.feature
         }
 

@@ -28,11 +28,11 @@ def schema_columns(schema: "Schema") -> list[SchemaColumn]:
     allowed = Allowed(schema)
     columns = []
     for feature in schema.feature:
-        domain = tuple(sorted(allowed.values_of(feature.name)))
+        domain = tuple(sorted(allowed.domain_values(feature.name)))
         columns.append(
             SchemaColumn(
                 feature.name,
-                "any" if feature.lifecycle_stage else allowed.type_of(feature.name) or "any",
+                "any" if feature.lifecycle_stage else allowed.schema_type(feature.name) or "any",
                 _presence(feature, allowed),
                 _listed(domain) or _bounds(feature),
                 domain,

@@ -113,7 +113,7 @@ def csv_to_serving(
         examples=examples,
         model_blessing=evaluator.outputs["blessing"],
         label=plan.config.data.label,
-        settings=components.ServingCheckSettings(**plan.config.serving_check.model_dump()),
+        settings=plan.config.serving_check,
     )
     pusher = _pusher(plan, trainer, evaluator, serving_check)
     roles: dict[str, Any] = {

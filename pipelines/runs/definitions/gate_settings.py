@@ -7,7 +7,7 @@ from typing import Any
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.leak_doubts import dominant_column
 from components.evaluator.gate.slice_columns import MAX_VALUES
-from components.evaluator.gate.slice_doubts import excesses_from
+from components.evaluator.gate.slice_doubts import parse_excesses
 from pipelines.data.missing import MISSING_TOKENS
 from pipelines.root.changed_data import baseline_when_pushed
 from pipelines.root.served_run import serving_run
@@ -26,7 +26,7 @@ def gate_settings(plan: RunPlan) -> DefaultChecks | None:
     details: dict[str, Any] = {}
     if served is not None:
         details = plan.root.details(served.same_as or served.run_id).read("evaluation") or {}
-    then = excesses_from(details.get("excesses", ()))
+    then = parse_excesses(details.get("excesses", ()))
     categories, numbers = _columns(plan)
     importance = details.get("importance") or {"features": ()}
     important = [one["feature"] for one in importance["features"]]

@@ -162,7 +162,7 @@ def test_a_model_that_lives_on_one_column_is_held_until_it_is_accepted(
     held = evaluate(examples, model, config, checks=DefaultChecks("binary")).verdict
     assert (held.blessed, held.held, held.failures) == (False, True, [])
     (doubt,) = held.doubts
-    assert doubt.startswith("column 'refunds' may tell the label: ")
+    assert doubt.startswith("column 'refunds' may leak the label: ")
     checks = DefaultChecks("binary", accepted=("refunds",))
     assert evaluate(examples, model, config, checks=checks).verdict.blessed
 

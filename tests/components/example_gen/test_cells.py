@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from components.example_gen.cells import ColumnType, convert, infer_type, type_of
+from components.example_gen.cells import ColumnType, cell_type, convert, infer_type
 
 EMPTY, INTEGER, FLOAT, TEXT = ColumnType
 
@@ -35,7 +35,7 @@ def strings(cells):
 
 @pytest.mark.parametrize("cell", TYPES)
 def test_a_column_of_one_cell_has_the_type_of_the_cell(cell):
-    assert type_of(cell) is TYPES[cell]
+    assert cell_type(cell) is TYPES[cell]
     assert infer_type(strings([cell])) is TYPES[cell]
     assert infer_type(strings(["", cell, "", cell])) is TYPES[cell]
 

@@ -26,6 +26,5 @@ def test_columns_of_a_given_type_reach_the_executor(text: list[str], floats: lis
     plain = CsvExampleGen(input_base="data").exec_properties
     types = {"a=b": "integer", "c": "text"}
     typed = CsvExampleGen(input_base="data", column_types=types).exec_properties
-    items = executor._columns(typed, executor.COLUMN_TYPES_KEY)
-    assert dict(map(executor._pair, items)) == types
+    assert executor._column_types(typed) == types
     assert (properties == plain) is not bool(text or floats)

@@ -52,11 +52,14 @@ def test_a_fingerprint_of_tfx_plans_the_files_that_are_there(folder):
             lambda folder: (folder / "train" / "b.csv").write_text("d"),
             "train/b.csv was changed after",
         ),
-        (lambda folder: (folder / "eval" / "a.csv").unlink(), "eval/a.csv is gone after"),
-        (lambda folder: (folder / "eval" / "z.csv").write_text("new"), "eval/z.csv has come after"),
+        (lambda folder: (folder / "eval" / "a.csv").unlink(), "eval/a.csv was deleted after"),
+        (
+            lambda folder: (folder / "eval" / "z.csv").write_text("new"),
+            "eval/z.csv was added after",
+        ),
         (
             lambda folder: folder.rename(folder.parent / "away"),
-            r"eval/a.csv is gone after .* \(and 2 more\)",
+            r"eval/a.csv was deleted after .* \(and 2 more\)",
         ),
     ],
 )

@@ -140,5 +140,5 @@ def test_splits_and_order_are_those_of_whole_digests() -> None:
         expected = [
             bisect.bisect(bounds, int.from_bytes(word, "big") % bounds[-1]) for word in words
         ]
-        assert row_files._splits_of(digests, bounds).tolist() == expected
+        assert row_files._assign_splits(digests, bounds).tolist() == expected
     assert [words[place] for place in np.argsort(digests)] == sorted(words)

@@ -23,11 +23,11 @@ def schema():
 
 def test_what_a_schema_says_of_columns(schema):
     allowed = Allowed(schema)
-    types = [allowed.type_of(name) for name in ("fare", "rare", "optional", "other")]
+    types = [allowed.schema_type(name) for name in ("fare", "rare", "optional", "other")]
     assert types == ["FLOAT", "INT", "BYTES", ""]
-    assert allowed.values_of("optional") == {"red", "blue"}
-    assert allowed.values_of("label") == {"yes", "no"}
-    assert allowed.values_of("fare") == allowed.values_of("other") == frozenset()
+    assert allowed.domain_values("optional") == {"red", "blue"}
+    assert allowed.domain_values("label") == {"yes", "no"}
+    assert allowed.domain_values("fare") == allowed.domain_values("other") == frozenset()
 
 
 def test_which_columns_data_can_do_without(schema):
@@ -41,7 +41,7 @@ def test_which_columns_data_can_do_without(schema):
 
 def test_a_schema_that_was_inferred_from_the_data_allows_nothing():
     allowed = Allowed(None)
-    assert (allowed.may_be_gone("x"), allowed.type_of("x"), allowed.values_of("x")) == (
+    assert (allowed.may_be_gone("x"), allowed.schema_type("x"), allowed.domain_values("x")) == (
         False,
         "",
         frozenset(),

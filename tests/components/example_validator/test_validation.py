@@ -162,7 +162,7 @@ def test_a_schema_of_the_new_data_hides_nothing(baseline):
     frame.loc[:5, "tips"] = "perhaps"
     schema = tfdv.infer_schema(statistics(frame), infer_feature_shape=False)
     assert found(frame, schema, baseline) == {
-        "fare": (ERROR, "The column is gone."),
+        "fare": (ERROR, "The column is missing."),
         "extra": (WARNING, "The column is new."),
         "company": (WARNING, "There are new values: 'violet' (1.55 %)."),
         "tips": (ERROR, "There are new values: 'perhaps' (0.3 %)."),

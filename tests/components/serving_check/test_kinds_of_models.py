@@ -11,7 +11,7 @@ import tensorflow as tf
 import estimator_core as estimator
 from components.serving_check.clean_process import ask_model, load
 from components.serving_check.comparison import compare
-from components.serving_check.judged import judged_predictions
+from components.serving_check.executor import judged_predictions
 from components.serving_check.rows import Rows
 
 from ..conftest import example  # noqa: TID252

@@ -1,16 +1,16 @@
 import functools
 import importlib.util
-import sys
+import pickle
 
 import apache_beam as beam
 import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.transforms import core, userstate
 from tensorflow_transform import graph_tools, tf2_utils, tf_utils
 
 from components.tfx import wide_tables
-from components.tfx.packages import WrappingFinder
 
 
 def load_stock(module):
@@ -193,14 +193,10 @@ def test_methods_of_a_dofn_without_state_are_not_inspected(monkeypatch):
 
 
 def test_modules_are_replaced_once():
+    replaced = tf_utils.copy_tensors, PipelineOptions.view_as
+    assert replaced[0].__module__ == wide_tables.__name__
     wide_tables.install()
-    wide_tables.install()
-    finders = [
-        finder
-        for finder in sys.meta_path
-        if isinstance(finder, WrappingFinder) and finder.names is wide_tables._MENDED
-    ]
-    assert len(finders) == 1
+    assert (tf_utils.copy_tensors, PipelineOptions.view_as) == replaced
 
 
 def test_a_preprocessing_fn_is_traced_once_to_find_its_columns():
@@ -220,3 +216,20 @@ def test_a_preprocessing_fn_is_traced_once_to_find_its_columns():
     del specs["c"]
     assert tft.get_analyze_input_columns(preprocessing_fn, specs) == ["a"]
     assert calls[1:] == [["a", "b", "c"], ["a", "b"]]
+
+
+def test_a_view_is_made_once_and_shares_its_values() -> None:
+    options = PipelineOptions(["--runner=SparkRunner"])
+    view = options.view_as(StandardOptions)
+    assert options.view_as(StandardOptions) is view
+    view.runner = "FlinkRunner"
+    assert options.view_as(SetupOptions).view_as(StandardOptions).runner == "FlinkRunner"
+    assert options.get_all_options()["runner"] == "FlinkRunner"
+
+
+def test_options_and_their_copies_have_views_of_their_own() -> None:
+    options = PipelineOptions(["--runner=SparkRunner"])
+    options.view_as(StandardOptions)
+    copy = pickle.loads(pickle.dumps(options))
+    copy.view_as(StandardOptions).runner = "FlinkRunner"
+    assert options.view_as(StandardOptions).runner == "SparkRunner"

@@ -66,7 +66,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_error_of_the_users_code_is_the_error(
     fail: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fail(TaskFailedError.of(ArithmeticError("too large")))
+    fail(TaskFailedError.from_error(ArithmeticError("too large")))
     with pytest.raises(ArithmeticError, match="too large") as error:
         train_in_cluster(LocalCluster(workers=2), TASK, None)
     assert error.value.__cause__ is None

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from components.errors import raised_at
+from components.errors import call_stack
 from components.trainer.task_failure import TaskFailedError
 
 HERE = __file__
@@ -28,7 +28,7 @@ def brought_here(function: Any) -> tuple[TaskFailedError, BaseException]:
     """Returns the exception that a function raises, after a way between processes, and the error in it."""
     with pytest.raises(BaseException) as caught:
         function()
-    failure = pickle.loads(pickle.dumps(TaskFailedError.of(caught.value)))
+    failure = pickle.loads(pickle.dumps(TaskFailedError.from_error(caught.value)))
     return failure, failure.error()
 
 
@@ -37,8 +37,8 @@ def test_an_error_keeps_its_cause_and_where_it_was_raised() -> None:
     assert (type(error), error.args) == (ArithmeticError, ("no sum",))
     assert (type(error.__cause__), error.__cause__.args) == (KeyError, ("price",))
     first_line = raise_from_a_cause.__code__.co_firstlineno
-    assert raised_at(error)[-1] == (HERE, first_line + 4)
-    assert raised_at(error.__cause__)[-1] == (HERE, first_line + 2)
+    assert call_stack(error)[-1] == (HERE, first_line + 4)
+    assert call_stack(error.__cause__)[-1] == (HERE, first_line + 2)
     assert failure.text.rstrip().endswith("ArithmeticError: no sum")
     assert "raise KeyError" in str(failure)
 
@@ -71,13 +71,13 @@ def test_an_error_that_can_not_be_pickled_keeps_its_name_and_message(
     assert isinstance(error, kind)
     assert type(error).__name__ == name
     assert message in str(error)
-    assert raised_at(error)[-1][0].endswith(".py")
+    assert call_stack(error)[-1][0].endswith(".py")
 
 
 def test_errors_that_are_each_others_cause_come_to_an_end() -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
-    error = TaskFailedError.of(first).error()
+    error = TaskFailedError.from_error(first).error()
     assert str(error.__cause__) == "second"
     assert error.__cause__ is not None
     assert error.__cause__.__cause__ is None

@@ -106,8 +106,8 @@ def test_the_newest_training_of_a_run_and_its_step(tmp_path: Path) -> None:
     unfinished.working_directory(str(search), RUN_ID, "c3")  # newer, but no training to go on with
     newest = unfinished.unfinished_training(tmp_path / "Trainer", RUN_ID)
     assert newest == model_runs / "unfinished" / f"{RUN_ID}-a1"
-    assert unfinished.run_of(newest) == RUN_ID
+    assert unfinished.training_run_id(newest) == RUN_ID
     assert unfinished.trained_step(newest) == 250
     assert unfinished.unfinished_training(tmp_path / "Trainer", "20990101-000000") is None
     assert unfinished.trained_step(tmp_path / "nothing") is None
-    assert unfinished.run_of(tmp_path / "unfinished") is None
+    assert unfinished.training_run_id(tmp_path / "unfinished") is None

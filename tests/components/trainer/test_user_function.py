@@ -12,17 +12,17 @@ MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 
 
 def test_the_execution_properties_name_it() -> None:
-    found = UserFunction.of_properties({"module_file": MODULE_FILE, "run_fn": "run_fn"})
+    found = UserFunction.from_properties({"module_file": MODULE_FILE, "run_fn": "run_fn"})
     assert (found.contract, found.function.__name__) == ("run_fn", "run_fn")
     path = "tests.components.trainer.estimator_module.trainer_fn"
-    found = UserFunction.of_properties({"trainer_fn": path})
+    found = UserFunction.from_properties({"trainer_fn": path})
     assert (found.contract, found.function.__name__) == ("trainer_fn", "trainer_fn")
 
 
 def test_the_executor_chooses_among_the_contracts_of_a_module_file() -> None:
     properties = {"module_file": MODULE_FILE}
-    assert UserFunction.of_properties(properties).contract == "run_fn"
-    assert UserFunction.of_properties(properties, Executor.CONTRACTS).contract == "trainer_fn"
+    assert UserFunction.from_properties(properties).contract == "run_fn"
+    assert UserFunction.from_properties(properties, Executor.CONTRACTS).contract == "trainer_fn"
 
 
 def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path: Path
         "module_path": f"module_in_a_wheel@{wheel}",
         "user_code": "that of the module file",
     }
-    loaded = UserFunction.of_properties(properties)
+    loaded = UserFunction.from_properties(properties)
     assert (loaded.contract, loaded.function(None)) == ("run_fn", 7)
 
 
@@ -55,10 +55,10 @@ def test_a_module_file_that_was_changed_since_its_fingerprint_is_not_called(tmp_
         "trainer_fn": "trainer_fn",
         "user_code": source.fingerprint(module_file=str(module)),
     }
-    assert UserFunction.of_properties(properties).function() == 1
+    assert UserFunction.from_properties(properties).function() == 1
     module.write_text("def trainer_fn(): return 2\n")
     with pytest.raises(SettingError, match=r"the code of .*module\.py was changed after"):
-        UserFunction.of_properties(properties)
+        UserFunction.from_properties(properties)
 
 
 def test_of_a_module_that_was_imported_before_what_was_imported_counts(
@@ -66,5 +66,5 @@ def test_of_a_module_that_was_imported_before_what_was_imported_counts(
 ) -> None:
     path = "tests.components.trainer.estimator_module.trainer_fn"
     monkeypatch.setattr(source, "fingerprint", None)  # it takes long, and is compared with nothing
-    UserFunction.of_properties({"trainer_fn": path})
-    UserFunction.of_properties({"trainer_fn": path, "user_code": "of an older source"})
+    UserFunction.from_properties({"trainer_fn": path})
+    UserFunction.from_properties({"trainer_fn": path, "user_code": "of an older source"})

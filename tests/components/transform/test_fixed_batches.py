@@ -1,7 +1,7 @@
 import pytest
 from tfx_bsl.coders import batch_util
 
-from components.transform.fixed_batches import fixed_batches
+from components.transform.executor import fixed_batches
 
 MEBIBYTE = 1 << 20
 

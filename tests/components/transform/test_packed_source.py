@@ -4,7 +4,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.transform.packed_source import PackedExampleRecord, matrices_of, pack_batch
+from components.transform.packed_source import PackedExampleRecord, make_matrices, pack_batch
 
 SCHEMA = text_format.Parse(
     """
@@ -27,7 +27,7 @@ BATCH = pa.RecordBatch.from_arrays(
 
 
 def test_the_cells_of_a_row_are_side_by_side_with_their_positions():
-    packed = pack_batch(BATCH, matrices_of(PACKS, SCHEMA)).to_pydict()
+    packed = pack_batch(BATCH, make_matrices(PACKS, SCHEMA)).to_pydict()
     # Within a row, values come in the order of the positions.
     assert packed == {
         "y": [[b"0"], [b"1"], [b"0"]],
@@ -43,9 +43,9 @@ def test_the_cells_of_a_row_are_side_by_side_with_their_positions():
 
 
 def test_a_batch_without_rows():
-    packed = pack_batch(BATCH.slice(0, 0), matrices_of(PACKS, SCHEMA))
+    packed = pack_batch(BATCH.slice(0, 0), make_matrices(PACKS, SCHEMA))
     assert packed.num_rows == 0
-    assert packed.schema == pack_batch(BATCH, matrices_of(PACKS, SCHEMA)).schema
+    assert packed.schema == pack_batch(BATCH, make_matrices(PACKS, SCHEMA)).schema
 
 
 def test_tensors_are_sparse_matrices_and_a_projection_keeps_what_it_names():
@@ -64,4 +64,4 @@ def test_tensors_are_sparse_matrices_and_a_projection_keeps_what_it_names():
 
 def test_a_column_that_is_not_in_the_schema_is_named():
     with pytest.raises(ValueError, match="Received: 'z'"):
-        matrices_of({"p": ["z"]}, SCHEMA)
+        make_matrices({"p": ["z"]}, SCHEMA)

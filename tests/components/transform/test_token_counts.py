@@ -8,8 +8,7 @@ from tensorflow_transform import analyzer_nodes
 from tensorflow_transform.analyzers import _VocabOrderingType as Ordering
 from tensorflow_transform.beam import analyzer_impls
 
-from components.transform import token_counts
-from components.transform.token_counts import CountTokens
+from components.transform.ordered_analysis import CountTokens, count_tokens
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
@@ -32,7 +31,7 @@ def test_tokens_are_counted_over_all_batches(tokens: list) -> None:
 
 def test_a_batch_sends_each_of_its_tokens_once() -> None:
     tokens = np.array([b"a"] * 500 + [b"b"], object)
-    assert list(token_counts._count((tokens,))) == [(b"a", 500), (b"b", 1)]
+    assert list(count_tokens((tokens,))) == [(b"a", 500), (b"b", 1)]
 
 
 def test_weights_are_added_up_as_tf_transform_does() -> None:

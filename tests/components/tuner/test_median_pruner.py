@@ -1,7 +1,7 @@
 import optuna
 import pytest
 
-from components.tuner.median_pruner import MedianPruner
+from components.tuner.study import MedianPruner
 
 
 def study_of(direction: str, others: list[dict]) -> optuna.Study:

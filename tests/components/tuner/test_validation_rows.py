@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from components.errors import SettingError
-from components.tuner.validation_rows import divide, parts_in
+from components.tuner.validation_rows import divide, fold_files
 
 
 def write(path: Path, rows: list[bytes], compression: str) -> None:
@@ -30,7 +30,7 @@ def test_each_fifth_row_over_all_files_judges_a_fold(
     for _ in range(2):  # the second time, it is there already
         divide([str(tmp_path / "data-*")], tmp_path / "rows")
         for fold, expected in ((0, [b"0", b"5", b"10"]), (4, [b"4", b"9"])):
-            learn, judge = (read(part, compression) for part in parts_in(tmp_path / "rows", fold))
+            learn, judge = (read(part, compression) for part in fold_files(tmp_path / "rows", fold))
             assert judge == expected
             assert sorted(learn) == sorted(row for row in rows if row not in judge)
 
@@ -59,7 +59,7 @@ def test_the_rows_of_a_group_judge_together(tmp_path: Path, kind: Callable[[int]
     divide([str(tmp_path / "data-*")], tmp_path / "rows", "g")
     # In turn: 1, 2, 3, 4, the row without, the row with -1, 5.
     for fold, expected in enumerate([[0, 4, 7], [1, 2, 8, 9], [3], [5], [6]]):
-        learn, judge = (read(part, "") for part in parts_in(tmp_path / "rows", fold))
+        learn, judge = (read(part, "") for part in fold_files(tmp_path / "rows", fold))
         assert judge == [rows[number] for number in expected]
         assert len(learn) + len(judge) == 10
 

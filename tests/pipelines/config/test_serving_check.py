@@ -2,15 +2,15 @@ import pytest
 
 from components import ServingCheckSettings
 from pipelines.config.load import load_config
-from pipelines.config.serving_check import ServingCheckConfig
 from pipelines.errors import BadInputError
 
 
-def test_the_defaults_are_those_of_the_component():
-    config = load_config(data="d.csv", label="y").serving_check
-    assert ServingCheckSettings(**config.model_dump()) == ServingCheckSettings()
-    assert config.enabled
-    assert ServingCheckConfig(max_load_seconds=2).max_load_seconds == 2
+def test_the_section_is_the_settings_of_the_component():
+    assert load_config(data="d.csv", label="y").serving_check == ServingCheckSettings()
+    given = load_config(
+        data="d.csv", label="y", settings=("serving_check.max_load_seconds=2",)
+    ).serving_check
+    assert given == ServingCheckSettings(max_load_seconds=2)
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def parquet(**columns):
 
 
 GZIP = gzip.compress(GOOD.encode())
-DAMAGED = "It is damaged, not complete, or not what its name says: get it again"
+DAMAGED = "It is damaged or incomplete, or has the wrong suffix: get it again"
 
 # Files of a folder, of which the first one is read, or all if the name of the kind starts with "folder".
 FILES = {

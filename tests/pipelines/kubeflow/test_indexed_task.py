@@ -116,7 +116,7 @@ def test_the_reason_is_the_last_line_and_the_task_is_not_started_again(
     tmp_path, monkeypatch, capsys
 ):
     def fail(task):
-        raise TaskFailedError.of(ArithmeticError("odd row"))
+        raise TaskFailedError.from_error(ArithmeticError("odd row"))
 
     code = run(tmp_path, monkeypatch, fail)
     assert 1 <= code < 128  # from 128 on, Kubernetes would start it again
@@ -125,7 +125,7 @@ def test_the_reason_is_the_last_line_and_the_task_is_not_started_again(
 
 def test_a_task_that_sigterm_has_ended_is_started_again(tmp_path, monkeypatch, capsys):
     def end(task):
-        raise TaskFailedError.of(SystemExit(143))
+        raise TaskFailedError.from_error(SystemExit(143))
 
     assert run(tmp_path, monkeypatch, end) == 143
     assert capsys.readouterr().err == "SIGTERM has ended this task.\n"
@@ -133,6 +133,6 @@ def test_a_task_that_sigterm_has_ended_is_started_again(tmp_path, monkeypatch, c
 
 def test_another_exit_of_the_users_code_is_an_error(tmp_path, monkeypatch):
     def leave(task):
-        raise TaskFailedError.of(SystemExit(0))
+        raise TaskFailedError.from_error(SystemExit(0))
 
     assert run(tmp_path, monkeypatch, leave) == 1

@@ -14,7 +14,7 @@ from pipelines.terminal.progress import PlainDisplay
 from tests.pushed_versions import write_version
 
 FIRST, HELD, LATER = "20260101-000001", "20260101-000002", "20260101-000003"
-DOUBT = "the new data differ in what they mean"
+DOUBT = "the meaning of the new data has changed"
 
 
 class HeldRoot:

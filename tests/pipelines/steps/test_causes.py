@@ -115,7 +115,7 @@ def test_an_error_of_another_process_is_described_as_if_it_were_of_this_one():
     def described_there():
         with pytest.raises(ValueError, match="the settings") as error:
             no_label()
-        raise pickle.loads(pickle.dumps(TaskFailedError.of(error.value))).error()
+        raise pickle.loads(pickle.dumps(TaskFailedError.from_error(error.value))).error()
 
     assert described(described_there) == described(no_label)
 

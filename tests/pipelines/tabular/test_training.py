@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
-from components.trainer.trial import Trial
+from components.trainer.fn_args import Trial
 from pipelines.data.formats.cell_format import CellFormat, read_formats
 from pipelines.data.formats.number_format import COMMA
 from pipelines.tabular import training

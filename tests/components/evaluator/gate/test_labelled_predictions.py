@@ -5,26 +5,26 @@ from components.evaluator.gate.labelled_predictions import (
     LabelledPredictions,
     LabelTally,
     concatenate,
+    head_problem_type,
     losses,
-    problem_type_of,
     trivial_answers,
 )
 
 
 def test_the_predictions_of_a_canned_head_tell_the_problem_type() -> None:
     names = ("logistic", "head/probabilities", "predictions", "", "scores")
-    found = [problem_type_of(name) for name in names]
+    found = [head_problem_type(name) for name in names]
     assert found == ["binary", "multi-class", "regression", None, None]
 
 
 def test_binary_answers_and_losses() -> None:
-    given = LabelledPredictions.of(
+    given = LabelledPredictions.from_batch(
         np.array([1, 0, 1]), {"m": np.array([0.75, 0.5, 0.0])}, None, "binary"
     )
     assert given.answers["m"].tolist() == [[0.75], [0.5], [0.0]]
     # -ln 0.75, -ln 0.5, and -ln of the smallest probability, 1e-7.
     assert losses(given, given.answers["m"]) == pytest.approx([0.287682, 0.693147, 16.118096])
-    two = LabelledPredictions.of(
+    two = LabelledPredictions.from_batch(
         np.array([1, 0]), {"m": np.array([[0.25, 0.75], [0.5, 0.5]])}, None, "binary"
     )
     assert two.answers["m"].tolist() == [[0.75], [0.5]]
@@ -32,7 +32,7 @@ def test_binary_answers_and_losses() -> None:
 
 def test_multi_class_answers() -> None:
     probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.4, 0.3, 0.3]])
-    given = LabelledPredictions.of(
+    given = LabelledPredictions.from_batch(
         np.array([1, 2, 3]), {"m": probabilities}, np.array([1, 2, 3]), "multi-class"
     )
     # The third label is a class that the model does not have.
@@ -43,17 +43,21 @@ def test_multi_class_answers() -> None:
 
 def test_a_trivial_model_predicts_the_label_shares_or_the_mean() -> None:
     labels = np.array([1, 1, 0, 2])
-    multi = LabelledPredictions.of(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
-    first = LabelTally.of(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
-    tally = first + LabelTally.of(np.array([0, 3]), np.array([2.0, 1]), "multi-class")
+    multi = LabelledPredictions.from_batch(
+        labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class"
+    )
+    first = LabelTally.from_labels(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
+    tally = first + LabelTally.from_labels(np.array([0, 3]), np.array([2.0, 1]), "multi-class")
     assert tally.by_class == {0: 5, 1: 4, 3: 1}
     answers = trivial_answers(tally, multi)
     assert answers.tolist() == [[0.4, 0], [0.4, 0], [0.5, 1], [0, 0]]
-    numbers = LabelledPredictions.of(np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression")
-    mean = LabelTally.of(np.array([2.0, 6]), np.array([3.0, 1]), "regression")
+    numbers = LabelledPredictions.from_batch(
+        np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression"
+    )
+    mean = LabelTally.from_labels(np.array([2.0, 6]), np.array([3.0, 1]), "regression")
     assert trivial_answers(mean, numbers).tolist() == [[3], [3]]
-    prior = LabelTally.of(np.array([0, 1]), np.array([3.0, 1]), "binary")
-    binary = LabelledPredictions.of(np.array([1]), {"m": np.zeros(1)}, None, "binary")
+    prior = LabelTally.from_labels(np.array([0, 1]), np.array([3.0, 1]), "binary")
+    binary = LabelledPredictions.from_batch(np.array([1]), {"m": np.zeros(1)}, None, "binary")
     assert trivial_answers(prior, binary).tolist() == [[0.25]]
 
 
@@ -61,7 +65,7 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
     def part(labels: list[int], baseline: list[float]):
         size = len(labels)
         predictions = {"c": np.full(size, 0.5), "b": np.array(baseline)}
-        return LabelledPredictions.of(np.array(labels), predictions, None, "binary")
+        return LabelledPredictions.from_batch(np.array(labels), predictions, None, "binary")
 
     good = concatenate([part([0, 1], [0.2, 0.3]), concatenate([]), part([1], [0.4])])
     assert good.labels.tolist() == [0, 1, 1]
@@ -92,7 +96,7 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
 def test_what_does_not_fit_the_problem_has_a_reason(
     problem_type: str, labels: list, predictions: list, reason: str
 ) -> None:
-    given = LabelledPredictions.of(
+    given = LabelledPredictions.from_batch(
         np.array(labels), {"m": np.array(predictions)}, None, problem_type
     )
     assert given.answers == {}
@@ -101,7 +105,7 @@ def test_what_does_not_fit_the_problem_has_a_reason(
 
 
 def test_some_of_the_examples():
-    given = LabelledPredictions.of(
+    given = LabelledPredictions.from_batch(
         np.array([0, 1, 1]), {"m": np.array([0.25, 0.5, 0.75])}, np.arange(3.0), "binary"
     )
     some = given.take(np.array([0, 2]))

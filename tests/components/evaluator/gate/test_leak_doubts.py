@@ -23,7 +23,7 @@ LEAK = {"refunded": 2.2, "a": 0.1, "b": 0.05, "c": -0.3, "label": 0.0}  # 1.98 >
 def test_a_model_that_lives_on_one_column_is_doubted():
     assert dominant_column(importance(LEAK)) == "refunded"
     (doubt,) = leak_doubts(importance(LEAK), accepted=("a",))
-    assert doubt.startswith("column 'refunded' may tell the label: ")
+    assert doubt.startswith("column 'refunded' may leak the label: ")
     assert "grows from 0.1 by 2.2, and for all other columns together by 0.15" in doubt
     assert '[columns] "refunded" = "ignore"' in doubt
     assert leak_doubts(importance(LEAK), accepted=("refunded",)) == ()

@@ -7,7 +7,7 @@ from components.evaluator.gate.metric_intervals import metric_intervals
 
 
 def given(labels, predictions, kind, weights=None):
-    found = LabelledPredictions.of(
+    found = LabelledPredictions.from_batch(
         np.asarray(labels), {"": np.asarray(predictions, float)}, weights, kind
     )
     return found, found.answers[""]

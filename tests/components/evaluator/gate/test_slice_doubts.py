@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, concatenate
-from components.evaluator.gate.slice_columns import Codes, column_of, join_columns
+from components.evaluator.gate.slice_columns import Codes, join_columns, make_column
 from components.evaluator.gate.slice_doubts import (
     ALL,
     Slice,
     doubts_about_slices,
-    excesses_from,
+    parse_excesses,
     slice_excesses,
 )
 
@@ -34,7 +34,7 @@ def month(seed: int, size: int = 1_500, kind: str = "binary"):
 
 
 def of(labels, columns, kind="binary", **predictions):
-    return LabelledPredictions.of(labels, predictions, None, kind, columns)
+    return LabelledPredictions.from_batch(labels, predictions, None, kind, columns)
 
 
 def then(seed=0, kind="binary"):
@@ -92,7 +92,7 @@ def test_labels_that_mean_something_else_in_one_city_are_doubted(kind):
     wrong = np.where(in_boston, -labels if kind == "regression" else 1 - labels, labels)
     (doubt,) = doubts(wrong, columns, truth, truth, kind)
     assert doubt.startswith(
-        "the new data differ in what they mean: the served model has lost more "
+        "the meaning of the new data has changed: the served model has lost more "
     )
     assert "city = 'Boston' (loss +" in doubt
     assert f"{in_boston.sum()} examples" in doubt
@@ -159,22 +159,22 @@ def test_small_slices_missing_values_and_unknown_columns_are_left_out():
 
 def test_excesses_travel_as_json():
     found = then()
-    assert excesses_from(json.loads(json.dumps([asdict(one) for one in found]))) == found
+    assert parse_excesses(json.loads(json.dumps([asdict(one) for one in found]))) == found
 
 
 def test_columns_are_read_from_lists_and_joined_over_batches():
-    text = column_of(pa.array([[b"b"], None, [b"a"], []]), is_category=False)
+    text = make_column(pa.array([[b"b"], None, [b"a"], []]), is_category=False)
     assert (text.codes.tolist(), text.names) == ([0, -1, 1, -1], ("b", "a"))
-    numbers = column_of(pa.array([[1.5], None, [2.5, 9.0], []]), is_category=False)
+    numbers = make_column(pa.array([[1.5], None, [2.5, 9.0], []]), is_category=False)
     assert np.array_equal(numbers, [1.5, np.nan, 2.5, np.nan], equal_nan=True)
-    hours = column_of(pa.array([[7], [8], [7], None]).slice(1), is_category=True)
+    hours = make_column(pa.array([[7], [8], [7], None]).slice(1), is_category=True)
     assert (hours.codes.tolist(), hours.names) == ([0, 1, -1], ("8", "7"))
-    other = column_of(pa.array([[b"c"], [b"a"]]), is_category=True)
+    other = make_column(pa.array([[b"c"], [b"a"]]), is_category=True)
     joined = join_columns([{"t": text, "n": numbers}, {"t": other, "n": numbers[:2]}])
     assert joined["t"].names == ("a", "b", "c")
     assert joined["t"].codes.tolist() == [1, -1, 0, -1, 2, 0]
     assert len(joined["n"]) == 6
-    many = column_of(pa.array([[str(number).encode()] for number in range(21)]), is_category=True)
+    many = make_column(pa.array([[str(number).encode()] for number in range(21)]), is_category=True)
     assert many.names is None
     assert join_columns([{"t": text}, {"t": many}])["t"].names is None
     assert join_columns([{"t": text}, {"t": numbers}]) == {}

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tensorflow_model_analysis.proto import validation_result_pb2
 
-from components.evaluator.gate import verdict
+from components.evaluator.gate import judgement
 from components.evaluator.gate.check import Check
 from components.evaluator.gate.verdict import Verdict, load_verdict
 
@@ -49,6 +49,6 @@ def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why(
     failure.metric_key.name = "auc"
     failure.metric_threshold.value_threshold.lower_bound.value = 0.5
     failure.metric_value.double_value.value = float("nan")
-    assert verdict._sentence(failure, "(slice: Overall)", {}, {}) == (
+    assert judgement._sentence(failure, "(slice: Overall)", {}, {}) == (
         "auc has a threshold but no value: the examples lack the data that it needs (slice: Overall)"
     )

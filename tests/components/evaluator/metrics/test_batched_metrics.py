@@ -8,7 +8,13 @@ from google.protobuf import text_format
 from tensorflow_model_analysis.metrics import metric_specs, metric_types
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums, sums_for
+from components.evaluator.metrics.batched_metrics import (
+    MetricsDict,
+    Rows,
+    Sums,
+    all_sums,
+    make_sums,
+)
 
 
 def computations(metric: str) -> list[metric_types.MetricComputation]:
@@ -22,7 +28,7 @@ def computations(metric: str) -> list[metric_types.MetricComputation]:
 
 def sums_of(metric: str) -> Sums:
     (computation,) = computations(metric)
-    sums = sums_for(computation)
+    sums = make_sums(computation)
     assert sums is not None
     return sums
 

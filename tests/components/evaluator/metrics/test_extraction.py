@@ -16,7 +16,7 @@ from components.evaluator.metrics.extraction import (
     ModelToEvaluate,
     RawFeatures,
     ReadAndEvaluate,
-    in_order_of,
+    align_classes,
     to_extracts,
 )
 from components.tfx.model_paths import eval_model_path
@@ -179,5 +179,5 @@ def test_probabilities_in_the_order_of_other_classes(
     predictions: list, classes: list | None, wanted: list, expected: list
 ) -> None:
     names = None if classes is None else np.array(classes)
-    found = in_order_of(np.array(predictions), names, np.array(wanted))
+    found = align_classes(np.array(predictions), names, np.array(wanted))
     np.testing.assert_allclose(found, expected)

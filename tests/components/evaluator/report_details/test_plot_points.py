@@ -10,7 +10,7 @@ from components.evaluator.report_details.prediction_sums import PredictionSums
 def points(labels, predictions, kind, classes=(), weights=None):
     labels = np.asarray(labels)
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, float)
-    sums = PredictionSums.of(labels, np.asarray(predictions, float), weights, kind)
+    sums = PredictionSums.from_batch(labels, np.asarray(predictions, float), weights, kind)
     return plot_points(sums, classes)
 
 

@@ -12,7 +12,7 @@ from components.evaluator.report_details.prediction_sums import (
 def sums(labels, predictions, kind, weights=None):
     labels = np.asarray(labels)
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, float)
-    return PredictionSums.of(labels, np.asarray(predictions), weights, kind)
+    return PredictionSums.from_batch(labels, np.asarray(predictions), weights, kind)
 
 
 def test_probabilities_are_counted_by_label_and_weight():

@@ -2,7 +2,7 @@ import pytest
 from tensorflow_model_analysis.metrics import metric_specs, metric_types
 
 from components.evaluator.gate.default_checks import DefaultChecks
-from components.evaluator.metrics.batched_metrics import sums_for
+from components.evaluator.metrics.batched_metrics import make_sums
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.config.load import load_config
 from pipelines.config.metrics import METRICS
@@ -181,6 +181,6 @@ def test_all_default_metrics_are_summed_over_arrays(problem_type):
         list(eval_config.metrics_specs), eval_config=eval_config
     )
     kept = [one for one in computations if isinstance(one, metric_types.MetricComputation)]
-    unknown = [one for one in kept if sums_for(one) is None]
+    unknown = [one for one in kept if make_sums(one) is None]
     assert kept
     assert [type(one.combiner).__name__ for one in unknown] == []
