@@ -180,7 +180,7 @@ class LayerSteps(SingleDevice):
         self.session_call_secs = _SESSION_CALL_SECS
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step that `step_fn` builds, with the hook's `advance` for many steps at once."""
+        """Returns the step of `step_fn` with the hook's `advance`, which makes many steps in a call."""
         step = super().build_step(inputs, step_fn, mode)
         (hook,) = (hook for hook in step.spec.training_hooks if isinstance(hook, BoostingHook))
         hook.makes_steps = True

@@ -32,7 +32,7 @@ class TrainingData(NamedTuple):
 def read_training_data(
     next_batch: Callable[[], Any], num_batches: int
 ) -> tuple[TrainingData | None, TrainingData | None]:
-    """Reads batches, and returns the rows to learn from and the held-out rows; None without any row.
+    """Reads batches, and returns the rows to learn from and the held-out rows, each None if empty.
 
     `next_batch`: function that returns the next batch, and raises `OutOfRangeError` at the end. A batch is
     (matrix, weights or None, loss data, mask of the held-out rows or None).
@@ -69,7 +69,7 @@ def _selected(data: TrainingData, mask: Any) -> TrainingData:
 
 
 def _concatenated(parts: list[TrainingData]) -> TrainingData | None:
-    """Returns the rows of all parts; None without any row."""
+    """Returns the rows of all parts, or None if there are none."""
     if not sum(part.num_rows for part in parts):
         return None
     others = [(part.weights, part.loss_data) for part in parts]

@@ -70,8 +70,8 @@ class DNNLinearCombinedEstimator(Estimator):
             learning rate min(0.005, 1 / sqrt(number of linear columns)); or a Keras optimizer, a
             `tf.compat.v1.train.Optimizer`, or a function that returns one.
         dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
-        dnn_optimizer: "Adagrad" (the default) or another one, with the learning rate 0.001 (SGD:
-            0.01).
+        dnn_optimizer: Optimizer like `linear_optimizer`; "Adagrad" is the default, with the learning rate
+            0.001 (SGD: 0.01).
         dnn_hidden_units: Size of each hidden layer, from the input on.
         dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.

@@ -1,4 +1,4 @@
-"""A saver that writes checkpoints while training goes on."""
+"""A saver that writes checkpoints while training continues."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.logs import logger
 
-_MOST_BYTES = 1 << 30  # of values, which are held in memory twice while they are written
+_MOST_BYTES = 1 << 30  # of values: a second copy is held in memory during the write
 
 
 class BackgroundSaver(tf1.train.Saver):
     """A `Saver` that can return from `save` as soon as it has the values of a checkpoint.
 
     A thread writes them in the same format, and then updates the checkpoint state: until everything is on
-    disk, the previous checkpoint remains the newest one. A call of `save` waits for the previous call and
+    disk, the previous checkpoint remains the newest. A call of `save` waits for the previous call and
     raises its error. `save` writes in the foreground if the session belongs to a server, or if there are more
     than 1 GiB of values, since they are held in memory twice. The `MetaGraphDef` is computed once per graph,
     and written each time.
@@ -57,7 +57,7 @@ class BackgroundSaver(tf1.train.Saver):
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Takes over earlier checkpoints, which are deleted in their turn.
 
-        `checkpoint_paths`: paths of checkpoints, oldest first; those that are gone are left out.
+        `checkpoint_paths`: paths of checkpoints, oldest first; deleted ones are left out.
         """
         checkpoints = []
         for path in checkpoint_paths:
@@ -91,7 +91,7 @@ class BackgroundSaver(tf1.train.Saver):
         except BaseException:
             try:
                 self.wait()
-            except Exception as error:  # the first error is the one to raise
+            except Exception as error:  # the first error is raised
                 logger.error("The last checkpoint could not be written: %s", error)
             raise
 

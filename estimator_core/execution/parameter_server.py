@@ -173,7 +173,7 @@ class _ChiefSession(tf1.train.SessionCreator):
 class _WorkerSession(tf1.train.SessionCreator):
     """Creates a session once the chief has initialized the variables.
 
-    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: with that one, a worker that starts a
+    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: there, a worker that starts a
     moment before the chief, or whose parameter server was restarted, sleeps for 30 seconds. A worker with
     another model is refused: it would wait in vain, or change variables that belong to another model.
     """

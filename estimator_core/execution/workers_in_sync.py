@@ -184,8 +184,9 @@ class SessionInStep(tf1.train.SessionCreator):
             ) from error
         if self._was_created:
             raise TaskLostError(
-                f"{own} has lost its connection to the other tasks, and can't go on without them: all "
-                "tasks train in step. Start all tasks again; training goes on from the newest checkpoint. "
+                f"{own} has lost its connection to the other tasks, and can't continue without them: "
+                "all tasks train in step. Start all tasks again; training continues from the newest "
+                "checkpoint. "
                 f"The other tasks: {', '.join(map(str, others))}"
             )
         wait_for_tasks(others, self._timeout_secs)

@@ -25,7 +25,7 @@ def columns_by_type(
     for position, column in enumerate(columns):
         if column not in dtypes:
             raise ValueError(
-                f"The pack {pack!r} has a column that is no feature. Received: {column!r}"
+                f"The pack {pack!r} has a column that is not a feature. Received: {column!r}"
             )
         by_type.setdefault(packed_name(pack, dtypes[column]), []).append(position)
     return by_type
@@ -108,7 +108,7 @@ def _scalar(kind: Any) -> Any:
 
 
 def _default(kind: Any) -> Any:
-    """Returns the default of a spec as a scalar; None without one."""
+    """Returns the default of a spec as a scalar, or None if it has none."""
     default = getattr(kind, "default_value", None)
     return None if default is None else np.reshape(default, []).item()
 

@@ -87,8 +87,8 @@ def _check_numbers(column: Any, feature: Any) -> None:
     wanted = tf.TensorShape(column.shape).num_elements()
     if size is not None and size != wanted:
         raise ValueError(
-            f"Feature {column.key} must have {wanted} numbers for each example, as the shape "
-            f"{tuple(column.shape)} of its numeric column says. Received: {size} numbers, {feature}"
+            f"Feature {column.key} must have {wanted} numbers for each example, the shape "
+            f"{tuple(column.shape)} of its numeric column. Received: {size} numbers, {feature}"
         )
 
 

@@ -151,7 +151,7 @@ def evaluation_fetches(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:
 def _in_order(scaffold: Any) -> Any:
     """Returns a Scaffold that initializes each variable after those that its initial value reads.
 
-    TensorFlow initializes all variables at once, and so may read a value before it is set. For example, the
+    TensorFlow initializes all variables in parallel and may read a value before it is set. For example, the
     learning rate of a tf_keras optimizer with a schedule is initialized from the optimizer's step count.
 
     `scaffold`: scaffold of the current graph. It is returned unchanged if it has its own `init_op`, or if

@@ -2,7 +2,7 @@
 
 Building a premade model takes fifty times as long as predicting one example. Its graph is kept from one call
 of `predict` to the next if it is certain that building it again would give the same graph: see
-`spec.settled`. input_fn is called each time, in a graph of its own.
+`spec.settled`. input_fn is called each time, in a separate graph.
 """
 
 from __future__ import annotations

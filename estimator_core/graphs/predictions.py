@@ -32,7 +32,7 @@ def batches_of_model(
     predict_keys: Any,
     newest: Callable[[], str | None],
 ) -> Iterator[Any]:
-    """Yields predictions to the end of the input, batch by batch, by a kept graph or by a new one.
+    """Yields predictions to the end of the input, batch by batch, by a kept or a new graph.
 
     `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
     """

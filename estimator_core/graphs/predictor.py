@@ -57,7 +57,7 @@ class Predictor:
         return self._session
 
     def close(self) -> None:
-        """Closes the session; a later call opens a new one."""
+        """Closes the session; a later call opens a new session."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

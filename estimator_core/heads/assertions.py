@@ -1,4 +1,4 @@
-"""Assertions about the values of a batch: checked at once in eager mode, else when the graph runs."""
+"""Assertions about the values of a batch: checked immediately in eager mode, else when the graph runs."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class Head(abc.ABC):
         *,
         with_metric_fn: bool = False,
     ) -> EstimatorSpec:
-        """Returns the `EstimatorSpec` of this class, whatever a subclass makes; see `create_estimator_spec`.
+        """Returns the `EstimatorSpec` of this class, even if a subclass makes another.
 
         With `with_metric_fn`, the metrics of EVAL are a `MetricFn`, which is not called yet.
         """
@@ -301,7 +301,7 @@ def write_loss_summaries(
 ) -> None:
     """Adds the scalar summaries of a training loss and of its regularization.
 
-    `regularization_losses`: scalars that the loss includes; their sum has a summary of its own.
+    `regularization_losses`: scalars that the loss includes; their sum has a separate summary.
     `tag_of`: function from a key of `MetricKeys` to the tag; None takes the key.
     """
     tag_of = tag_of or str

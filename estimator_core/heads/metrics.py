@@ -130,8 +130,8 @@ def recall(name: str, threshold: float | None = None) -> Metric:
 def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> Metric:
     """Returns the area under the ROC or precision-recall curve, over 200 thresholds.
 
-    `summation_method`: "trapezoidal" or "careful_interpolation"; None means the former for "ROC", the
-    latter for "PR". Eager mode has only these.
+    `summation_method`: "trapezoidal" or "careful_interpolation"; None means "trapezoidal" for "ROC" and
+    "careful_interpolation" for "PR". Eager mode has only these.
     """
     default = "trapezoidal" if curve == "ROC" else "careful_interpolation"
     if summation_method is None:

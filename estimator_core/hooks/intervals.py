@@ -161,7 +161,7 @@ class _ByNextStep(_ByGlobalStep):
 
 
 class _Logging(_OfTensorFlow):
-    """Interval of a hook that counts its calls from 0, and fetches before the call that is due."""
+    """Interval of a hook that counts its calls from 0, and fetches before a call at its interval."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         del global_step

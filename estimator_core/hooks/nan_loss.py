@@ -61,7 +61,7 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
 
     So the newest checkpoint comes from a good step, and no listener sees a ruined model.
 
-    `nan_loss`: hook that checks the loss; it is called before this one.
+    `nan_loss`: hook that checks the loss and is called first.
     """
 
     def __init__(self, saver: Hook, nan_loss: NanLossHook):

@@ -17,7 +17,7 @@ def make_stop_at_checkpoint_step_hook(
 ) -> Any:
     """Returns a hook that ends training at `last_step`.
 
-    Workers go on until the chief has saved a checkpoint of the last step.
+    Workers continue until the chief has saved a checkpoint of the last step.
 
     Args:
         estimator: The Estimator that is trained.

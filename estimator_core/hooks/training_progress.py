@@ -13,8 +13,9 @@ from estimator_core.logs import logger
 class ProgressHook(tf1.train.SessionRunHook):
     """Logs "loss = ..., step = ..." at intervals, and knows the current step for error messages.
 
-    The step is the global step before the update that the loss belongs to, so the first one is 0. With
-    variables of TensorFlow 1 (`disable_resource_variables`) it is the one after it, as in tf.estimator.
+    The step is the global step before the update that the loss belongs to, so the first is 0. With
+    variables of TensorFlow 1 (`disable_resource_variables`), it is the step after the update, as in
+    tf.estimator.
 
     `every_n_iter`: steps between two lines; None or 0 logs nothing.
     `last_step`: The global step at the end of training; None before.

@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution, is_built_by_an_estimator
 
-_MAX_BATCHES_PER_CALL = 16  # maximum batches that one call of Python takes from the arrays
+_MAX_BATCHES_PER_CALL = 16  # maximum batches that a call of Python takes from the arrays
 _MAX_BYTES_PER_CALL = 1 << 20  # and their maximum size
 
 

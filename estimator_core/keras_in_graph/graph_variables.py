@@ -66,7 +66,7 @@ def _move(variables: Iterable[Any], source: str, target: str) -> None:
 
 
 def merged_value(variable: Any, value: Any) -> Any:
-    """Returns the value to assign to a variable: the mean over the replicas if each has a copy of its own.
+    """Returns the value to assign to a variable: the mean over the replicas if each has its own copy.
 
     Layers of Keras 3 leave open how replicas share a moving average; a checkpoint would hold the first
     replica's alone.

@@ -13,7 +13,7 @@ from estimator_core import tf1
 class Cell(abc.ABC):
     """The computation of one time step of a recurrent layer.
 
-    `project` depends only on the input, so that one matrix product serves all time steps; `step` adds
+    `project` depends only on the input, so that a single matrix product serves all time steps; `step` adds
     the contribution of the previous step. An object serves one graph: its constructor creates its
     variables in the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
     `recurrent_kernel` (orthogonal) and `bias` (zeros).
@@ -65,7 +65,7 @@ class SimpleRNNCell(Cell):
 
 
 _MAX_KERNEL_SIZE = 24_576  # kernel values; with more, a loop's matrix products are faster
-_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster: it projects all steps at once
+_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster, because it projects all steps together
 
 
 class LSTMCell(Cell):

@@ -37,7 +37,7 @@ class LossHook(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(self._loss) if is_due else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Logs the line that is due."""
+        """Logs a line if the loss was requested."""
         if run_values.results is None:
             return
         step = int(run_context.session.run(self._global_step))
@@ -60,8 +60,8 @@ def log_every_n_loops(config: RunConfig, log_every_n_steps: int) -> int:
 class AllStepsHook(tf1.train.SessionRunHook):
     """Raises if the input ends before the steps of an evaluation are done.
 
-    Source: on a TPU, the input_fn of an evaluation must not come to an end. Hooks there are called around
-    all steps at once, so none can end an evaluation.
+    Source: on a TPU, the input_fn of an evaluation must not come to an end. Hooks there are called once,
+    around all steps, so none can end an evaluation.
     """
 
     def __init__(self, steps: int):

@@ -235,7 +235,7 @@ class TPUEstimator(Estimator):
             input_fn: See `Estimator.evaluate`; it takes `params`, with "batch_size".
             steps: Batches to evaluate; None, with one copy of the model, goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to evaluate; None takes the newest one.
+            checkpoint_path: Checkpoint to evaluate; None takes the newest.
             name: Name of this evaluation: its summaries go to `eval_<name>`.
 
         Raises:
@@ -268,7 +268,7 @@ class TPUEstimator(Estimator):
             input_fn: See `Estimator.predict`; it takes `params`, with "batch_size".
             predict_keys: Names of the predictions to yield; None yields all.
             hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one.
+            checkpoint_path: Checkpoint to predict with; None takes the newest.
             yield_single_examples: False yields whole batches.
 
         Yields:
@@ -291,7 +291,7 @@ class TPUEstimator(Estimator):
 
         Args:
             serving_input_receiver_fn: See `export_saved_model`; its receiver tensors are the values to feed.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
+            checkpoint_path: Checkpoint to predict with; None takes the newest at each call.
 
         Raises:
             ValueError: There is no checkpoint.
@@ -390,7 +390,7 @@ class TPUEstimator(Estimator):
             input_receiver_fn_map: Mode to the function that returns its receiver.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
             as_text: Writes the graph as text if true.
-            checkpoint_path: Checkpoint to export; None takes the newest one.
+            checkpoint_path: Checkpoint to export; None takes the newest.
 
         Raises:
             ValueError: Neither `export_to_cpu` nor `export_to_tpu` is True, there is no checkpoint,

@@ -20,7 +20,7 @@ _LAST_CHECKPOINT_SECS = 60  # maximum wait for the chief's end after a checkpoin
 training_is_over = threading.Event()
 """Event in an evaluator's process, set when there will be no more checkpoints.
 
-The evaluator then evaluates the last checkpoint at once, as final, and ends: it has no other way to know
+The evaluator then evaluates the last checkpoint immediately, as final, and ends: it has no other way to know
 that training ended before `max_steps`, with its input or by an early stop.
 """
 
@@ -40,7 +40,7 @@ def evaluate_continuously(
     It begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
     of two evaluations.
 
-    `max_steps`: global step at which training and this function end; None goes on until `is_over`.
+    `max_steps`: global step at which training and this function end; None continues until `is_over`.
     `clock`: function that returns the time in seconds.
     `sleep`: function that waits for a number of seconds.
     Returns the metrics of the last evaluation, None when there was no checkpoint, and the results of its

@@ -23,7 +23,7 @@ MEETING, INPUTS, LOSS, AVERAGES = range(1, 5)
 
 
 class TaskLostError(RuntimeError):
-    """A task of the cluster has ended, and the others can't go on without it."""
+    """A task of the cluster has ended, and the others can't continue without it."""
 
 
 class Peers:
@@ -130,8 +130,9 @@ class Watch:
             if self.lost is None:
                 raise
             raise TaskLostError(
-                f"The process of {self.lost} has ended, and {self._peers.own} can't go on without it: all "
-                "tasks train in step. Start all tasks again; training goes on from the newest checkpoint."
+                f"The process of {self.lost} has ended, and {self._peers.own} can't continue without it: "
+                "all tasks train in step. Start all tasks again; training continues from the newest "
+                "checkpoint."
             ) from error
 
     def _look(self) -> None:

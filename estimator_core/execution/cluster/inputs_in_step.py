@@ -89,7 +89,7 @@ class InputsInStep(Inputs):
         self._states = []
 
     def end(self, session: Any) -> None:
-        """Tells the other tasks that this one makes no further step, unless training has ended already."""
+        """Tells the other tasks that this task makes no further step, unless training has ended already."""
         if not self._states:
             with contextlib.suppress(tf.errors.OutOfRangeError):
                 session.run(self.train_op, {self._stops: True})

@@ -1,4 +1,4 @@
-"""Patches of TensorFlow's optimizers, which by themselves don't know the number of shards."""
+"""Patches of TensorFlow's optimizers, which don't know the number of shards."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def find_replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
 
 
 def replace(tensors: Sequence[tf.Tensor], other: tf.Tensor) -> None:
-    """Lets all users of the tensors take another one."""
+    """Makes all users of the tensors take another tensor."""
     for tensor in tensors:
         for user in tensor.consumers():
             for index, value in enumerate(user.inputs):
