@@ -114,10 +114,7 @@ class Cluster:
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
-    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set.
-
-    `environ`: environment variables; None reads `os.environ`.
-    """
+    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set."""
     tf_config = (os.environ if environ is None else environ).get("TF_CONFIG")
     if not tf_config:
         return Cluster()

@@ -101,8 +101,6 @@ def without_rare_values(matrix: Any, min_rows: float) -> Any:
 
     A column with values other than 0 in fewer rows than a leaf needs, such as the indicator of a rare word,
     can't divide the rows. Its values become 0, so that the library leaves it out.
-
-    `matrix`: `[rows, columns]`.
     """
     if isinstance(matrix, np.ndarray):
         return matrix

@@ -35,10 +35,7 @@ class BackgroundSaver(tf1.train.Saver):
         self._meta_graph: tuple[Any, Any] | None = None
 
     def save(self, sess: Any, save_path: str, global_step: Any = None, **options: Any) -> Any:
-        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`.
-
-        `global_step`: the step; an integer if the checkpoint is written in the background.
-        """
+        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`."""
         self.wait()
         values = None
         if self.writes_beside and isinstance(sess, tf1.Session) and not sess.sess_str:
@@ -55,10 +52,7 @@ class BackgroundSaver(tf1.train.Saver):
         return f"{save_path}-{global_step}"
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Takes over earlier checkpoints, which are deleted in their turn.
-
-        `checkpoint_paths`: paths of checkpoints, oldest first; deleted ones are left out.
-        """
+        """Takes over earlier checkpoints, oldest first, except deleted ones."""
         checkpoints = []
         for path in checkpoint_paths:
             index = f"{path}.index"
@@ -96,10 +90,7 @@ class BackgroundSaver(tf1.train.Saver):
             raise
 
     def export_meta_graph(self, filename: str | None = None, *args: Any, **options: Any) -> Any:
-        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`.
-
-        `filename`: file to write; None only returns the `MetaGraphDef`.
-        """
+        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`."""
         if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
             return super().export_meta_graph(filename, *args, **options)
         with tf.io.gfile.GFile(filename, "wb") as file:

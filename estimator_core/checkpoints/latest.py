@@ -129,11 +129,7 @@ def with_newest(
     use: Callable[[str | None], Result],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Result:
-    """Returns `use(newest())`, and tries again with the next checkpoint if that is deleted during the call.
-
-    `newest`: function that returns the path of a checkpoint, or None when there is none.
-    `sleep`: function that waits for a number of seconds.
-    """
+    """Returns `use(newest())`, and tries the next checkpoint if that is deleted during the call."""
     while True:
         path = newest()
         try:

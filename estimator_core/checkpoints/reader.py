@@ -61,10 +61,7 @@ def variable_names(model_dir: str) -> list[str]:
 
 
 def variable_value(model_dir: str, name: str) -> Any:
-    """Returns the value of the variable `name` in the newest checkpoint of `model_dir`.
-
-    The variable may also be given by its tensor's name, such as "w:0".
-    """
+    """Returns the value of a variable, or of the variable of a tensor ("w:0"), in the newest checkpoint."""
     reader = open_checkpoint(_newest(model_dir))
     name = name.removesuffix(":0")
     if not reader.has_tensor(name):

@@ -74,7 +74,6 @@ def inputs_from(result: Any, mode: str) -> Inputs:
 
     `result`: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves, which each
     session call computes again.
-    `mode`: one of `ModeKeys`; for prediction the labels are left out.
     """
     if isinstance(result, tf.data.Dataset):
         return inputs_from_dataset(result, mode)

@@ -103,10 +103,7 @@ class ParameterServers(Execution):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on this task's server.
-
-        The chief's session creator initializes or restores the variables; a worker's waits for that.
-        """
+        """Returns the creator of a session: the chief's restores the variables, a worker's waits for that."""
         needed = _needed_tasks(self._cluster, self._session_config)
         if self.is_chief:
             creator = self._here.session_creator(

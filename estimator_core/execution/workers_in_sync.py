@@ -153,7 +153,6 @@ class SessionInStep(tf1.train.SessionCreator):
 
     `find_checkpoint`: function that returns the checkpoint to restore, or None to initialize the variables.
     `timeout_secs`: longest wait for the servers of the others; 0 waits for ever.
-    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(

@@ -24,10 +24,7 @@ _printing = threading.Lock()
 
 
 class Failure(NamedTuple):
-    """The failure of a task.
-
-    `message`: the traceback, or the exit of the process and the last lines of its log.
-    """
+    """The failure of a task."""
 
     message: str
     exception: BaseException | None

@@ -18,13 +18,8 @@ class FeatureTransformationCache:
 
     `tf.feature_column` columns call `get` with the name of a raw feature or with another column.
 
-    Args:
-        features: Dict of feature name to `Tensor`, `SparseTensor` or `RaggedTensor`, with shape
-            `[batch_size, ...]`; rank 1 is read as `[batch_size, 1]`. A key may also be a column
-            whose transformed value is already known.
-
-    Raises:
-        ValueError: `features` is not a dict.
+    `features`: tensors of any kind by name, `[batch_size, ...]`; rank 1 is read as `[batch_size, 1]`. A key
+    may also be a column whose transformed value is already known.
 
     Source: the `transformation_cache` argument of `tf.feature_column` columns.
     """
@@ -34,17 +29,7 @@ class FeatureTransformationCache:
         self._transformed: dict[Any, Any] = {}
 
     def get(self, key: Any, state_manager: Any, training: bool | None = None) -> Any:
-        """Returns the `Tensor` or `SparseTensor` of a raw feature or of a column.
-
-        Args:
-            key: Feature name, or a column.
-            state_manager: `StateManager` with the lookup tables of columns.
-            training: Argument for columns whose `transform_feature` takes it.
-
-        Raises:
-            ValueError: No such feature, or a scalar feature.
-            TypeError: `key` is neither a name nor a column.
-        """
+        """Returns the `Tensor` or `SparseTensor` of a raw feature or of a column."""
         if key not in self._transformed:
             self._transformed[key] = self._compute(key, state_manager, training)
         return self._transformed[key]

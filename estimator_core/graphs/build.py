@@ -102,10 +102,7 @@ def build_over(
 def build_for_receiver(
     model: Model, execution: Execution, mode: str, receiver_fn: ReceiverFn
 ) -> tuple[Program, Any]:
-    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver.
-
-    `receiver_fn`: function that returns the receiver; model_fn gets its features, and its labels if any.
-    """
+    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
         _begin(graph, model)
@@ -119,10 +116,7 @@ def build_for_receiver(
 def build_for_features(
     model: Model, execution: Execution, features: Any
 ) -> tuple[Program, list[tf.Tensor]]:
-    """Returns the program of PREDICT over fed features, and its placeholders.
-
-    `features`: tensors of another graph; the placeholders get their kinds, types and shapes.
-    """
+    """Returns the program of PREDICT over placeholders for another graph's features, and these."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
         _begin(graph, model)

@@ -35,11 +35,7 @@ class Predictor:
         return sorted(self._placeholders) if isinstance(self._placeholders, dict) else []
 
     def __call__(self, values: Any) -> Any:
-        """Returns the predictions, NumPy arrays, for the values of a batch.
-
-        `values`: array-like by input name, `[batch_size, ...]` each; or the value itself if there is only
-        one input.
-        """
+        """Returns the predictions, NumPy arrays, for the values of a batch."""
         feeds = self._feeds(values)
         with self._lock:
             session = self._open_session(self._checkpoint_path())

@@ -19,8 +19,6 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
 
     Building a graph takes seconds, during which a concurrent training may delete the checkpoint that was
     newest before. Therefore the newest checkpoint is looked up as late as possible, and again if necessary.
-
-    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
     """
 
     def __init__(self, program: Program, newest: Callable[[], str | None], has_hooks: bool = True):

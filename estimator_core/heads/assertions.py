@@ -10,10 +10,7 @@ _SHOWN_VALUES = 20
 
 
 def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
-    """Returns the control inputs that assert a condition.
-
-    `message`: condition and its remedy; the error shows `values` after it.
-    """
+    """Returns the control inputs that assert a condition."""
     if tf.executing_eagerly():
         if not condition:
             raise ValueError(" ".join([message, *(_as_text(value) for value in values)]))

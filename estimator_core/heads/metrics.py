@@ -39,10 +39,7 @@ class GraphMetric:
         self._pair: tuple[Any, Any] | None = None
 
     def update_state(self, *values: Any, sample_weight: Any = None) -> Any:
-        """Returns the op that adds a batch to the metric.
-
-        `values`: values to compare, labels first, or to average.
-        """
+        """Returns the op that adds a batch to the metric."""
         self._pair = self._metric_fn(*values, weights=sample_weight)
         return self._pair[1]
 
@@ -58,10 +55,7 @@ class GraphMetric:
 
 
 def update(metric: Metric, *values: Any, sample_weight: Any = None) -> None:
-    """Adds a batch to a metric of this module, or to any Keras metric.
-
-    `values`: values to compare, labels first, or to average; all of one shape.
-    """
+    """Adds a batch to a metric of this module, or to any Keras metric."""
     if isinstance(metric, GraphMetric):
         metric.update_state(*values, sample_weight=sample_weight)
     else:

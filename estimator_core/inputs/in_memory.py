@@ -158,11 +158,7 @@ def pandas_input_fn(
 def _batches(
     elements: Any, count: int, batch_size: int, num_epochs: int | None, shuffle: bool
 ) -> tf.data.Dataset:
-    """Returns the examples in batches. One call of Python takes several small batches.
-
-    `elements`: array or nest of arrays, each `[count, ...]`.
-    `num_epochs`: passes over the data; None repeats them forever.
-    """
+    """Returns the examples in batches. One call of Python takes several small batches."""
     if not count:
         num_epochs = 0  # repeating nothing would never fill a batch
     if shuffle:

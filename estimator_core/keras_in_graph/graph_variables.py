@@ -43,10 +43,7 @@ def keep_replicas_together(variable: Any) -> None:
 
 
 def make_local(variables: Iterable[Any]) -> None:
-    """Makes variables local: checkpoints leave them out, and each session initializes them.
-
-    `variables`: keras or TensorFlow variables of the default graph.
-    """
+    """Makes variables local: checkpoints leave them out, and each session initializes them."""
     _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
 
 

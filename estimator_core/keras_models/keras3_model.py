@@ -173,10 +173,7 @@ class Keras3Model(GraphModel):
             yield self._copy(None)
 
     def _copy(self, inputs: Any) -> Any:
-        """Returns a copy of the model in the current graph, with all its variables.
-
-        `inputs`: inputs to call it with; None if the model is built.
-        """
+        """Returns a copy of the model in the current graph, with all its variables."""
         try:
             with keras.utils.custom_object_scope(self._custom_objects):
                 copy = type(self.model).from_config(deepcopy(self._config))

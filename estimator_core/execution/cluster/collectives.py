@@ -41,10 +41,7 @@ class Peers:
         return f"/job:{self.own.kind}/replica:0/task:{self.own.index}/device:CPU:0"
 
     def sum(self, value: tf.Tensor, purpose: int) -> tf.Tensor:
-        """Returns the sum of a value over all tasks, each of which must run it equally often.
-
-        `value`: tensor of the same shape and dtype in all tasks.
-        """
+        """Returns the sum of a value over all tasks, each of which must run it equally often."""
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveReduce(
                 input=value,

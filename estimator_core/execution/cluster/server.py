@@ -75,10 +75,7 @@ def wait_for_tasks(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Waits until something listens at the address of every task.
-
-    `sleep`: function that waits for a number of seconds.
-    """
+    """Waits until something listens at the address of every task."""
     start = clock()
     log_at = start + _LOG_EVERY_SECS
     missing = [task for task in tasks if not answers(task.address)]

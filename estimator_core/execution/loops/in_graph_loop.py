@@ -52,8 +52,6 @@ def with_calls_in_order(session_config: Any) -> Any:
 
     If TensorFlow inlined the functions, one of them might update a variable before another has read
     it, because only the calls are ordered. A `function_optimization` set by the user is kept.
-
-    `session_config`: `ConfigProto`; None is TensorFlow's default.
     """
     config = tf1.ConfigProto()
     if session_config is not None:
@@ -225,10 +223,7 @@ LoopKind = TypeVar("LoopKind", bound=Loop)
 def loop_over(
     targets: Sequence[tf.Operation], make: Callable[[StepGraph], LoopKind], one_by_one: str
 ) -> LoopKind | None:
-    """Returns a loop over a copy of the targets; None if a copy might compute something else.
-
-    `targets`: operations of the default graph, to which the loop is added.
-    """
+    """Returns a loop over a copy of the targets; None if a copy might compute something else."""
     if not tf1.control_flow_v2_enabled():
         logger.info(one_by_one, "loops of TensorFlow 1 are on (disable_v2_behavior)")
         return None

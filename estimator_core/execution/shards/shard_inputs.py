@@ -94,10 +94,7 @@ def shard_inputs(
 def padded_inputs(
     dataset: Any, kind: ShardInput, batch_size: int, num_shards: int, takes_sparse: bool = False
 ) -> PaddedInputs:
-    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size.
-
-    `batch_size`: number of examples in a full batch; those of input_fn may be smaller.
-    """
+    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "For mode PREDICT, input_fn must return a tf.data.Dataset instead of features and labels. "
