@@ -54,6 +54,9 @@ from tensorflow.core.protobuf import rewriter_config_pb2 as rewriter_config_pb2
 from tensorflow.python.client.session import (
     SessionInterface as SessionInterface,  # has no public name
 )
+from tensorflow.python.ops import (
+    lookup_ops as lookup_ops,  # tables of vocabularies have no public names
+)
 
 
 def tpu_context() -> Any:
