@@ -372,17 +372,8 @@ class Estimator(FormerMembers):
     ) -> bytes:
         """Exports a SavedModel: the name of `export_saved_model` until TensorFlow 1.13.
 
-        Args:
-            export_dir_base: See `export_saved_model`.
-            serving_input_receiver_fn: See `export_saved_model`.
-            assets_extra: See `export_saved_model`.
-            as_text: See `export_saved_model`.
-            checkpoint_path: See `export_saved_model`.
-            strip_default_attrs: Not used: attributes at their defaults are always left out, which
-                TensorFlow reads as the same model.
-
-        Raises:
-            ValueError: There is no checkpoint, or no signature can be exported.
+        `strip_default_attrs` is not used: attributes at their defaults are always left out, which
+        TensorFlow reads as the same model.
 
         Source: `tf.compat.v1.estimator.Estimator.export_savedmodel`.
         """
