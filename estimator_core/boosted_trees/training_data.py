@@ -25,7 +25,6 @@ class TrainingData(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """Number of examples."""
         return int(self.matrix.shape[0])
 
 
@@ -61,7 +60,6 @@ def read_training_data(
 
 
 def _selected(data: TrainingData, mask: Any) -> TrainingData:
-    """Returns the rows of a mask."""
     others = tf.nest.map_structure(
         lambda value: None if value is None else value[mask], (data.weights, data.loss_data)
     )

@@ -117,7 +117,6 @@ class WaitForCheckpoint(tf1.train.SessionRunHook):
         self._saver = saver
 
     def end(self, session: Any) -> None:
-        """Waits for the checkpoint."""
         del session
         self._saver.wait()
 
@@ -131,7 +130,6 @@ class _SessionWithValues(tf1.SessionInterface):
 
     @property
     def graph(self) -> tf.Graph:
-        """Graph of the session."""
         return self._session.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:

@@ -22,7 +22,6 @@ def saved_global_step(model_dir: str) -> int:
 
 
 def read_global_step(checkpoint_path: str) -> int:
-    """Returns the global step stored in the checkpoint at `checkpoint_path`."""
     reader = open_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP
     if reader.has_tensor(_OBJECT_GRAPH):

@@ -64,7 +64,6 @@ class IteratorInitializerHook(tf1.train.SessionRunHook):
         self._initializer = initializer_by_batch(self._iterator.initializer)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs the initializer."""
         del coord
         session.run(self._initializer)
 

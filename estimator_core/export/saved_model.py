@@ -230,7 +230,6 @@ def _unfed_placeholders(signature: Any) -> list[str]:
 
 
 def _tensor_names(infos: Iterable[Any]) -> Iterator[str]:
-    """Yields the names of the tensors in `TensorInfo`s."""
     for info in infos:
         kind = info.WhichOneof("encoding")
         if kind == "coo_sparse":

@@ -120,7 +120,6 @@ class _Feature:
         self._feature = feature
 
     def get(self, key: Any, state_manager: Any, training: bool | None = None) -> tf.SparseTensor:
-        """Returns the feature."""
         del key, state_manager, training
         return self._feature
 

@@ -56,7 +56,6 @@ class StateManager:
         return variable
 
     def add_variable(self, feature_column: Any, var: Any) -> None:
-        """Registers an existing variable of a column."""
         self._variables[feature_column, var.name] = var
 
     def has_variable(self, feature_column: Any, name: str) -> bool:
@@ -78,7 +77,6 @@ class StateManager:
         return (feature_column, name) in self._resources
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """Returns a resource of the column."""
         if (feature_column, name) not in self._resources:
             raise ValueError(f"Column {feature_column.name} has no resource named {name}.")
         return self._resources[feature_column, name]

@@ -98,7 +98,9 @@ def _with_rank_of_two_or_more(key: Any, feature: Any) -> Any:
     )
     with tf1.get_default_graph().control_dependencies([has_batch]):
         return tf.cond(
-            tf.equal(actual_rank, 1), lambda: _expand_last(feature), lambda: _identity(feature)
+            tf.equal(actual_rank, 1),
+            lambda: _expand_last(feature),
+            lambda: tf.nest.map_structure(tf.identity, feature, expand_composites=True),
         )
 
 
@@ -106,7 +108,3 @@ def _expand_last(feature: Any) -> Any:
     if isinstance(feature, tf.SparseTensor):
         return tf.sparse.reshape(feature, [tf.shape(feature, out_type=tf.int64)[0], 1])
     return tf.expand_dims(feature, -1)
-
-
-def _identity(feature: Any) -> Any:
-    return tf.nest.map_structure(tf.identity, feature, expand_composites=True)

@@ -219,7 +219,6 @@ class OncePerReplica:
         self._calls = 0
 
     def __call__(self, features: Any, labels: Any) -> EstimatorSpec:
-        """Builds the model of a replica."""
         self._calls += 1
         if self._calls > self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: call number {self._calls}.")

@@ -39,7 +39,9 @@ def with_checked_shape(
     """
     shape = tf.shape(tensor)
     fits = [
-        _equal(shape, wanted) for wanted, static_shape in accepted if _may_be(tensor, static_shape)
+        _equal(shape, wanted)
+        for wanted, static_shape in accepted
+        if tensor.shape.is_compatible_with(static_shape)
     ]
     control_inputs = assertion(
         fits[0] if len(fits) == 1 else tf.reduce_any(fits),
@@ -50,10 +52,6 @@ def with_checked_shape(
     )
     with tf.control_dependencies(control_inputs):
         return tf.identity(tensor)
-
-
-def _may_be(tensor: tf.Tensor, static_shape: tf.TensorShape) -> bool:
-    return bool(tensor.shape.is_compatible_with(static_shape))
 
 
 def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:

@@ -36,7 +36,6 @@ class NanLossHook(tf1.train.SessionRunHook):
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetches the loss."""
         del run_context
         return tf1.train.SessionRunArgs(self._loss)
 

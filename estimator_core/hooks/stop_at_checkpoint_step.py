@@ -52,7 +52,6 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         self._wait = wait
 
     def begin(self) -> None:
-        """Finds the global step."""
         self._global_step = tf1.train.get_global_step()
 
     def steps_until_due(self, global_step: int) -> int | None:
@@ -64,7 +63,6 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetches the global step."""
         del run_context
         return tf1.train.SessionRunArgs(self._global_step)
 

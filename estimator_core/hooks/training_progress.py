@@ -31,7 +31,6 @@ class ProgressHook(tf1.train.SessionRunHook):
         self.last_step: int | None = None
 
     def begin(self) -> None:
-        """Starts counting."""
         self._global_step = tf1.train.get_global_step()
         self._iteration = 0
         self._last_time = None
@@ -62,7 +61,6 @@ class ProgressHook(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(self._loss) if due else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Logs the line if it is due."""
         del run_context
         self._iteration += 1
         if self._step is None:

@@ -173,8 +173,6 @@ def add_activation_summary(value: tf.Tensor, tag: str) -> None:
 
 
 def with_activation_summary(logit_fn: Callable[..., tf.Tensor], tag: str) -> Callable[..., Any]:
-    """Returns `logit_fn` with summaries of its logits."""
-
     def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> tf.Tensor:
         logits = logit_fn(features, mode)
         add_activation_summary(logits, tag)

@@ -157,7 +157,6 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         self._was_asked = False
 
     def handle(self) -> None:
-        """Handles the signal."""
         self._was_asked = True
         if not self._has_session:
             raise SystemExit(SIGTERM_EXIT_CODE)
@@ -169,7 +168,6 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         self._has_session = True
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ends the training if SIGTERM came."""
         del run_values
         if self._was_asked:
             run_context.request_stop()

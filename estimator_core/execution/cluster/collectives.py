@@ -106,14 +106,12 @@ class Watch:
         self.lost: Task | None = None
 
     def __enter__(self) -> Watch:
-        """Starts watching."""
         self._is_over.clear()
         self._thread = threading.Thread(target=self._look, name="watch of the cluster", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stops watching."""
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()

@@ -105,7 +105,6 @@ class _EndTogether(tf1.train.SessionRunHook):
         self._watch = watch
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts watching the session."""
         del coord
         self._inputs.begin()
         self._watch.session = session

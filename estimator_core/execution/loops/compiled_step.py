@@ -83,13 +83,11 @@ class CompiledSteps:
 
     @property
     def operations(self) -> list[tf.Operation]:
-        """Compiled operations of the step."""
         return [
             operation for operation in self.parts.compiled if operation.name not in self.parts.fixed
         ]
 
     def add_to_graph(self) -> None:
-        """Adds the loop to the default graph."""
         self._kept = KeptBatches(self._inputs)
         function = self._loop_function()
         stacks = self._kept.stacks()

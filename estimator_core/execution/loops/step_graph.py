@@ -316,7 +316,6 @@ def _why_not(name: str, node: Any, has_state: bool) -> str | None:
 
 
 def _called(node: Any, functions: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the names of the functions that a node calls."""
     if node.op in functions:
         yield node.op
     for value in node.attr.values():

@@ -102,7 +102,6 @@ class Shards:
         return value if its_copy is None else its_copy.outputs[value.value_index]
 
     def all_copies(self, value: Any) -> list[Any]:
-        """Returns the copies of all shards."""
         return [self.shard_copy(value, shard) for shard in range(self._num_shards)]
 
 
