@@ -26,17 +26,11 @@ SPARSE_COMBINERS = ("mean", "sqrtn", "sum")
 
 
 class LinearModel(NamedTuple):
-    """Outputs and variables of `linear_model`.
+    """Outputs and variables of `linear_model`."""
 
-    Attributes:
-        logits: float32 `[batch_size, units]`.
-        bias: Variable `[units]`.
-        weights: Variables `[column size, units]`, in the order of the column names.
-    """
-
-    logits: tf.Tensor
-    bias: Any
-    weights: list[Any]
+    logits: tf.Tensor  # float32 `[batch_size, units]`
+    bias: Any  # Variable `[units]`
+    weights: list[Any]  # Variables `[column size, units]`, in the order of the column names
 
 
 def linear_model(
