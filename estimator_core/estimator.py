@@ -451,9 +451,9 @@ class Estimator(FormerMembers):
                 outputs: Mapping[str, ExportOutput] = spec.export_outputs or {}
                 parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
                 if spec.mode == ModeKeys.EVAL:
-                    outputs = {mode: EvalOutput(*parts, getattr(receiver, "labels", None))}
+                    outputs = {ModeKeys.EVAL: EvalOutput(*parts, getattr(receiver, "labels", None))}
                 elif spec.mode == ModeKeys.TRAIN:
-                    outputs = {mode: TrainOutput(*parts)}
+                    outputs = {ModeKeys.TRAIN: TrainOutput(*parts)}
                 writer.add(
                     mode,
                     spec,
