@@ -114,10 +114,7 @@ class Cluster:
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
-    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set.
-
-    `environ`: environment variables; None reads `os.environ`.
-    """
+    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set."""
     tf_config = (os.environ if environ is None else environ).get("TF_CONFIG")
     if not tf_config:
         return Cluster()
@@ -144,7 +141,13 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
 def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
     """Returns the cluster that the tasks in TF_CONFIG's `text` describe."""
     task = config.get("task") or {}
-    tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
+    tasks: dict[str, tuple[str, ...]] = {}
+    for kind, addresses in (config.get("cluster") or {}).items():
+        if not isinstance(addresses, list) or not all(isinstance(item, str) for item in addresses):
+            raise ValueError(
+                f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={addresses!r}"
+            )
+        tasks[kind] = tuple(addresses)
     model_dir = config.get("model_dir")
     if model_dir == "":
         raise ValueError(
@@ -204,12 +207,6 @@ def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
     if sum(map(len, tasks.values())) == 1:
         return Cluster(tasks, task_type, task_id, "", model_dir, service)
     return Cluster(tasks, task_type, task_id, f"grpc://{address}", model_dir, service)
-
-
-def _addresses(kind: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(address, str) for address in value):
-        raise ValueError(f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={value!r}")
-    return tuple(value)
 
 
 def _task_index(task: Mapping[str, Any]) -> int:

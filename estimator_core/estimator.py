@@ -41,7 +41,7 @@ class Estimator(FormerMembers):
     """Trains and evaluates a TensorFlow model, and exports it for serving.
 
     All state is in `model_dir`: an Estimator made for a directory that holds checkpoints continues
-    from the newest one.
+    from the newest.
 
     Example:
         >>> estimator = Estimator(model_fn, model_dir="model")  # doctest: +SKIP
@@ -190,7 +190,7 @@ class Estimator(FormerMembers):
             input_fn: See `train`.
             steps: Batches to evaluate; None goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to evaluate; None takes the newest one, or the initial
+            checkpoint_path: Checkpoint to evaluate; None takes the newest, or the initial
                 variables when there is none.
             name: Name of this evaluation: its summaries go to `eval_<name>`.
 
@@ -274,7 +274,7 @@ class Estimator(FormerMembers):
             predict_keys: Names of the predictions to yield; None yields all. Only for a `model_fn`
                 whose predictions are a dict.
             hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one, or the initial
+            checkpoint_path: Checkpoint to predict with; None takes the newest, or the initial
                 variables when there is none.
             yield_single_examples: False yields whole batches.
 
@@ -313,7 +313,7 @@ class Estimator(FormerMembers):
 
         Args:
             serving_input_receiver_fn: See `export_saved_model`; its receiver tensors are the values to feed.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
+            checkpoint_path: Checkpoint to predict with; None takes the newest at each call.
 
         Raises:
             ValueError: There is no checkpoint.
@@ -345,7 +345,7 @@ class Estimator(FormerMembers):
                 `ServingInputReceiver` or `TensorServingInputReceiver`.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
             as_text: Writes the graph as text if true.
-            checkpoint_path: Checkpoint to export; None takes the newest one.
+            checkpoint_path: Checkpoint to export; None takes the newest.
             experimental_mode: The mode whose graph is exported.
 
         Raises:
@@ -370,19 +370,10 @@ class Estimator(FormerMembers):
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """Exports a SavedModel: the former name of `export_saved_model`, until TensorFlow 1.13.
+        """Exports a SavedModel: the name of `export_saved_model` until TensorFlow 1.13.
 
-        Args:
-            export_dir_base: See `export_saved_model`.
-            serving_input_receiver_fn: See `export_saved_model`.
-            assets_extra: See `export_saved_model`.
-            as_text: See `export_saved_model`.
-            checkpoint_path: See `export_saved_model`.
-            strip_default_attrs: Not used: attributes at their defaults are always left out, which
-                TensorFlow reads as the same model.
-
-        Raises:
-            ValueError: There is no checkpoint, or no signature can be exported.
+        `strip_default_attrs` is not used: attributes at their defaults are always left out, which
+        TensorFlow reads as the same model.
 
         Source: `tf.compat.v1.estimator.Estimator.export_savedmodel`.
         """
@@ -410,7 +401,7 @@ class Estimator(FormerMembers):
             input_receiver_fn_map: Mode to the function that returns its receiver.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
             as_text: Writes the graph as text if true.
-            checkpoint_path: Checkpoint to export; None takes the newest one.
+            checkpoint_path: Checkpoint to export; None takes the newest.
 
         Raises:
             ValueError: There is no checkpoint, no mode is given, or a mode can't be exported.
@@ -460,9 +451,9 @@ class Estimator(FormerMembers):
                 outputs: Mapping[str, ExportOutput] = spec.export_outputs or {}
                 parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
                 if spec.mode == ModeKeys.EVAL:
-                    outputs = {mode: EvalOutput(*parts, getattr(receiver, "labels", None))}
+                    outputs = {ModeKeys.EVAL: EvalOutput(*parts, getattr(receiver, "labels", None))}
                 elif spec.mode == ModeKeys.TRAIN:
-                    outputs = {mode: TrainOutput(*parts)}
+                    outputs = {ModeKeys.TRAIN: TrainOutput(*parts)}
                 writer.add(
                     mode,
                     spec,

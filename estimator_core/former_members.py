@@ -61,7 +61,7 @@ _HELPERS = (
 
 
 class FormerMembers:
-    """Private members that programs written for tf.estimator use, beside the public ones."""
+    """Private members that programs written for tf.estimator use in addition to the public ones."""
 
     _call_input_fn: Any
     _config: Any

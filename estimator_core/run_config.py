@@ -247,7 +247,7 @@ class RunConfig:
         for name, value in changes.items():
             changed.__dict__[name] = value
         changed.__post_init__()
-        # As in 2.15, a copy has no default of its own.
+        # As in 2.15, a copy has no separate default.
         changed.__dict__["session_config"] = changes.get("session_config", self.session_config)
         return changed
 

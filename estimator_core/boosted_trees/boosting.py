@@ -231,10 +231,7 @@ class Boosting:
         return library.Booster(parameters, dataset)
 
     def _starting_scores(self, forest: Forest) -> Any:
-        """Returns the scores of bias and trees, added in boosting's order for bitwise equality.
-
-        The validation gets the trees, too.
-        """
+        """Returns the scores of bias and trees, added in boosting's order for bitwise equality."""
         data, dimension = self._data, self._dimension
         scores = np.tile(self._bias, (data.num_rows, 1))
         if not forest.num_trees:

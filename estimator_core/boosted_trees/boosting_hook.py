@@ -144,7 +144,7 @@ class BoostingHook(InitializationHook):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Computes the losses that are left to report."""
+        """Computes the remaining losses for the report."""
         del session
         if self._boosting and self._early_stopping and self._early_stopping.report:
             self._boosting.judge()

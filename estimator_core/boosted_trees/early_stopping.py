@@ -93,11 +93,7 @@ class Validation:
         return self.best + self._patience
 
     def start(self, bias: Any, warm_started: int, num_threads: int) -> None:
-        """Begins without a tree.
-
-        `bias`: logits before the first tree, `[logits_dimension]`.
-        `num_threads`: threads of the library; a call with another number would change that of growing.
-        """
+        """Begins without a tree, with as many threads as the library grows trees with."""
         self._scores = np.tile(bias, (self._data.num_rows, 1))
         self._iterations, self.best, self._best_loss = 0, warm_started, np.inf
         self._judged_from = warm_started

@@ -69,10 +69,7 @@ class Explainer:
         self._link = link
 
     def explain(self, matrix: Any) -> list[tuple[float, dict[str, float]]]:
-        """Returns (bias, contribution by column, the largest first) of each row; they sum to the prediction.
-
-        `matrix`: float32 `[rows, columns]`.
-        """
+        """Returns (bias, contribution by column, largest first) of each row; they sum to the prediction."""
         by_shap = self._method == "tree_shap"
         bias, contributions = self._shap(matrix) if by_shap else self._paths(matrix)
         names = self._groups.names

@@ -46,7 +46,6 @@ class Forest:
 
     @property
     def num_trees(self) -> int:
-        """Number of trees."""
         return len(self.root)
 
     @property

@@ -53,10 +53,7 @@ class HeadLoss:
             self._gradients = _gradients(self._loss, self._logits)
 
     def value(self, session: Any, data: Any, logits: Any) -> Any:
-        """Returns the loss, a float32 scalar.
-
-        `logits`: `[rows, logits_dimension]`.
-        """
+        """Returns the loss, a float32 scalar."""
         return session.run(self._loss, self._feed(data, logits), options=_IN_THIS_THREAD)
 
     def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any, Any]:

@@ -48,10 +48,7 @@ def boosted_trees_model_fn(
     predicts_matrix: bool = False,
     early_stopping: TreesEarlyStopping | None = None,
 ) -> ModelFn:
-    """Returns the `model_fn` of a forest over feature columns, with a head on top.
-
-    `early_stopping`: held-out rows that end the training early; None grows all trees.
-    """
+    """Returns the `model_fn` of a forest over feature columns, with a head on top."""
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         features = checked_features(features)
@@ -136,11 +133,7 @@ def center(
     gradients: Callable[[Any], tuple[Any, Any]],
     logits_dimension: int,
 ) -> Any:
-    """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`.
-
-    `labels`: labels `[rows]`, for an objective that computes its center.
-    `gradients`: function from logits `[rows, logits_dimension]` to gradients and Hessians.
-    """
+    """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`."""
     if objective.center is not None:
         return objective.center(labels, data.weights)
     bias = np.zeros(logits_dimension)
@@ -180,7 +173,7 @@ class LayerSteps(SingleDevice):
         self.session_call_secs = _SESSION_CALL_SECS
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step that `step_fn` builds, with the hook's `advance` for many steps at once."""
+        """Returns the step of `step_fn` with the hook's `advance`, which makes many steps in a call."""
         step = super().build_step(inputs, step_fn, mode)
         (hook,) = (hook for hook in step.spec.training_hooks if isinstance(hook, BoostingHook))
         hook.makes_steps = True

@@ -21,9 +21,7 @@ _MISSING = 12
 def forest_from_text(model_text: str) -> Forest:
     """Returns the trees of a model with numeric splits only.
 
-    All trees are read at once: a forest has hundreds of them, each with few nodes.
-
-    `text`: text from `model_to_string`, or a part of it that begins before a tree.
+    All trees are parsed together, because a forest has hundreds of them with few nodes each.
     """
     end = model_text.find("\nend of trees")
     sections = model_text[: end if end >= 0 else None].split("\nTree=")[1:]

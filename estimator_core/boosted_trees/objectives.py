@@ -45,10 +45,7 @@ def may_have_objective(head: Head) -> bool:
 
 
 def head_objective(head: Head, labels: Any) -> Objective:
-    """Returns the objective for a head's loss.
-
-    `labels`: processed labels, `[rows, any]`.
-    """
+    """Returns the objective for a head's loss on processed labels."""
     if not may_have_objective(head):
         num_class = {"num_class": head.logits_dimension} if head.logits_dimension > 1 else {}
         return dataclasses.replace(BY_GRADIENTS, parameters={"objective": "none", **num_class})

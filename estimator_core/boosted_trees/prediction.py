@@ -10,10 +10,7 @@ _ROWS_AT_A_TIME = 1024  # keeps intermediate values in the processor's cache
 
 
 def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: int) -> tf.Tensor:
-    """Returns the sums of the trees, float32 `[batch_size, logits_dimension]`, added in float64.
-
-    `matrix`: float32 `[batch_size, columns]`; NaN is a missing value.
-    """
+    """Returns the sums of the trees, float32 `[batch_size, logits_dimension]`, added in float64."""
     with tf.name_scope("forest"):
         # Read each variable once: a batch sees one state of them all.
         nodes = {name: tf.identity(variable) for name, variable in forest.nodes.items()}

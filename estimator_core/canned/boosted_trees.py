@@ -232,28 +232,12 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         >>> classifier = BoostedTreesClassifier([age], n_batches_per_layer=1)
         >>> classifier.train(input_fn, max_steps=100)  # doctest: +SKIP
 
-    Args:
-        feature_columns: See `BoostedTreesEstimator`.
+    Args: same as `BoostedTreesEstimator`, except:
         n_batches_per_layer: Number of batches in the data set.
         model_dir: Directory of checkpoints and summaries.
         n_classes: Number of classes, at least 2; three or more classes have their own trees each.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        n_trees: See `BoostedTreesEstimator`.
-        max_depth: See `BoostedTreesEstimator`.
-        learning_rate: See `BoostedTreesEstimator`.
-        l1_regularization: See `BoostedTreesEstimator`.
-        l2_regularization: See `BoostedTreesEstimator`.
-        tree_complexity: See `BoostedTreesEstimator`.
-        min_node_weight: See `BoostedTreesEstimator`.
-        config: See `BoostedTreesEstimator`.
-        center_bias: See `BoostedTreesEstimator`.
-        pruning_mode: See `BoostedTreesEstimator`.
-        quantile_sketch_epsilon: See `BoostedTreesEstimator`.
-        train_in_memory: See `BoostedTreesEstimator`.
-        warm_start_from: See `BoostedTreesEstimator`.
-        early_stopping: See `BoostedTreesEstimator`.
-        min_node_examples: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -316,27 +300,11 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         >>> regressor = BoostedTreesRegressor([size], n_batches_per_layer=1)
         >>> regressor.train(input_fn, max_steps=100)  # doctest: +SKIP
 
-    Args:
-        feature_columns: See `BoostedTreesEstimator`.
+    Args: same as `BoostedTreesEstimator`, except:
         n_batches_per_layer: Number of batches in the data set.
         model_dir: Directory of checkpoints and summaries.
         label_dimension: Number of values in a label; each has its own trees.
         weight_column: Name of the feature that holds example weights, or a numeric column.
-        n_trees: See `BoostedTreesEstimator`.
-        max_depth: See `BoostedTreesEstimator`.
-        learning_rate: See `BoostedTreesEstimator`.
-        l1_regularization: See `BoostedTreesEstimator`.
-        l2_regularization: See `BoostedTreesEstimator`.
-        tree_complexity: See `BoostedTreesEstimator`.
-        min_node_weight: See `BoostedTreesEstimator`.
-        config: See `BoostedTreesEstimator`.
-        center_bias: See `BoostedTreesEstimator`.
-        pruning_mode: See `BoostedTreesEstimator`.
-        quantile_sketch_epsilon: See `BoostedTreesEstimator`.
-        train_in_memory: See `BoostedTreesEstimator`.
-        warm_start_from: See `BoostedTreesEstimator`.
-        early_stopping: See `BoostedTreesEstimator`.
-        min_node_examples: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.

@@ -100,11 +100,7 @@ def compose(
 def sum_of_logits(
     parts: Sequence[ModelPart], features: Mapping[str, Any], mode: str
 ) -> tuple[tf.Tensor, list[OptimizedPart]]:
-    """Builds the parts in the current graph; returns the sum of their logits, and their optimizers.
-
-    `features`: dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-    Returns logits `[batch_size, logits_dimension]`, and the parts for `minimize_parts`.
-    """
+    """Builds the parts in the current graph; returns the sum of their logits, and their optimizers."""
     features = checked_features(features)
     logits = []
     optimized_parts: list[OptimizedPart] = []

@@ -1,4 +1,4 @@
-"""A saver that writes checkpoints while training goes on."""
+"""A saver that writes checkpoints while training continues."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.logs import logger
 
-_MOST_BYTES = 1 << 30  # of values, which are held in memory twice while they are written
+_MOST_BYTES = 1 << 30  # of values: a second copy is held in memory during the write
 
 
 class BackgroundSaver(tf1.train.Saver):
     """A `Saver` that can return from `save` as soon as it has the values of a checkpoint.
 
     A thread writes them in the same format, and then updates the checkpoint state: until everything is on
-    disk, the previous checkpoint remains the newest one. A call of `save` waits for the previous call and
+    disk, the previous checkpoint remains the newest. A call of `save` waits for the previous call and
     raises its error. `save` writes in the foreground if the session belongs to a server, or if there are more
     than 1 GiB of values, since they are held in memory twice. The `MetaGraphDef` is computed once per graph,
     and written each time.
@@ -35,10 +35,7 @@ class BackgroundSaver(tf1.train.Saver):
         self._meta_graph: tuple[Any, Any] | None = None
 
     def save(self, sess: Any, save_path: str, global_step: Any = None, **options: Any) -> Any:
-        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`.
-
-        `global_step`: the step; an integer if the checkpoint is written in the background.
-        """
+        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`."""
         self.wait()
         values = None
         if self.writes_beside and isinstance(sess, tf1.Session) and not sess.sess_str:
@@ -55,10 +52,7 @@ class BackgroundSaver(tf1.train.Saver):
         return f"{save_path}-{global_step}"
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Takes over earlier checkpoints, which are deleted in their turn.
-
-        `checkpoint_paths`: paths of checkpoints, oldest first; those that are gone are left out.
-        """
+        """Takes over earlier checkpoints, oldest first, except deleted ones."""
         checkpoints = []
         for path in checkpoint_paths:
             index = f"{path}.index"
@@ -91,15 +85,12 @@ class BackgroundSaver(tf1.train.Saver):
         except BaseException:
             try:
                 self.wait()
-            except Exception as error:  # the first error is the one to raise
+            except Exception as error:  # the first error is raised
                 logger.error("The last checkpoint could not be written: %s", error)
             raise
 
     def export_meta_graph(self, filename: str | None = None, *args: Any, **options: Any) -> Any:
-        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`.
-
-        `filename`: file to write; None only returns the `MetaGraphDef`.
-        """
+        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`."""
         if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
             return super().export_meta_graph(filename, *args, **options)
         with tf.io.gfile.GFile(filename, "wb") as file:
@@ -126,7 +117,6 @@ class WaitForCheckpoint(tf1.train.SessionRunHook):
         self._saver = saver
 
     def end(self, session: Any) -> None:
-        """Waits for the checkpoint."""
         del session
         self._saver.wait()
 
@@ -140,7 +130,6 @@ class _SessionWithValues(tf1.SessionInterface):
 
     @property
     def graph(self) -> tf.Graph:
-        """Graph of the session."""
         return self._session.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:

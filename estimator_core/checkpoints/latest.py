@@ -1,6 +1,6 @@
 """The newest checkpoint of a model_dir that can be restored.
 
-The file `checkpoint` names the newest one. When that file, or the checkpoint that it names, is broken, the
+The file `checkpoint` names the newest checkpoint. When that file, or that checkpoint, is broken, the
 newest whole checkpoint of the folder takes its place.
 """
 
@@ -129,11 +129,7 @@ def with_newest(
     use: Callable[[str | None], Result],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Result:
-    """Returns `use(newest())`; if that checkpoint is deleted meanwhile, tries again with the next one.
-
-    `newest`: function that returns the path of a checkpoint, or None when there is none.
-    `sleep`: function that waits for a number of seconds.
-    """
+    """Returns `use(newest())`, and tries the next checkpoint if that is deleted during the call."""
     while True:
         path = newest()
         try:

@@ -82,20 +82,16 @@ def _why_not_whole(path: str, files: Files) -> str | None:
     try:
         num_bytes = max(sum(sizes[file] for file in shards) for shards in complete)
         if num_bytes < _bytes_needed(reader):  # a smaller size alone may be fine
-            _read_all(reader)
+            for tensor in reader.get_variable_to_shape_map():
+                try:
+                    reader.get_tensor(tensor)
+                except _ERRORS as error:
+                    # Of some tensors, such as slots of a partition, only slices were saved.
+                    if _PARTIAL not in str(error):
+                        raise
     except _ERRORS as error:
         return f"{path}.data-* can't be read, with {num_bytes} bytes ({error})"
     return None
-
-
-def _read_all(reader: Any) -> None:
-    """Reads all tensors, except those of which only some slices were saved, such as slots of a partition."""
-    for tensor in reader.get_variable_to_shape_map():
-        try:
-            reader.get_tensor(tensor)
-        except _ERRORS as error:
-            if _PARTIAL not in str(error):
-                raise
 
 
 def _bytes_needed(reader: Any) -> int:

@@ -81,7 +81,6 @@ class InitialCentersHook(InitializationHook):
     """Initializes the centers before the first step, from as many batches as needed.
 
     `is_chief`: True if this process initializes them; the others wait for it.
-    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(

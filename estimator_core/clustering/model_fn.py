@@ -185,7 +185,6 @@ class _RelativeToleranceHook(tf1.train.SessionRunHook):
         self._previous: float | None = None
 
     def before_run(self, run_context: Any) -> Any:
-        """Requests the loss."""
         del run_context
         return tf1.train.SessionRunArgs(self._loss)
 

@@ -160,7 +160,7 @@ class Execution(abc.ABC):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the whole step, after calling `step_fn` exactly `num_models` times.
 
-        Each replica has its own batch: one of `inputs.next_batches(num_replicas)`, or the one of
+        Each replica has its own batch: one of `inputs.next_batches(num_replicas)`, or that of
         `inputs.next_batch()`. In mode EVAL, `with_evaluation_metrics` is applied to the spec of each
         replica, within the replica: it calls the function of the metrics, and adds the metric "loss".
 

@@ -54,7 +54,6 @@ class OneCore(Sharded):
         return Inputs(lambda: placeholders, mode)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of one core."""
         self._sums = sums = _CollectiveSums(self.num_replicas)
         with sums.replacing_sums(tf1.get_default_graph()):
             spec = step_fn(*inputs.next_batch())

@@ -103,10 +103,7 @@ class ParameterServers(Execution):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on this task's server.
-
-        The chief's session creator initializes or restores the variables; a worker's waits for that.
-        """
+        """Returns the creator of a session: the chief's restores the variables, a worker's waits for that."""
         needed = _needed_tasks(self._cluster, self._session_config)
         if self.is_chief:
             creator = self._here.session_creator(
@@ -173,7 +170,7 @@ class _ChiefSession(tf1.train.SessionCreator):
 class _WorkerSession(tf1.train.SessionCreator):
     """Creates a session once the chief has initialized the variables.
 
-    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: with that one, a worker that starts a
+    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: there, a worker that starts a
     moment before the chief, or whose parameter server was restarted, sleeps for 30 seconds. A worker with
     another model is refused: it would wait in vain, or change variables that belong to another model.
     """

@@ -1,8 +1,8 @@
-"""Datasets over arrays that take a batch of rows at once, instead of row by row.
+"""Datasets over arrays that take whole batches of rows instead of single rows.
 
 `Dataset.from_tensor_slices(arrays).shuffle(...).repeat().batch(...)` cuts each array into rows, moves them
-one by one, and copies them into batches. Shuffling the row numbers instead, and then gathering all rows of a
-batch from each array at once, gives the same batches.
+one by one, and copies them into batches. Shuffling the row numbers instead, and then gathering the rows of a
+batch from each array in one operation, gives the same batches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SMALLEST_BATCH = 16  # for smaller batches, it is not worthwhile
 
 
 def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
-    """Returns an initializer of the iterator for the same batches, taken at once where that is possible.
+    """Returns an initializer of the iterator for the same batches, taken whole where that is possible.
 
     `initializer`: `MakeIterator` operation of the default graph. It is returned unchanged unless the
     dataset batches the rows of arrays, and only selects or orders them before.
@@ -80,7 +80,7 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
 def _nearest_dataset(
     dataset: tf.Operation, types: tuple[str, ...]
 ) -> tuple[list[tf.Operation], tf.Operation | None]:
-    """Returns the datasets passed on the way up to the first one of `types`, and that one or None."""
+    """Returns the datasets passed on the way to the first one of `types`, and this one (or None)."""
     passed: list[tf.Operation] = []
     while dataset.type not in types:
         sources = [tensor.op for tensor in dataset.inputs if tensor.dtype == tf.variant]
@@ -137,7 +137,7 @@ def _copy(
     node = graph_def.node.add()
     node.CopyFrom(dataset.node_def)
     node.attr.pop("_class", None)
-    node.ClearField("experimental_type")  # it may name the types of the former source
+    node.ClearField("experimental_type")  # it may name the types of the previous source
     if shape is not None:
         types = "output_types" if "output_types" in node.attr else "Toutput_types"
         node.attr[types].CopyFrom(_list(type=[tf.int64.as_datatype_enum]))

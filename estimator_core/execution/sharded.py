@@ -93,7 +93,6 @@ class Sharded(RepeatsSteps):
             yield
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the batches of the shards."""
         kind, shards = self._sharding.kind, self.num_replicas
         calls = shards if kind is ShardInput.OWN else 1
         with tf1.device("/cpu:0"):
@@ -114,7 +113,6 @@ class Sharded(RepeatsSteps):
             )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of all shards together."""
         graph = tf1.get_default_graph()
         self._sums = ShardSums(self.num_replicas)
         self._takes_mean, self._has_shares = True, False
@@ -234,7 +232,6 @@ class Sharded(RepeatsSteps):
         return loss / self.num_replicas
 
     def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of a loss over the shards."""
         return self._sums.add(loss) if self.adds_up_gradients else loss
 
     @contextlib.contextmanager

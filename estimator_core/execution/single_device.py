@@ -72,7 +72,6 @@ class SingleDevice(RepeatsSteps):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on the device."""
         return tf1.train.ChiefSessionCreator(
             scaffold=scaffold,
             master=self._master,

@@ -153,7 +153,6 @@ class SessionInStep(tf1.train.SessionCreator):
 
     `find_checkpoint`: function that returns the checkpoint to restore, or None to initialize the variables.
     `timeout_secs`: longest wait for the servers of the others; 0 waits for ever.
-    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(
@@ -184,8 +183,9 @@ class SessionInStep(tf1.train.SessionCreator):
             ) from error
         if self._was_created:
             raise TaskLostError(
-                f"{own} has lost its connection to the other tasks, and can't go on without them: all "
-                "tasks train in step. Start all tasks again; training goes on from the newest checkpoint. "
+                f"{own} has lost its connection to the other tasks, and can't continue without them: "
+                "all tasks train in step. Start all tasks again; training continues from the newest "
+                "checkpoint. "
                 f"The other tasks: {', '.join(map(str, others))}"
             )
         wait_for_tasks(others, self._timeout_secs)

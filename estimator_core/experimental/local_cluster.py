@@ -25,7 +25,7 @@ class LocalClusterResult(NamedTuple):
 
     Attributes:
         chief: Result in the chief.
-        evaluator: Result in the evaluator; None without one.
+        evaluator: Result in the evaluator, or None if there is none.
     """
 
     chief: Any
@@ -69,7 +69,7 @@ def launch_local_cluster(
 
     The call returns when `fn` has returned in the chief, in all workers and in the evaluator. The
     evaluator is told when training is over, so that it ends with the last checkpoint even if training
-    ended before `max_steps`. Then the parameter servers are ended. If a task fails, or this call is
+    ended before `max_steps`. Parameter servers are ended last. If a task fails, or this call is
     interrupted (Ctrl-C or SIGTERM), all tasks are ended: by SIGTERM, and by SIGKILL after `grace_secs`.
     They also end when this process dies.
 

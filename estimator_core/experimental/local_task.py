@@ -24,10 +24,7 @@ _printing = threading.Lock()
 
 
 class Failure(NamedTuple):
-    """The failure of a task.
-
-    `message`: the traceback, or the exit of the process and the last lines of its log.
-    """
+    """The failure of a task."""
 
     message: str
     exception: BaseException | None
@@ -62,7 +59,7 @@ class LocalTask:
         return self._process.pid
 
     def start(self) -> None:
-        """Starts the process, or starts a new one after it has ended."""
+        """Starts the process, or a new process after it has ended."""
         try:
             fn = pickle.dumps(self._fn)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -141,11 +138,11 @@ class LocalTask:
 
     def tell_that_training_is_over(self) -> None:
         """Lets the evaluator end with the last checkpoint."""
-        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+        with contextlib.suppress(BrokenPipeError):  # it has already ended
             self._orders.send("training is over")
 
     def kill(self) -> None:
-        """Ends the process at once, by SIGKILL, if it was started."""
+        """Kills the process (SIGKILL) if it was started."""
         if self._process is not None:
             self._process.kill()
             self._process.join()

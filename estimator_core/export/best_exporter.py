@@ -63,8 +63,8 @@ class BestExporter(LatestExporter):
         TypeError: `compare_fn` is not callable.
         ValueError: `compare_fn` is None or has other arguments, or `exports_to_keep` is not above 0.
 
-    Source: `tf.estimator.BestExporter`, which exports once in each process whatever the result, and
-    remembers results only by the event files.
+    Source: `tf.estimator.BestExporter`, which exports once in each process regardless of the result, and
+    knows earlier results only from the event files.
     """
 
     def __init__(

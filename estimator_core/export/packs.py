@@ -25,7 +25,7 @@ def columns_by_type(
     for position, column in enumerate(columns):
         if column not in dtypes:
             raise ValueError(
-                f"The pack {pack!r} has a column that is no feature. Received: {column!r}"
+                f"The pack {pack!r} has a column that is not a feature. Received: {column!r}"
             )
         by_type.setdefault(packed_name(pack, dtypes[column]), []).append(position)
     return by_type
@@ -64,7 +64,11 @@ def parse_packed(
         for name, positions in columns_by_type(pack, columns, dtypes).items()
     }
     spec = dict(feature_spec)
-    spec.update((name, _scalar(feature_spec[name])) for name in packed)
+    for name in packed:  # a packed column has at most one value for each example
+        kind = feature_spec[name]
+        spec[name] = tf.io.VarLenFeature(kind.dtype)
+        if isinstance(kind, tf.io.FixedLenFeature):
+            spec[name] = tf.io.FixedLenFeature([], kind.dtype, _default(kind))
     features = tf.io.parse_example(serialized=serialized, features=spec)
     num_parsed = tf.size(serialized, tf.int64)
     for name, (columns, positions) in matrices.items():
@@ -100,15 +104,8 @@ def _cells(columns: Sequence[Any], positions: Sequence[int]) -> tuple[Any, Any]:
     return tf.stack([rows, numbers], axis=1), values
 
 
-def _scalar(kind: Any) -> Any:
-    """Returns the spec of a column with one value, or one at most, for each example."""
-    if isinstance(kind, tf.io.FixedLenFeature):
-        return tf.io.FixedLenFeature([], kind.dtype, _default(kind))
-    return tf.io.VarLenFeature(kind.dtype)
-
-
 def _default(kind: Any) -> Any:
-    """Returns the default of a spec as a scalar; None without one."""
+    """Returns the default of a spec as a scalar, or None if it has none."""
     default = getattr(kind, "default_value", None)
     return None if default is None else np.reshape(default, []).item()
 

@@ -1,4 +1,4 @@
-"""A receiver of raw columns as tensors, beside serialized tf.Examples."""
+"""A receiver of raw columns as tensors, in addition to serialized tf.Examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_rows_serving_input_receiver_fn(
 
     A missing value is NaN for a float, the smallest int64 for a whole number, and "" for text. There is no
     `serving_rows` if TensorFlow could not load it, because Python reserves a feature's name (`class`), or it
-    is no name even with `_` for other characters (`m²`); a warning names the feature.
+    is not an identifier even with `_` for other characters (`m²`); a warning names the feature.
 
     Args:
         feature_spec: Dict of feature name to `tf.io.VarLenFeature` with at most one value, or to

@@ -44,12 +44,6 @@ class SavedModelWriter:
 
     It is written to a temporary directory and renamed at the end, so that readers see only complete
     models. On an exception the temporary directory is removed.
-
-    Example:
-        >>> with SavedModelWriter("exports") as writer:  # doctest: +SKIP
-        ...     with tf.Graph().as_default():
-        ...         writer.add(mode, spec, export_outputs, receiver_tensors, None, checkpoint_path)
-        >>> writer.path  # doctest: +SKIP
     """
 
     def __init__(
@@ -236,7 +230,6 @@ def _unfed_placeholders(signature: Any) -> list[str]:
 
 
 def _tensor_names(infos: Iterable[Any]) -> Iterator[str]:
-    """Yields the names of the tensors in `TensorInfo`s."""
     for info in infos:
         kind = info.WhichOneof("encoding")
         if kind == "coo_sparse":
@@ -266,10 +259,7 @@ def timestamped_directory(
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Returns a directory named by seconds since the epoch that no other export has taken.
-
-    `clock`: function that returns the time, in seconds since the epoch.
-    """
+    """Returns a directory named by seconds since the epoch that no other export has taken."""
     for _ in range(_MAX_DIRECTORY_ATTEMPTS):
         path = os.path.join(export_dir_base, str(int(clock())))
         if not tf.io.gfile.exists(path) and not tf.io.gfile.exists(

@@ -26,17 +26,11 @@ SPARSE_COMBINERS = ("mean", "sqrtn", "sum")
 
 
 class LinearModel(NamedTuple):
-    """Outputs and variables of `linear_model`.
+    """Outputs and variables of `linear_model`."""
 
-    Attributes:
-        logits: float32 `[batch_size, units]`.
-        bias: Variable `[units]`.
-        weights: Variables `[column size, units]`, in the order of the column names.
-    """
-
-    logits: tf.Tensor
-    bias: Any
-    weights: list[Any]
+    logits: tf.Tensor  # float32 `[batch_size, units]`
+    bias: Any  # Variable `[units]`
+    weights: list[Any]  # Variables `[column size, units]`, in the order of the column names
 
 
 def linear_model(
@@ -51,16 +45,7 @@ def linear_model(
     Variables start at zero and are created below the current variable scope as
     `linear_model/<column>/weights` and `linear_model/bias_weights`.
 
-    Args:
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        feature_columns: Categorical and dense columns.
-        units: Number of outputs.
-        sparse_combiner: Reduction of the weights of several values in one categorical column:
-            "sum", "mean" or "sqrtn".
-        for_training: False uses fewer operations, whose gradients may have a row for each example.
-
-    Raises:
-        ValueError: A column has a wrong kind, a feature is missing, or the combiner is unknown.
+    `for_training`: False uses fewer operations, whose gradients may have a row for each example.
 
     Source: tf.estimator's linear models (`tf.compat.v1.feature_column.linear_model`).
     """

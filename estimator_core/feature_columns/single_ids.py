@@ -19,8 +19,8 @@ class SingleIds(NamedTuple):
     def looked_up(self, table: tf.Variable, for_training: bool) -> tf.Tensor:
         """Returns the rows of a table, `[batch_size, ...]`, and zeros for examples without an id.
 
-        The values are bitwise equal to those of `tf.nn.safe_embedding_lookup_sparse`. So is the gradient in
-        training: it has a row for each distinct id, in the order of first occurrence.
+        The values are bitwise equal to those of `tf.nn.safe_embedding_lookup_sparse`. In training, the
+        gradient is equal, too: it has a row for each distinct id, in the order of first occurrence.
 
         `table`: variable `[num_buckets, width]`.
         """
@@ -111,7 +111,7 @@ def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | 
 
 
 class _Feature:
-    """Feature for `transform_feature` of a categorical column, which transforms each value by itself.
+    """Feature for `transform_feature` of a categorical column, which transforms each value separately.
 
     `feature`: all values, `[number of values]`, including missing ones; the indices don't matter.
     """
@@ -120,7 +120,6 @@ class _Feature:
         self._feature = feature
 
     def get(self, key: Any, state_manager: Any, training: bool | None = None) -> tf.SparseTensor:
-        """Returns the feature."""
         del key, state_manager, training
         return self._feature
 

@@ -102,10 +102,7 @@ def build_over(
 def build_for_receiver(
     model: Model, execution: Execution, mode: str, receiver_fn: ReceiverFn
 ) -> tuple[Program, Any]:
-    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver.
-
-    `receiver_fn`: function that returns the receiver; model_fn gets its features, and its labels if any.
-    """
+    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
         _begin(graph, model)
@@ -119,10 +116,7 @@ def build_for_receiver(
 def build_for_features(
     model: Model, execution: Execution, features: Any
 ) -> tuple[Program, list[tf.Tensor]]:
-    """Returns the program of PREDICT over fed features, and its placeholders.
-
-    `features`: tensors of another graph; the placeholders get their kinds, types and shapes.
-    """
+    """Returns the program of PREDICT over placeholders for another graph's features, and these."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
         _begin(graph, model)
@@ -151,7 +145,7 @@ def evaluation_fetches(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:
 def _in_order(scaffold: Any) -> Any:
     """Returns a Scaffold that initializes each variable after those that its initial value reads.
 
-    TensorFlow initializes all variables at once, and so may read a value before it is set. For example, the
+    TensorFlow initializes all variables in parallel and may read a value before it is set. For example, the
     learning rate of a tf_keras optimizer with a schedule is initialized from the optimizer's step count.
 
     `scaffold`: scaffold of the current graph. It is returned unchanged if it has its own `init_op`, or if
@@ -225,7 +219,6 @@ class OncePerReplica:
         self._calls = 0
 
     def __call__(self, features: Any, labels: Any) -> EstimatorSpec:
-        """Builds the model of a replica."""
         self._calls += 1
         if self._calls > self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: call number {self._calls}.")

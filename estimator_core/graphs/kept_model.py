@@ -2,7 +2,7 @@
 
 Building a premade model takes fifty times as long as predicting one example. Its graph is kept from one call
 of `predict` to the next if it is certain that building it again would give the same graph: see
-`spec.settled`. input_fn is called each time, in a graph of its own.
+`spec.settled`. input_fn is called each time, in a separate graph.
 """
 
 from __future__ import annotations
@@ -157,8 +157,12 @@ class PredictCall:
                 hook.after_create_session(session, None)
             next_batch = self._by_feeding(kept, session, names)
             for count in itertools.count():
-                if count == _BATCHES_UNTIL_BUILT and self._is_as_it_was():
-                    next_batch = self._with_input(kept, session, names)
+                if count == _BATCHES_UNTIL_BUILT:
+                    # Would building the model now give the kept one?
+                    *_, tensorflow_state, process_state, fingerprint = self._key
+                    is_same = (tensorflow_state, process_state) == _process_state()
+                    if is_same and self._model.fingerprint() == fingerprint:
+                        next_batch = self._with_input(kept, session, names)
                 try:
                     values = next_batch()
                 except (tf.errors.OutOfRangeError, StopIteration):
@@ -166,12 +170,6 @@ class PredictCall:
                 yield dict(zip(names, values, strict=True))
         finally:
             session.close()
-
-    def _is_as_it_was(self) -> bool:
-        """Returns whether building the model now would give the kept one."""
-        *_, of_tensorflow, of_process, fingerprint = self._key
-        is_same = self._model.fingerprint() == fingerprint
-        return is_same and (of_tensorflow, of_process) == _process_state()
 
     # `_do_call` handles errors like `session.run`: they name the operation and the line that created it.
 

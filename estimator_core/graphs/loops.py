@@ -58,10 +58,7 @@ class Trained(NamedTuple):
 def train(
     program: Program, hooks: Sequence[Hook] = (), saving_listeners: Sequence[SavingListener] = ()
 ) -> Trained:
-    """Runs training steps until a hook or the end of the input stops it.
-
-    Continues from the newest checkpoint of the `model_dir` in the program's config.
-    """
+    """Trains from the newest checkpoint on, until a hook or the end of the input stops it."""
     spec, config = program.spec, program.config
     with program.scope():
         tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it

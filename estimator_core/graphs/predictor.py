@@ -35,11 +35,7 @@ class Predictor:
         return sorted(self._placeholders) if isinstance(self._placeholders, dict) else []
 
     def __call__(self, values: Any) -> Any:
-        """Returns the predictions, NumPy arrays, for the values of a batch.
-
-        `values`: array-like by input name, `[batch_size, ...]` each; or the value itself if there is only
-        one input.
-        """
+        """Returns the predictions, NumPy arrays, for the values of a batch."""
         feeds = self._feeds(values)
         with self._lock:
             session = self._open_session(self._checkpoint_path())
@@ -57,7 +53,7 @@ class Predictor:
         return self._session
 
     def close(self) -> None:
-        """Closes the session; a later call opens a new one."""
+        """Closes the session; a later call opens a new session."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

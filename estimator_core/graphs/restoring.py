@@ -18,9 +18,7 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
     """Creates the sessions of a program, restored from the newest checkpoint at that moment.
 
     Building a graph takes seconds, during which a concurrent training may delete the checkpoint that was
-    newest before. So the newest checkpoint is looked up as late as possible, and again if necessary.
-
-    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
+    newest before. Therefore the newest checkpoint is looked up as late as possible, and again if necessary.
     """
 
     def __init__(self, program: Program, newest: Callable[[], str | None], has_hooks: bool = True):
@@ -80,7 +78,7 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
     def _restore_without(self, missing: list[Any]) -> None:
         """Makes the scaffold's saver initialize these variables after it has restored the others."""
         # A saver that the user's model_fn made restores the variables that existed then. Any other restores
-        # all variables, or fails, so another one takes its place for checkpoints that lack some.
+        # all variables, or fails, so it is replaced for checkpoints that lack some.
         others = None
         savers = tf1.get_collection(tf1.GraphKeys.SAVERS)
         if self._scaffold.saver is None and all(

@@ -84,7 +84,7 @@ class StepRunner(tf1.train.SessionRunHook):
     def _make_without_hooks(
         self, advance: Callable[[Any, int], bool | None], session: Any, steps: int
     ) -> None:
-        """Runs steps by `advance`. If it fails, the global step tells how many were made."""
+        """Runs steps by `advance`. If it fails, the global step shows how many were made."""
         end = self._step + steps
         start = self._clock()
         try:
@@ -121,7 +121,7 @@ class StepRunner(tf1.train.SessionRunHook):
             self.loss_in_call = self._program.step.last_loss(session)
 
     def _raise_cause(self) -> None:
-        """Raises the error of another thread, such as one that fills a queue, if it caused this one.
+        """Raises the error of another thread, such as one that fills a queue, if it caused the current error.
 
         For steps with hooks, `MonitoredSession` does so itself.
         """

@@ -1,4 +1,4 @@
-"""Assertions about the values of a batch: checked at once in eager mode, else when the graph runs."""
+"""Assertions about the values of a batch: checked immediately in eager mode, else when the graph runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ _SHOWN_VALUES = 20
 
 
 def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
-    """Returns the control inputs that assert a condition.
-
-    `message`: condition and its remedy; the error shows `values` after it.
-    """
+    """Returns the control inputs that assert a condition."""
     if tf.executing_eagerly():
         if not condition:
             raise ValueError(" ".join([message, *(_as_text(value) for value in values)]))
@@ -42,7 +39,9 @@ def with_checked_shape(
     """
     shape = tf.shape(tensor)
     fits = [
-        _equal(shape, wanted) for wanted, static_shape in accepted if _may_be(tensor, static_shape)
+        _equal(shape, wanted)
+        for wanted, static_shape in accepted
+        if tensor.shape.is_compatible_with(static_shape)
     ]
     control_inputs = assertion(
         fits[0] if len(fits) == 1 else tf.reduce_any(fits),
@@ -53,10 +52,6 @@ def with_checked_shape(
     )
     with tf.control_dependencies(control_inputs):
         return tf.identity(tensor)
-
-
-def _may_be(tensor: tf.Tensor, static_shape: tf.TensorShape) -> bool:
-    return bool(tensor.shape.is_compatible_with(static_shape))
 
 
 def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:

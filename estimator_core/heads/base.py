@@ -205,7 +205,7 @@ class Head(abc.ABC):
         *,
         with_metric_fn: bool = False,
     ) -> EstimatorSpec:
-        """Returns the `EstimatorSpec` of this class, whatever a subclass makes; see `create_estimator_spec`.
+        """Returns the `EstimatorSpec` of this class, even if a subclass makes another.
 
         With `with_metric_fn`, the metrics of EVAL are a `MetricFn`, which is not called yet.
         """
@@ -299,11 +299,7 @@ def write_loss_summaries(
     regularization_losses: Sequence[Any] | None = None,
     tag_of: Callable[[str], str] | None = None,
 ) -> None:
-    """Adds the scalar summaries of a training loss and of its regularization.
-
-    `regularization_losses`: scalars that the loss includes; their sum has a summary of its own.
-    `tag_of`: function from a key of `MetricKeys` to the tag; None takes the key.
-    """
+    """Adds the scalar summaries of a training loss and of its regularization."""
     tag_of = tag_of or str
     write_summary(tag_of(MetricKeys.LOSS), loss)
     if regularization_losses:
@@ -336,13 +332,7 @@ def head_train_op(
     update_ops: Sequence[Any] | None = None,
     scope: str = "training",
 ) -> Any:
-    """Returns the operation of a training step; see the arguments of `Head.create_estimator_spec`.
-
-    `loss_reduction`: one of `LossReduction`; a mean is shared among the replicas.
-    `train_op_fn`: function from the loss to a train op, instead of `optimizer`.
-    `update_ops`: ops that every training step runs before the update; None means the graph's `UPDATE_OPS`
-    collection.
-    """
+    """Returns the operation of a training step; see the arguments of `Head.create_estimator_spec`."""
     if (optimizer is None) == (train_op_fn is None):
         raise ValueError(
             "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "

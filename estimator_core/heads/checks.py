@@ -120,11 +120,7 @@ def _with_last_dimension(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
 def checked_class_ids(
     labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
 ) -> tf.Tensor:
-    """Returns labels as class ids in [0, n_classes), checked when the graph runs.
-
-    `labels`: class ids, or strings of the vocabulary.
-    `vocabulary`: vocabulary of string labels; None means that labels are ids already.
-    """
+    """Returns labels as class ids in [0, n_classes), checked when the graph runs."""
     if vocabulary is not None:
         if labels.dtype != tf.string:
             raise ValueError(

@@ -42,8 +42,8 @@ def curve_area(
 def is_replaced() -> bool:
     """Returns whether the program has replaced TensorFlow's own counts for a curve.
 
-    AdaNet does so to evaluate models whose predictions are NaN, which the assertion in TensorFlow's function
-    refuses, as the one here does.
+    AdaNet does so to evaluate models whose predictions are NaN, which TensorFlow's function refuses,
+    as this one does.
     """
     module = sys.modules[tf1.metrics.auc.__module__]
     counts = getattr(module, "_confusion_matrix_at_thresholds", None)

@@ -1,4 +1,4 @@
-"""MultiLabelHead: any number of classes at once, with a logit for each."""
+"""MultiLabelHead: any number of classes for an example, with a logit for each."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class _ByNextStep(_ByGlobalStep):
 
 
 class _Logging(_OfTensorFlow):
-    """Interval of a hook that counts its calls from 0, and fetches before the call that is due."""
+    """Interval of a hook that counts its calls from 0, and fetches before a call at its interval."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         del global_step
@@ -200,11 +200,7 @@ def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
 
 
 def steps_until_multiple(count: int, every: int | None) -> int | None:
-    """Returns the number of calls, after `count` of them, to the next one whose index `every` divides.
-
-    `count`: calls so far; the first call has index 0.
-    `every`: interval in calls; None or 0 means never.
-    """
+    """Returns the number of calls, after `count` of them, to the next one whose index `every` divides."""
     return None if not every else -count % every + 1
 
 

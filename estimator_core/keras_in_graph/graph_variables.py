@@ -43,10 +43,7 @@ def keep_replicas_together(variable: Any) -> None:
 
 
 def make_local(variables: Iterable[Any]) -> None:
-    """Makes variables local: checkpoints leave them out, and each session initializes them.
-
-    `variables`: keras or TensorFlow variables of the default graph.
-    """
+    """Makes variables local: checkpoints leave them out, and each session initializes them."""
     _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
 
 
@@ -66,7 +63,7 @@ def _move(variables: Iterable[Any], source: str, target: str) -> None:
 
 
 def merged_value(variable: Any, value: Any) -> Any:
-    """Returns the value to assign to a variable: the mean over the replicas if each has a copy of its own.
+    """Returns the value to assign to a variable: the mean over the replicas if each has its own copy.
 
     Layers of Keras 3 leave open how replicas share a moving average; a checkpoint would hold the first
     replica's alone.

@@ -54,7 +54,7 @@ def current_path() -> str:
 def tracking_tf_variables(keras_object: Any, variables: dict[int, Any] | None = None) -> Any:
     """Returns an object with which a checkpoint has the same paths as with a Keras 3 object.
 
-    Where that has a Keras variable, this one has its `tf.Variable`: a Keras variable can't restore the
+    Keras variables are replaced by their `tf.Variable`, because a Keras variable can't restore the
     components of several replicas.
 
     `found`: results by `id` of the object, for objects that are tracked twice; None if there are none yet.
@@ -97,7 +97,7 @@ def clipped_gradients(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
 
 def decays_weight(optimizer: Any, variable: Any) -> bool:
     """Returns whether the optimizer's weight decay, if any, applies to the variable."""
-    return optimizer._use_weight_decay(variable)  # noqa: SLF001 - no public name tells
+    return optimizer._use_weight_decay(variable)  # noqa: SLF001 - there is no public name
 
 
 def optimizer_slots(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
@@ -228,7 +228,7 @@ def loss_trackers(model: Any) -> list[Any]:
 
 def is_functional(model: Any) -> bool:
     """Returns whether a tf_keras model is a graph of layers, functional or sequential."""
-    return model._is_graph_network  # noqa: SLF001 - no public name tells
+    return model._is_graph_network  # noqa: SLF001 - there is no public name
 
 
 def tf_keras_compile_settings(model: Any) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def clone_optimizer(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) 
 def restore_eager_classes(model: Any) -> None:
     """Restores the classes of a tf_keras model's layers, and of metrics, to those for eager mode.
 
-    `__new__` of a layer changes its class to the one for graphs whenever a graph is current.
+    `__new__` of a layer changes its class to that for graphs whenever a graph is current.
     """
     tf_keras = importlib.import_module("tf_keras")
     with tf.__internal__.eager_context.eager_mode():

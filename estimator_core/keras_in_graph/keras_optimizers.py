@@ -127,7 +127,7 @@ def _legacy_in_this_graph(optimizer: Any, itself: bool) -> Any:
     use = _first_use(optimizer)  # looked up now: another thread may have created the variables
     if use is None:
         if _holds_graph_tensor(graph, vars(optimizer)):
-            return optimizer  # made in this graph, with a state of its own
+            return optimizer  # made in this graph, with its own state
         if has_variables:
             return _legacy_from_config(optimizer, hyperparameters)
         if not itself or current_execution().is_in_replica:

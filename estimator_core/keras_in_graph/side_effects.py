@@ -141,7 +141,7 @@ def _replacements() -> list[Replacement]:
 def _watch_for_late_imports(had_keras: bool) -> Callable[..., Any]:
     """Returns a variable creator that notices a Keras imported by model_fn itself.
 
-    TensorFlow imports one Keras; this is for the other one. tf_keras makes a variable before any
+    TensorFlow imports one Keras; this is for the other. tf_keras makes a variable before any
     replacement matters. With Keras 3 it is too late, since that variable may be a random state.
     """
 

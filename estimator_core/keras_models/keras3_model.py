@@ -63,7 +63,9 @@ class Keras3Model(GraphModel):
                 "The Keras model has no configuration to copy it from: give its class a get_config() that "
                 f"returns the arguments of its constructor. Received: keras_model={model!r}"
             ) from error
-        self._custom_objects = {**_own_classes(model), **functions, **conversion.custom_objects}
+        classes = {type(layer) for layer in keras_internals.flattened_layers(model)}
+        own = {kind.__name__: kind for kind in classes if kind.__module__.split(".")[0] != "keras"}
+        self._custom_objects = {**own, **functions, **conversion.custom_objects}
         self._build_config = model.get_build_config() if model.built else None
         values = [variable.numpy() for variable in model.variables]
         self._weights = ModelWeights(values, conversion.checkpoint_format)
@@ -173,10 +175,7 @@ class Keras3Model(GraphModel):
             yield self._copy(None)
 
     def _copy(self, inputs: Any) -> Any:
-        """Returns a copy of the model in the current graph, with all its variables.
-
-        `inputs`: inputs to call it with; None if the model is built.
-        """
+        """Returns a copy of the model in the current graph, with all its variables."""
         try:
             with keras.utils.custom_object_scope(self._custom_objects):
                 copy = type(self.model).from_config(deepcopy(self._config))
@@ -267,12 +266,6 @@ class Keras3Model(GraphModel):
 
 def _tf_variables(model: Any) -> list[Any]:
     return [variable.value for variable in model.variables]
-
-
-def _own_classes(model: Any) -> dict[str, type]:
-    """Returns the user's classes among the model's layers, by name."""
-    classes = {type(layer) for layer in keras_internals.flattened_layers(model)}
-    return {own.__name__: own for own in classes if own.__module__.partition(".")[0] != "keras"}
 
 
 def _check_has_no_tables(model: Any) -> None:

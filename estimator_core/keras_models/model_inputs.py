@@ -46,10 +46,7 @@ def check_needs_no_labels(model: Any) -> None:
 def order_tensors(
     names: Sequence[str], values: Any, what: str, aliases: Mapping[str, str]
 ) -> list[Any]:
-    """Returns tensors in the order of the names.
-
-    `given`: dict by name, tuple or list in order, or a single tensor.
-    """
+    """Returns tensors, given by name, in order or as a single tensor, in the order of the names."""
     if isinstance(values, Mapping):
         by_name = {aliases.get(name, name): tensor for name, tensor in values.items()}
         missing = [name for name in names if name not in by_name]

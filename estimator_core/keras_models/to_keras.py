@@ -27,7 +27,7 @@ def to_keras(
             checkpoints have the names of that model's variables.
         keras_model: Built Keras model to write to. None writes to the model that the Estimator was made
             from.
-        checkpoint_path: Checkpoint to read; None takes the newest one.
+        checkpoint_path: Checkpoint to read; None takes the newest.
 
     Returns:
         The Keras model.

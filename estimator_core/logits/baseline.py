@@ -11,13 +11,10 @@ from estimator_core import tf1
 
 
 def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
-    """Returns `logit_fn(features, mode)`, which returns the same logits for all examples.
+    """Returns `logit_fn(features, mode)`, which returns the same `units` logits for all examples.
 
     The variable is `baseline/bias`, `[units]`, initially 0. Features only give the number of
     examples.
-
-    Args:
-        units: Number of outputs, the head's `logits_dimension`.
 
     Source: the models of `tf.estimator.BaselineEstimator`. Ours also trains on batches of unknown static
     size and on sparse features, and predicts to the end of the input with batches of a known

@@ -34,24 +34,8 @@ def dnn_logit_fn_builder(
     `dnn/hiddenlayer_<i>/batchnorm_<i>/...`, and for embeddings
     `dnn/input_from_feature_columns/input_layer/<column>/embedding_weights`.
 
-    Args:
-        units: Size of the last layer, the head's `logits_dimension`.
-        hidden_units: Size of each hidden layer, from the input on; may be empty.
-        feature_columns: Dense feature columns.
-        activation_fn: Activation of the hidden layers: a function, a Keras activation name, or None for
-            none.
-        dropout: Probability in [0, 1) with which a hidden unit is dropped in training; None drops
-            nothing.
-        batch_norm: Adds batch normalization to each hidden layer if true. Ops in the graph's
-            `UPDATE_OPS` collection update its moving averages.
-        scope: Variable scope of the network; None builds it in the current one.
-        input_layer_partitioner: Function from shape and dtype to the number of partitions of each
-            axis, for the variables of the input layer; None takes the current scope's.
-
-    Raises:
-        ValueError: A size or a probability is invalid.
-
-    Source: `tf.estimator.experimental.dnn_logit_fn_builder` and the DNN models of 2.15.
+    `scope`: variable scope of the network; None builds it in the current one.
+    See `experimental.dnn_logit_fn_builder` for the other arguments.
     """
     if not isinstance(hidden_units, Iterable) or isinstance(hidden_units, str):
         raise ValueError(
@@ -112,10 +96,7 @@ def _activation(activation_fn: Any) -> Callable[[Any], Any]:
 
 
 def dense(value: tf.Tensor, units: int) -> tf.Tensor:
-    """Returns value times `kernel` plus `bias`, two variables of the current variable scope.
-
-    `value`: float32 `[batch_size, size]`.
-    """
+    """Returns value times `kernel` plus `bias`, two variables of the current variable scope."""
     kernel = tf1.get_variable(
         "kernel",
         [value.shape[-1], units],
@@ -186,26 +167,12 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
 
 
 def add_activation_summary(value: tf.Tensor, tag: str) -> None:
-    """Writes the share of zeros as "<tag>/fraction_of_zero_values", a histogram as "<tag>/activation".
-
-    Args:
-        value: Output of a layer, `[batch_size, any]`.
-        tag: Name of the layer.
-
-    Source: tf.estimator's DNN models.
-    """
+    """Writes the share of zeros as "<tag>/fraction_of_zero_values", a histogram as "<tag>/activation"."""
     tf1.summary.scalar(f"{tag}/fraction_of_zero_values", tf.math.zero_fraction(value))
     tf1.summary.histogram(f"{tag}/activation", value)
 
 
 def with_activation_summary(logit_fn: Callable[..., tf.Tensor], tag: str) -> Callable[..., Any]:
-    """Returns `logit_fn` with summaries of its logits.
-
-    Args:
-        logit_fn: Function `logit_fn(features, mode)` that returns logits.
-        tag: See `add_activation_summary`.
-    """
-
     def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> tf.Tensor:
         logits = logit_fn(features, mode)
         add_activation_summary(logits, tag)

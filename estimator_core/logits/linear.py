@@ -23,14 +23,7 @@ def linear_logit_fn_builder(
 
     The variables are `linear/linear_model/<column>/weights` and `linear/linear_model/bias_weights`.
 
-    Args:
-        units: Number of outputs, the head's `logits_dimension`.
-        feature_columns: Categorical and dense feature columns.
-        sparse_combiner: Reduction of the weights of several values in one categorical column:
-            "sum", "mean" or "sqrtn".
-        scope: Variable scope of the model; None builds it in the current one.
-
-    Source: `tf.estimator.experimental.linear_logit_fn_builder`.
+    `scope`: variable scope of the model; None builds it in the current one.
     """
 
     def logit_fn(features: Mapping[str, Any], mode: str | None = None) -> tf.Tensor:

@@ -13,7 +13,7 @@ from estimator_core import tf1
 class Cell(abc.ABC):
     """The computation of one time step of a recurrent layer.
 
-    `project` depends only on the input, so that one matrix product serves all time steps; `step` adds
+    `project` depends only on the input, so that a single matrix product serves all time steps; `step` adds
     the contribution of the previous step. An object serves one graph: its constructor creates its
     variables in the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
     `recurrent_kernel` (orthogonal) and `bias` (zeros).
@@ -46,11 +46,7 @@ class Cell(abc.ABC):
 
     @abc.abstractmethod
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """Returns the states after a time step.
-
-        `projected`: contribution of this step's input from `project`, `[batch_size, num_gates * units]`.
-        `states`: states before the step, `[batch_size, units]` each.
-        """
+        """Returns the states after a time step."""
 
 
 class SimpleRNNCell(Cell):
@@ -65,7 +61,7 @@ class SimpleRNNCell(Cell):
 
 
 _MAX_KERNEL_SIZE = 24_576  # kernel values; with more, a loop's matrix products are faster
-_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster: it projects all steps at once
+_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster, because it projects all steps together
 
 
 class LSTMCell(Cell):
@@ -283,11 +279,7 @@ def unroll(
 
 
 def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> tf.Tensor:
-    """Returns the outputs of `unroll`, from the outputs of a cell that ignores the mask.
-
-    `outputs`: `[max_length, batch_size, units]`.
-    `mask`: bool `[batch_size, max_length]`, True for the first steps of each example, False for the others.
-    """
+    """Returns the outputs of `unroll`, from the outputs of a cell that ignores the mask."""
     last = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1) - 1
     batch_size, num_steps = tf.unstack(tf.shape(mask))
     rows = tf.range(batch_size)

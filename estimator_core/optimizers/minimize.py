@@ -39,7 +39,7 @@ def get_optimizer(
     one of these; it is called in the current graph, so it may use the global step.
     `learning_rate`: learning rate of an optimizer given by name: None means 0.001, and 0.01 for "SGD".
     `iterations`: variable that counts training steps, for optimizers that can use it; None lets the
-    optimizer count by itself.
+    optimizer count.
     """
     if isinstance(optimizer, str):
         return optimizer_named(optimizer, NAMED_OPTIMIZERS)(learning_rate, iterations)
@@ -190,7 +190,7 @@ def first_after(updates: Sequence[Any], others: Sequence[Any] = ()) -> Any:
 
 
 def find_updates(variable: Any) -> set[tf.Operation]:
-    """Returns the operations so far that update a variable, by themselves or in functions that they call."""
+    """Returns the operations so far that update a variable, directly or in functions that they call."""
     updates = set()
     handles = [variable.op.outputs[0]]
     names = {handles[0].name}

@@ -284,7 +284,6 @@ NAMED_OPTIMIZERS: dict[str, type[Any]] = {
 
 
 def optimizer_named(name: str, choices: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Returns the factory of the optimizer of that name."""
     if name in choices:
         return choices[name]
     nearest = difflib.get_close_matches(name, choices, n=len(choices), cutoff=0.0)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def batch_weight(batch: Any) -> tf.Tensor | None:
-    """Returns what a batch weighs in a mean over batches: 1, or 0 when it has no rows; a float32 scalar.
+    """Returns the weight of a batch in a mean over batches: 1, or 0 if it has no rows; a float32 scalar.
 
     A batch has no rows when none of its tensors has; scalars say nothing. None stands for 1, when that is
     known before.

@@ -30,14 +30,12 @@ class LossHook(tf1.train.SessionRunHook):
         self._last_time: float | None = None
 
     def before_run(self, run_context: Any) -> Any:
-        """Requests the loss if a line is due."""
         del run_context
         is_due = self._loops % self._every_n_loops == 0
         self._loops += 1
         return tf1.train.SessionRunArgs(self._loss) if is_due else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Logs the line that is due."""
         if run_values.results is None:
             return
         step = int(run_context.session.run(self._global_step))
@@ -60,8 +58,8 @@ def log_every_n_loops(config: RunConfig, log_every_n_steps: int) -> int:
 class AllStepsHook(tf1.train.SessionRunHook):
     """Raises if the input ends before the steps of an evaluation are done.
 
-    Source: on a TPU, the input_fn of an evaluation must not come to an end. Hooks there are called around
-    all steps at once, so none can end an evaluation.
+    Source: on a TPU, the input_fn of an evaluation must not come to an end. Hooks there are called once,
+    around all steps, so none can end an evaluation.
     """
 
     def __init__(self, steps: int):
@@ -70,7 +68,6 @@ class AllStepsHook(tf1.train.SessionRunHook):
         self._is_in_step = False
 
     def begin(self) -> None:
-        """Resets the count."""
         self._done = 0
         self._is_in_step = False
 
@@ -80,7 +77,6 @@ class AllStepsHook(tf1.train.SessionRunHook):
         self._is_in_step = True
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts a step."""
         del run_context, run_values
         self._done += 1
         self._is_in_step = False
@@ -123,7 +119,6 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Requests the global step."""
         del run_context
         return tf1.train.SessionRunArgs(self._global_step)
 

@@ -22,7 +22,7 @@ from estimator_core.tpu import serving_graph
 
 
 class HostEstimator(Estimator):
-    """An Estimator whose exports may have a graph for TPUs beside the one for CPUs and GPUs."""
+    """An Estimator whose exports may have a graph for TPUs in addition to that for CPUs and GPUs."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def to_tpu_estimator(
     same steps.
 
     Its input_fn may take `params`: the params of `estimator` and "batch_size". Otherwise it may return
-    batches of any size: a dataset with batches of other sizes than the ones given here is rebatched. In
+    batches of any size: a dataset with batches of other sizes than these is rebatched. In
     training and evaluation, the examples of an incomplete last batch are then dropped.
 
     Example:

@@ -285,7 +285,7 @@ def _users(variable: Any) -> tuple[list[tf.Operation], ...]:
         users = variable.handle.consumers()
         kinds = (_READS, _CALLS, _WRITES)
         return tuple([user for user in users if user.type in kind] for kind in kinds)
-    # With `disable_resource_variables` a read is no copy: the operations that use its value come first.
+    # With `disable_resource_variables` a read is not a copy: the operations that use its value come first.
     users = variable.op.outputs[0].consumers()
     reads = [read for user in users if user.type == "Identity" for read in _reads_through(user)]
     return reads, [], [user for user in users if user.type in _REF_WRITES]

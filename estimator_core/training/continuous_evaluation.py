@@ -20,7 +20,7 @@ _LAST_CHECKPOINT_SECS = 60  # maximum wait for the chief's end after a checkpoin
 training_is_over = threading.Event()
 """Event in an evaluator's process, set when there will be no more checkpoints.
 
-The evaluator then evaluates the last checkpoint at once, as final, and ends: it has no other way to know
+The evaluator then evaluates the last checkpoint immediately, as final, and ends: it has no other way to know
 that training ended before `max_steps`, with its input or by an early stop.
 """
 
@@ -40,7 +40,7 @@ def evaluate_continuously(
     It begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
     of two evaluations.
 
-    `max_steps`: global step at which training and this function end; None goes on until `is_over`.
+    `max_steps`: global step at which training and this function end; None continues until `is_over`.
     `clock`: function that returns the time in seconds.
     `sleep`: function that waits for a number of seconds.
     Returns the metrics of the last evaluation, None when there was no checkpoint, and the results of its
@@ -58,7 +58,10 @@ def evaluate_continuously(
         step = with_newest(estimator.latest_checkpoint, _read_step)
         is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
         if is_final and not was_over:
-            _wait_for_the_last(chief_is_there, is_over, sleep)
+            for _ in range(_LAST_CHECKPOINT_SECS):
+                if is_over() or not chief_is_there():
+                    break
+                sleep(_MIN_WAIT_SECS)
             step = with_newest(estimator.latest_checkpoint, _read_step)
         evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
         if is_final and evaluation is not None:
@@ -71,17 +74,6 @@ def evaluate_continuously(
         wait = max(eval_spec.throttle_secs - (clock() - start), _MIN_WAIT_SECS)
         logger.info("Waiting %f secs before starting next eval run.", wait)
         sleep(wait)
-
-
-def _wait_for_the_last(
-    chief_is_there: Callable[[], bool],
-    is_over: Callable[[], bool],
-    sleep: Callable[[float], object],
-) -> None:
-    for _ in range(_LAST_CHECKPOINT_SECS):
-        if is_over() or not chief_is_there():
-            return
-        sleep(_MIN_WAIT_SECS)
 
 
 def _read_step(path: str | None) -> int | None:

@@ -301,7 +301,8 @@ class DNNLinearCombinedEstimator(Estimator):
         linear_optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers
             of `tf.compat.v1.train`, each with the learning rate
             min(0.005, 1 / sqrt(number of linear columns)); or any other optimizer.
-        dnn_optimizer: "Adagrad" (the default) or another one, with the learning rate 0.001.
+        dnn_optimizer: Optimizer like `linear_optimizer`; "Adagrad" is the default, with the learning rate
+            0.001.
         input_layer_partitioner: Partitioner of the variables of the linear model and of the network's input
             layer; None spreads them over the parameter servers, in slices from 64 MiB on.
 

@@ -29,44 +29,32 @@ class ProjectDocstrings(griffe.Extension):
         if pkg.name != "estimator_core":
             return
         for cls in pkg["v1.canned"].classes.values():
-            if not cls.is_alias:
-                call: Any = ast.parse(str(cls.members["__init__"].value), mode="eval").body
-                original = pkg[f"canned.{ast.unparse(call.args[0]).removeprefix('canned.')}"]
-                cls.set_member(
-                    "__init__", _v1_constructor(original.members["__init__"], call.keywords)
-                )
+            if cls.is_alias:
+                continue
+            call: Any = ast.parse(str(cls.members["__init__"].value), mode="eval").body
+            parameters = []
+            for parameter in pkg[ast.unparse(call.args[0])].members["__init__"].parameters:
+                # The same changes as in `estimator_core.v1.canned._constructor`.
+                values = {key: getattr(parameter, key) for key in ("annotation", "kind", "default")}
+                for keyword in call.keywords:
+                    if keyword.value.value == parameter.name:
+                        new = values | {
+                            "annotation": "Callable[..., Any] | None",
+                            "default": "None",
+                        }
+                        parameters.append(griffe.Parameter(keyword.arg, **new))
+                if parameter.name == "loss_reduction":
+                    values["default"] = "LossReduction.WEIGHTED_SUM"
+                parameters.append(griffe.Parameter(parameter.name, **values))
+            init = griffe.Function(
+                "__init__", parameters=griffe.Parameters(*parameters), returns=None
+            )
+            cls.set_member("__init__", init)
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Makes a code section of each `Example:`."""
         if obj.docstring is not None:
             obj.docstring.value = examples_as_code(obj.docstring.value)
-
-
-def _v1_constructor(original: Any, partitioners: list[ast.keyword]) -> griffe.Function:
-    """Returns a constructor like that of `estimator_core.v1.canned._constructor`."""
-    next_to_partitioner = {keyword.value.value: keyword.arg for keyword in partitioners}  # type: ignore[attr-defined]
-    parameters = griffe.Parameters()
-    for parameter in original.parameters:
-        if parameter.name in next_to_partitioner:
-            parameters.add(
-                griffe.Parameter(
-                    next_to_partitioner[parameter.name],
-                    annotation="Callable[..., Any] | None",
-                    kind=griffe.ParameterKind.positional_or_keyword,
-                    default="None",
-                )
-            )
-        is_reduction = parameter.name == "loss_reduction"
-        default = "LossReduction.WEIGHTED_SUM" if is_reduction else parameter.default
-        parameters.add(
-            griffe.Parameter(
-                parameter.name,
-                annotation=parameter.annotation,
-                kind=parameter.kind,
-                default=default,
-            )
-        )
-    return griffe.Function("__init__", parameters=parameters, returns=None)
 
 
 def examples_as_code(text: str) -> str:

@@ -70,7 +70,7 @@ class ChiefModel:
     def publish(self, model: Model) -> None:
         """Publishes the chief's model to the workers.
 
-        If the machine is too busy to do so, training goes on and the workers compare nothing.
+        If the machine is too busy to do so, training continues and the workers compare nothing.
         """
         try:
             self._write(json.dumps([model.tensorflow, model.variables]))
@@ -81,7 +81,7 @@ class ChiefModel:
         self._is_published = True
 
     def take_back(self) -> None:
-        """Removes the published model, as the chief may train another one next."""
+        """Removes the published model, because the chief may train another model next."""
         if self._is_published:
             with contextlib.suppress(tf.errors.OpError):
                 self._write("")
@@ -103,7 +103,7 @@ class ChiefModel:
             except (
                 tf.errors.FailedPreconditionError,  # nothing is published yet
                 tf.errors.NotFoundError,
-                tf.errors.DeadlineExceededError,  # the chief is gone
+                tf.errors.DeadlineExceededError,  # the chief has ended
                 tf.errors.UnavailableError,
                 tf.errors.AbortedError,
             ):

@@ -89,7 +89,7 @@ class InputsInStep(Inputs):
         self._states = []
 
     def end(self, session: Any) -> None:
-        """Tells the other tasks that this one makes no further step, unless training has ended already."""
+        """Tells the other tasks that this task makes no further step, unless training has ended already."""
         if not self._states:
             with contextlib.suppress(tf.errors.OutOfRangeError):
                 session.run(self.train_op, {self._stops: True})
@@ -105,7 +105,6 @@ class _EndTogether(tf1.train.SessionRunHook):
         self._watch = watch
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts watching the session."""
         del coord
         self._inputs.begin()
         self._watch.session = session

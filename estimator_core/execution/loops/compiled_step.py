@@ -38,10 +38,10 @@ _MOST_OTHER_SHAPES = 10
 class CompiledSteps:
     """Makes training steps by a loop that is a single XLA computation.
 
-    A session call reads batches, runs the part of the step that comes before the compiled part on each, and
-    keeps the results. Then the loop makes a step with each of them. A batch whose shape differs from the
-    first one's is trained on by the operations of the graph. Batches read before an error or the end of the
-    input are trained on before the error is raised: no batch is lost.
+    A session call reads batches, runs the part of the step that precedes the compiled part on each, and keeps
+    the results, from which the loop makes its steps. A batch of another shape than the first is trained on by
+    the operations of the graph. Batches read before an error or the end of the input are trained on before
+    the error is raised, so no batch is lost.
 
     `last_loss`: Loss of the last step of `run`; None if it made none.
     """
@@ -76,20 +76,18 @@ class CompiledSteps:
         if sum(operation.type in NEXT_BATCH for operation in self.parts.order) != 1:
             return "a step does not read one iterator"
         if self._loss.shape.rank != 0:
-            return f"the loss is no scalar: {self._loss.shape}"
+            return f"the loss is not a scalar: {self._loss.shape}"
         if not self._handles or not self._inputs:
             return "the compiled part would have no variables, or no input"
         return None
 
     @property
     def operations(self) -> list[tf.Operation]:
-        """Compiled operations of the step."""
         return [
             operation for operation in self.parts.compiled if operation.name not in self.parts.fixed
         ]
 
     def add_to_graph(self) -> None:
-        """Adds the loop to the default graph."""
         self._kept = KeptBatches(self._inputs)
         function = self._loop_function()
         stacks = self._kept.stacks()

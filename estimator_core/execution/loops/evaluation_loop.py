@@ -57,7 +57,6 @@ class RepeatedUpdate:
             graph.finalize()
 
     def __call__(self, session: Any, batches: int) -> None:
-        """Adds batches to the metrics."""
         self.batches_made = 0
         if session is not self._session:
             self._session = session

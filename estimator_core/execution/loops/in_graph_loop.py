@@ -32,7 +32,7 @@ _TRIALS = 6  # three of each
 _MIN_SPEEDUP = 1.05  # several threads must be faster by this factor, as they use more processors
 
 # Function of (number of iterations, options of `session.run`) that runs a loop; it returns the number of
-# iterations made, and True if the loop may go on.
+# iterations made, and True if the loop may continue.
 Run = Callable[[int, Any], tuple[int, bool]]
 _CALLERS_THREAD = tf1.RunOptions(inter_op_thread_pool=-1)
 _STEPS_IF_COMPILED = 100
@@ -50,10 +50,8 @@ class ManySteps:
 def with_calls_in_order(session_config: Any) -> Any:
     """Returns a session configuration that does not inline functions: a call waits for all its inputs.
 
-    If TensorFlow inlined the functions, one function might update a variable before another one has read
-    it, as only the calls are ordered. A `function_optimization` set by the user is kept.
-
-    `session_config`: `ConfigProto`; None is TensorFlow's default.
+    If TensorFlow inlined the functions, one of them might update a variable before another has read
+    it, because only the calls are ordered. A `function_optimization` set by the user is kept.
     """
     config = tf1.ConfigProto()
     if session_config is not None:
@@ -225,10 +223,7 @@ LoopKind = TypeVar("LoopKind", bound=Loop)
 def loop_over(
     targets: Sequence[tf.Operation], make: Callable[[StepGraph], LoopKind], one_by_one: str
 ) -> LoopKind | None:
-    """Returns a loop over a copy of the targets; None if a copy might compute something else.
-
-    `targets`: operations of the default graph, to which the loop is added.
-    """
+    """Returns a loop over a copy of the targets; None if a copy might compute something else."""
     if not tf1.control_flow_v2_enabled():
         logger.info(one_by_one, "loops of TensorFlow 1 are on (disable_v2_behavior)")
         return None
@@ -372,7 +367,7 @@ class LoopThreads:
     The results are the same, even for numbers so small (below 1.2e-38) that TensorFlow's threads round them
     to 0 and Python's don't: the caller's thread only requests the batch, and the thread that delivers it runs
     the step. That thread was created by one of TensorFlow's threads in the first trial, and rounds as they
-    do. So a loop without an iterator is always run by the session's threads.
+    do. Therefore a loop without an iterator is always run by the session's threads.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter, *, chooses: bool = True):
@@ -385,12 +380,12 @@ class LoopThreads:
         self._is_chosen = not chooses
 
     def __call__(self, run: Run, times: int) -> int:
-        """Runs iterations of a loop until they are done or it ends by itself; returns their number."""
+        """Runs iterations of a loop until they are done or it ends early; returns their number."""
         self.done = 0
-        may_go_on = True
-        while may_go_on and not self._is_chosen and self.done < times:
-            may_go_on = self._try(run, min(self._times, times - self.done), times)
-        if not may_go_on or self.done == times:
+        continues = True
+        while continues and not self._is_chosen and self.done < times:
+            continues = self._try(run, min(self._times, times - self.done), times)
+        if not continues or self.done == times:
             return self.done
         made, _ = run(times - self.done, self._options)
         return self.done + made
@@ -398,7 +393,7 @@ class LoopThreads:
     def _try(self, run: Run, times: int, most: int) -> bool:
         options = _CALLERS_THREAD if len(self._trials) % 2 else None
         start = self._clock()
-        made, may_go_on = run(times, options)
+        made, continues = run(times, options)
         secs = self._clock() - start
         self.done += made
         is_whole = times == self._times
@@ -412,4 +407,4 @@ class LoopThreads:
             self._is_chosen = True
             if min(self._trials[1::2]) <= min(self._trials[::2]) * _MIN_SPEEDUP:
                 self._options = _CALLERS_THREAD
-        return may_go_on
+        return continues

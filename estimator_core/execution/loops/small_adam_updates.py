@@ -92,7 +92,6 @@ class _Operations:
         return self.add(kind, variable, value, *self._waits, dtype=_FLOAT)
 
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Adds an operation; returns its name."""
         name = f"{self._update.name}/{kind}_{len(self.nodes)}"
         node = tf1.NodeDef(name=name, op=kind, input=inputs, device=self._update.device)
         for attribute, value in attributes.items():

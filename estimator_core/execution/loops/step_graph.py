@@ -190,7 +190,7 @@ class StepGraph:
     def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
         """Returns the copies, and the seconds that they wait for the next batch, as a float64 scalar.
 
-        All operations except those that produce the batch wait for it. So their time is not counted, and the
+        All operations except those that produce the batch wait for it, so their time is not counted and the
         thread that requests the batch runs none of them.
         """
         nodes = self._step_nodes()
@@ -312,11 +312,10 @@ def _why_not(name: str, node: Any, has_state: bool) -> str | None:
         if not (node.attr["seed"].i or node.attr["seed2"].i):
             return None  # without a seed, it draws other numbers each time anyway
         return f"{name!r} ({node.op}) draws random numbers in the order of its seed"
-    return f"{name!r} ({node.op}) may keep a state of its own"
+    return f"{name!r} ({node.op}) may keep its own state"
 
 
 def _called(node: Any, functions: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the names of the functions that a node calls."""
     if node.op in functions:
         yield node.op
     for value in node.attr.values():

@@ -29,7 +29,7 @@ class ClassPatches:
     """Methods that are replaced as long as there are users, in any thread.
 
     The first user replaces them and the last one restores them; then the dict of each class is the same as
-    before. A method that other code replaces meanwhile is not restored, and that code may keep calling our
+    before. A method that other code has replaced since is not restored, and that code may keep calling our
     replacement, so a replacement must be harmless without users.
     """
 

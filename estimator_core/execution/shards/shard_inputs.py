@@ -69,7 +69,11 @@ class ShardInputs(Inputs):
         else:
             batches = _all_or_none([inputs.next_batch for inputs in self._inputs])
         if self._has_static_shapes:
-            _check_shapes(batches[0], self._takes_sparse)
+            for tensor in tf.nest.flatten(batches[0]):
+                is_dense = isinstance(tensor, tf.Tensor) and tensor.shape.is_fully_defined()
+                is_sparse = isinstance(tensor, tf.SparseTensor) and self._takes_sparse
+                if not (tensor is None or is_dense or is_sparse):
+                    raise _dynamic_shape(tensor)
         return batches
 
 
@@ -94,10 +98,7 @@ def shard_inputs(
 def padded_inputs(
     dataset: Any, kind: ShardInput, batch_size: int, num_shards: int, takes_sparse: bool = False
 ) -> PaddedInputs:
-    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size.
-
-    `batch_size`: number of examples in a full batch; those of input_fn may be smaller.
-    """
+    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "For mode PREDICT, input_fn must return a tf.data.Dataset instead of features and labels. "
@@ -232,16 +233,6 @@ def _all_or_none(next_batch: Sequence[Callable[[], tuple[Any, Any]]]) -> list[tu
         read += [t for t in tf.nest.flatten(batches[-1]) if t is not None][:1]
     with tf.control_dependencies(read):
         return tf.nest.map_structure(lambda t: None if t is None else tf.identity(t), batches)
-
-
-def _check_shapes(batch: tuple[Any, Any], takes_sparse: bool) -> None:
-    for tensor in tf.nest.flatten(batch):
-        if isinstance(tensor, tf.SparseTensor) and takes_sparse:
-            continue
-        if tensor is not None and not (
-            isinstance(tensor, tf.Tensor) and tensor.shape.is_fully_defined()
-        ):
-            raise _dynamic_shape(tensor)
 
 
 def _dynamic_shape(tensor: Any) -> ValueError:

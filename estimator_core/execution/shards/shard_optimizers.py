@@ -1,4 +1,4 @@
-"""Patches of TensorFlow's optimizers, which by themselves don't know the number of shards."""
+"""Patches of TensorFlow's optimizers, which don't know the number of shards."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ def knowing_shards() -> contextlib.AbstractContextManager[None]:
 
     In other graphs, and without shards, they work as usual.
     """
-    return _patches.needed(_replacements())
-
-
-def _replacements() -> list[Replacement]:
     optimizer, cross_shard = tf1.train.Optimizer, tf1.tpu.CrossShardOptimizer
-    return [
-        Replacement(optimizer, "compute_gradients", _averaging),
-        Replacement(optimizer, "apply_gradients", _applying_averages),
-        Replacement(cross_shard, "compute_gradients", _knowing_shards),
-        Replacement(cross_shard, "apply_gradients", _summing),
-    ]
+    return _patches.needed(
+        [
+            Replacement(optimizer, "compute_gradients", _averaging),
+            Replacement(optimizer, "apply_gradients", _applying_averages),
+            Replacement(cross_shard, "compute_gradients", _knowing_shards),
+            Replacement(cross_shard, "apply_gradients", _summing),
+        ]
+    )
 
 
 def _averaging(compute_gradients: Callable[..., Any]) -> Callable[..., Any]:

@@ -49,26 +49,7 @@ class Shards:
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
         copied = model.to_copy({as_operation(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            weights, variables = tf1.trainable_variables(), tf1.global_variables()
-            fetches = [spec.train_op, *needed_tensors(spec)]
-            hooks = [hook for hook in spec.training_hooks if not is_of_library(hook)]
-            if hooks:  # they may run any operation
-                fetches = list(operations)
-            in_step = model.in_step(as_operation(value) for value in fetches)
-            updated_by_one = model.updates_by_one_shard(weights, copied, in_step)
-            if updated_by_one:
-                raise ValueError(
-                    "The shards would train different weights: their updates are not sums over all shards. "
-                    "Let a tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every "
-                    f"trainable variable. {_reason(hooks)}Received: variables {updated_by_one}"
-                )
-            read_again = model.read_again(variables, weights, copied, in_step)
-            if read_again:
-                raise ValueError(
-                    "Shards share one set of variables, so none can keep its own value for a later step, "
-                    "such as accumulated gradients: sum it over the shards first "
-                    f"(tf.compat.v1.tpu.cross_replica_sum). {_reason(hooks)}Received: variables {read_again}"
-                )
+            _check_weights_stay_equal(model, spec, copied, operations)
         self._copies: list[Any] = [{operation: operation for operation in copied}]
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
@@ -102,8 +83,35 @@ class Shards:
         return value if its_copy is None else its_copy.outputs[value.value_index]
 
     def all_copies(self, value: Any) -> list[Any]:
-        """Returns the copies of all shards."""
         return [self.shard_copy(value, shard) for shard in range(self._num_shards)]
+
+
+def _check_weights_stay_equal(
+    model: shard_copies.ModelGraph,
+    spec: EstimatorSpec,
+    copied: Sequence[tf.Operation],
+    operations: Sequence[tf.Operation],
+) -> None:
+    weights, variables = tf1.trainable_variables(), tf1.global_variables()
+    fetches = [spec.train_op, *needed_tensors(spec)]
+    hooks = [hook for hook in spec.training_hooks if not is_of_library(hook)]
+    if hooks:  # they may run any operation
+        fetches = list(operations)
+    in_step = model.in_step(as_operation(value) for value in fetches)
+    updated_by_one = model.updates_by_one_shard(weights, copied, in_step)
+    if updated_by_one:
+        raise ValueError(
+            "The shards would train different weights: their updates are not sums over all shards. "
+            "Let a tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every "
+            f"trainable variable. {_reason(hooks)}Received: variables {updated_by_one}"
+        )
+    read_again = model.read_again(variables, weights, copied, in_step)
+    if read_again:
+        raise ValueError(
+            "Shards share one set of variables, so none can keep its own value for a later step, "
+            "such as accumulated gradients: sum it over the shards first "
+            f"(tf.compat.v1.tpu.cross_replica_sum). {_reason(hooks)}Received: variables {read_again}"
+        )
 
 
 def find_replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
@@ -122,7 +130,7 @@ def find_replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
 
 
 def replace(tensors: Sequence[tf.Tensor], other: tf.Tensor) -> None:
-    """Lets all users of the tensors take another one."""
+    """Makes all users of the tensors take another tensor."""
     for tensor in tensors:
         for user in tensor.consumers():
             for index, value in enumerate(user.inputs):

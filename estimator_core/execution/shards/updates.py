@@ -1,4 +1,4 @@
-"""Finding the operations that update variables, by themselves or in the functions that they call."""
+"""Finding the operations that update variables, directly or in the functions that they call."""
 
 from __future__ import annotations
 

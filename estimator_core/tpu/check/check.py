@@ -41,8 +41,9 @@ def check_for_tpu(
     """Compiles the step of one core with the TPU's own compiler, and reports its needs. No TPU is needed.
 
     The compiler is `libtpu`'s; `pip install "estimator-pipelines[tpu-check]"` installs it. model_fn and
-    input_fn are called as on a TPU with the cores of `topology`, whatever `use_tpu` and `num_shards`
-    are; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no checkpoint read.
+    input_fn are called as on a TPU with the cores of `topology`, regardless of `use_tpu` and
+    `num_shards`; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no
+    checkpoint read.
 
     Example:
         >>> report = check_for_tpu(tpu_estimator, input_fn, "v5e:2x2")  # doctest: +SKIP
