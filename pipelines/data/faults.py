@@ -8,32 +8,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pipelines.data.byte_checks import check_format
-from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
+from pipelines.data.cells import MAX_FIELD_CHARS, raw_rows
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, counted, shown
 
-_MARK = codecs.BOM_UTF8
 _NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 
 
-def has_byte_order_mark(file: Path) -> bool:
-    """Returns whether `file` starts with the UTF-8 byte order mark."""
-    with open_bytes(file) as stream:
-        return stream.read(len(_MARK)) == _MARK
-
-
-def has_plain_header(file: Path, names: list[str], dialect: Dialect = COMMAS) -> bool:
-    """Returns whether the first line is just `names` joined by commas.
+def is_plain_header(line: str, names: list[str], dialect: Dialect = COMMAS) -> bool:
+    """Returns whether a line is just `names` joined by commas.
 
     Source: TFX's CsvExampleGen splits the first line at commas, regardless of quotes.
     """
-    with open_text(file, newline="\n") as stream:
-        return is_plain_header(stream.readline(), names, dialect)
-
-
-def is_plain_header(line: str, names: list[str], dialect: Dialect = COMMAS) -> bool:
-    """Returns whether a line is just `names` joined by commas."""
     return dialect.is_plain and line.strip().split(",") == names
 
 
@@ -140,28 +127,18 @@ def describe_fault(
                     f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
-    with open_text(file) as stream, any_field_size():
-        reader = dialect.reader(stream, file)
-        start = 1
-        for row_number, row in enumerate(row for row in reader if row):
-            long = next((index for index, cell in enumerate(row) if len(cell) > MAX_FIELD_CHARS), 0)
-            if len(row[long]) > MAX_FIELD_CHARS:
-                return describe_long_field(
-                    file, start, header[min(long, len(header) - 1)], row[long]
+    for number, row in enumerate(row for row in raw_rows(file, dialect) if row.cells):
+        for index, cell in enumerate(row.cells):
+            if len(cell) > MAX_FIELD_CHARS:
+                name = header[min(index, len(header) - 1)]
+                return (
+                    f"{file}, line {row.line}, column {name!r}: a field of {len(cell)} characters, which "
+                    f"starts with {cell[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten "
+                    "it, remove the column, or close a quote that is open."
                 )
-            if len(row) != len(header):
-                return _describe_ragged_row(file, header, row, start, row_number)
-            start = reader.line_num + 1
+        if len(row.cells) != len(header):
+            return _describe_ragged_row(file, header, row.cells, row.line, number)
     return f"{file}: {parser_message}"
-
-
-def describe_long_field(file: Path, line: int, column: str, value: str) -> str:
-    """Returns the message for a field that CsvExampleGen cannot read."""
-    return (
-        f"{file}, line {line}, column {column!r}: a field of {len(value)} characters, which starts "
-        f"with {value[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten it, remove the "
-        "column, or close a quote that is open."
-    )
 
 
 def describe_missing_header(header: Sequence[str]) -> str:

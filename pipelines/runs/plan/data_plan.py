@@ -16,8 +16,7 @@ from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
-from pipelines.data.one_pass import profile_once
-from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.profile import CsvProfile, profile_clean_files, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import Splits, find_split_files, plan_splits
 from pipelines.errors import BadInputError
@@ -128,7 +127,7 @@ def _profile(
 ) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
     """Returns the files as UTF-8, their profile, and the rows that were left out."""
     if data.encoding in (None, *UTF_8_NAMES):
-        found = profile_once(originals, data.delimiter, data.quote)
+        found = profile_clean_files(originals, data.delimiter, data.quote)
         if found is not None:
             return Utf8Files(originals, originals, "utf-8"), found, None
     states = read_states(originals)
