@@ -210,7 +210,7 @@ def read_matrices(root: pathlib.Path) -> tuple[Any, Any, Any]:
     from estimator_core import tf1
     from estimator_core.boosted_trees.columns import checked_columns, column_matrix
     from pipelines.tabular import columns, inputs, label_means
-    from pipelines.tabular.held_out import Part
+    from pipelines.tabular.inputs import Part
     from pipelines.tabular.preprocessing import VOCABULARY
 
     properties, artifacts = read_trainer(root)

@@ -11,13 +11,16 @@ from pydantic import (
 
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
-from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
-from pipelines.config.gate import GateConfig
+from pipelines.config.evaluator import (
+    EvaluatorConfig,
+    ExampleValidatorConfig,
+    GateConfig,
+    ServingCheckConfig,
+)
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
-from pipelines.config.serving_check import ServingCheckConfig
 from pipelines.config.span_pattern import before_placeholder
 from pipelines.config.trainer import TrainerConfig
 from pipelines.config.tuner import TunerConfig

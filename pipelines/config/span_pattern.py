@@ -25,45 +25,27 @@ _TEMPORARY_ENDINGS = (
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder that fills in the placeholders.
+    """A file or folder that fills in the placeholders."""
 
-    Attributes:
-        span: Span of the data.
-        version: Version of the span; None if the pattern has no `{VERSION}`.
-        path: Path up to the last placeholder.
-        name: Text in place of the span's placeholder; `03` and `3` are the same span.
-        version_name: Text in place of the version's placeholder; empty without one.
-        is_complete: False for a folder that contains nothing that matches the rest of the pattern.
-    """
-
-    span: SpanKey
-    version: int | None
-    path: Path
-    name: str
-    version_name: str = ""
+    span: SpanKey  # Span of the data
+    version: int | None  # Version of the span; None if the pattern has no `{VERSION}`
+    path: Path  # Path up to the last placeholder
+    name: str  # Text in place of the span's placeholder; `03` and `3` are the same span
+    version_name: str = ""  # Text in place of the version's placeholder; empty without one
+    # False for a folder that contains nothing that matches the rest of the pattern
     is_complete: bool = True
 
 
 @dataclass(frozen=True)
 class SpanPattern:
-    """A path with placeholders.
+    """A path with placeholders."""
 
-    Attributes:
-        path: Path as the user wrote it.
-        is_by_date: True if spans are dates.
-        has_version: True if there is a `{VERSION}`.
-    """
-
-    path: str
-    is_by_date: bool
-    has_version: bool
+    path: str  # Path as the user wrote it
+    is_by_date: bool  # True if spans are dates
+    has_version: bool  # True if there is a `{VERSION}`
 
     def places(self) -> list[Place]:
-        """Returns the existing places, in the order of their names, including temporary and empty ones.
-
-        Raises:
-            BadInputError: A name has the form of a date, but the date does not exist.
-        """
+        """Returns the existing places, in the order of their names, including temporary and empty ones."""
         return list(_walk(self._head[0], self._head[1], {}, self))
 
     def files_path(self, place: Place) -> str:
@@ -130,9 +112,6 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
 
     Source: the patterns of TFX's ExampleGen. There, a placeholder occurs only once, and a name in place of
     `{SPAN}` that is not a number is an error; here it is ignored.
-
-    Raises:
-        ValueError: The placeholders do not fit together; the message has the fix.
     """
     widths: dict[str, str | None] = {}
     for match in _PLACEHOLDER.finditer(path):

@@ -20,17 +20,12 @@ _ONE_DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class SpanSelection:
-    """Selected spans: either the newest ones, or all from `first` to `last`.
+    """Selected spans: either the newest ones, or all from `first` to `last`."""
 
-    Attributes:
-        newest: Number of newest spans; None for a range.
-        first: First span of a range.
-        last: Last span of a range, included; the same as `first` for a single span. With `newest`, the last
-            span to consider; None for no limit.
-    """
-
-    newest: int | None = 1
-    first: SpanKey | None = None
+    newest: int | None = 1  # Number of newest spans; None for a range
+    first: SpanKey | None = None  # First span of a range
+    # Last span of a range, included; the same as `first` for a single span. With `newest`,
+    # the last span to consider; None for no limit
     last: SpanKey | None = None
 
     def __str__(self) -> str:
@@ -52,15 +47,7 @@ NEWEST = SpanSelection()
 
 
 def parse_selection(given: object) -> SpanSelection:
-    """Returns the selection of `data.spans`.
-
-    Args:
-        given: Text `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
-            written `A-B`. A single span may also be an integer, or a date of TOML.
-
-    Raises:
-        ValueError: The value has none of these forms, or the range runs backwards.
-    """
+    """Returns the selection of `data.spans`."""
     if isinstance(given, bool) or not isinstance(given, str | int | datetime.date):
         raise ValueError(_FORMS)
     text = str(given).strip()
@@ -70,6 +57,7 @@ def parse_selection(given: object) -> SpanSelection:
         if not int(match[1]):
             raise ValueError("a window holds at least one span")
         return SpanSelection(newest=int(match[1]), last=_key(match[2]) if match[2] else None)
+    # `3-7` is a range, too; with dates it would not be clear which hyphen divides them.
     match = re.fullmatch(rf"({_KEY})(?:\s*\.\.\s*({_KEY}))?", text) or re.fullmatch(
         rf"({_NUMBER})\s*-\s*({_NUMBER})", text
     )
@@ -99,11 +87,7 @@ def next_key(key: SpanKey) -> SpanKey:
 
 
 def format_spans(keys: Iterable[SpanKey]) -> str:
-    """Returns spans as text, such as `1..4, 8`.
-
-    Args:
-        keys: Spans in ascending order; either all numbers, or all dates.
-    """
+    """Returns spans as text, such as `1..4, 8`."""
     return ", ".join(
         str(first) if first == last else f"{first}..{last}" for first, last in _stretches(keys)
     )
@@ -127,11 +111,6 @@ def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str
     """Returns the spans from `first` to `last` that are not present, as text; empty without one.
 
     The range may be far larger than the number of present spans.
-
-    Args:
-        first: First span of the range.
-        last: Last span of the range, included.
-        present: Spans of the range that are present, ascending.
     """
     holes = []
     wanted: SpanKey | None = first

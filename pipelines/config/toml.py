@@ -1,7 +1,8 @@
-"""Reads TOML, with errors for the user."""
+"""Reads TOML, `--set` and `--param`, with errors for the user."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,7 @@ from pipelines.errors import BadInputError, shown
 
 
 def read_toml(config_file: Path) -> dict[str, Any]:
-    """Returns the values of a configuration file.
-
-    Raises:
-        BadInputError: The file cannot be read.
-    """
+    """Returns the values of a configuration file."""
     try:
         text = read_small(config_file, "a configuration").decode()
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -62,9 +59,6 @@ def split_setting(setting: str) -> tuple[list[str], str, str]:
     """Returns the names in the key of `--set KEY=VALUE`, the key, and the value, all as text.
 
     A name with a dot or an equals sign is quoted as in TOML: `columns."a.b"`.
-
-    Raises:
-        BadInputError: It is not of that form.
     """
     name = r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^.="\'][^.=]*'
     match = re.match(f"((?:{name})(?:[.](?:{name}))*)=", setting, re.DOTALL)
@@ -84,11 +78,7 @@ def split_setting(setting: str) -> tuple[list[str], str, str]:
 
 
 def toml_value(text: str, key: str) -> Any:
-    """Returns the value of `--set key=text`: the text itself if it is not TOML.
-
-    Raises:
-        BadInputError: The text is TOML that Python cannot read.
-    """
+    """Returns the value of `--set key=text`: the text itself if it is not TOML."""
     try:
         return _parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -109,3 +99,25 @@ def columns_entry(name: str, use: str) -> str:
 def toml_text(text: str) -> str:
     """Returns a string as TOML, on one line."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def flat_settings(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns the values of nested sections by `section.key`."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= flat_settings(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def parse_named(values: Sequence[str], option: str) -> dict[str, str]:
+    """Returns the values of an option by name."""
+    found = {}
+    for item in values:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise BadInputError(f"{option} takes name=value. Received: {item!r}")
+        found[name] = value
+    return found

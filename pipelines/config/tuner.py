@@ -81,11 +81,7 @@ def is_group(entry: Any) -> bool:
 
 
 def parameter_of(name: str, entry: Any) -> Parameter:
-    """Returns the parameter of an entry of `[tuner.space]`.
-
-    Raises:
-        ValueError: The entry is wrong; the message has the key, the value and the fix.
-    """
+    """Returns the parameter of an entry of `[tuner.space]`."""
     if isinstance(entry, list):
         entry = {"values": entry}
     if not isinstance(entry, Mapping):
@@ -118,11 +114,7 @@ def _text_of(value: Any) -> Any:
 
 
 def layers_of(value: Value) -> tuple[int, ...]:
-    """Returns the sizes in a text such as 64,32.
-
-    Raises:
-        ValueError: They are no sizes.
-    """
+    """Returns the sizes in a text such as 64,32."""
     sizes = tuple(int(size) for size in str(value).split(","))
     if any(size < 1 for size in sizes):
         raise ValueError(f"{value!r} has a layer of no units")

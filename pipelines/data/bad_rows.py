@@ -11,7 +11,7 @@ from pipelines.data import faults
 from pipelines.data.cells import MAX_FIELD_CHARS, raw_rows
 from pipelines.data.dialect import Dialect
 from pipelines.data.encoding import Utf8Files
-from pipelines.data.odd_rows import why_odd
+from pipelines.data.faults import why_odd
 from pipelines.data.quotes import ends_inside_quotes, text_after_quotes
 from pipelines.errors import BadInputError, counted, shown
 from pipelines.terminal.ending import temporary_folder

@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 from components.beam.ahead import map_ahead
 from components.example_gen.file_names import is_parquet
 from pipelines.data import byte_checks, faults
-from pipelines.data.cell_store import CellStore
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.data.column_profile import (
+    CellStore,
     ColumnProfile,
     ColumnScan,
     ColumnType,
@@ -34,9 +34,9 @@ from pipelines.data.dialect import (
     Dialect,
     detect_in,
 )
+from pipelines.data.faults import has_odd_row, refuse_odd_row
 from pipelines.data.file_states import FileState, check_unchanged, state_of_hashed
 from pipelines.data.missing import is_missing
-from pipelines.data.odd_rows import has_odd_row, refuse_odd_row
 from pipelines.data.opening import known_types
 from pipelines.data.quotes import QuoteFindings, QuoteSearch, check_quotes, examine_quotes
 from pipelines.data.reading import parse

@@ -247,8 +247,8 @@ class _Field:
         """Returns the message for a field that does not end."""
         return (
             f"{self._where(len(self.row.cells) - 1)} does not end: "
-            f"{counted(len(self.row.lines), 'line')}, up to the end of the file, would be one cell. Close the "
-            "quote, or remove it."
+            f"{counted(len(self.row.lines), 'line')}, up to the end of the file, would be one cell. Close "
+            "the quote, or remove it."
         )
 
     def describe_swallowed(self, num_fitting: int, quote: str) -> str:
@@ -265,8 +265,8 @@ class _Field:
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
             f"{self._where(position)} has text after the quote that closes it. Write a quote within the "
-            "field twice, also where a backslash is before it. If the text belongs to the field as it is, say "
-            f"so: [data] quote = {setting}."
+            "field twice, also where a backslash is before it. If the text belongs to the field as it is, "
+            f"say so: [data] quote = {setting}."
         )
 
     def describe_text_read(self, position: int) -> str:

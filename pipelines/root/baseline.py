@@ -1,9 +1,12 @@
-"""The baseline of a new model and its data: the model that serves, and the statistics of its data."""
+"""The baseline of a new model and its data: the live model, and the statistics and metrics of its data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from components.evaluator.gate.default_checks import ValueThen
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.served_run import serving_run
 from pipelines.root.versions import Versions
 
 
@@ -57,3 +60,53 @@ def statistics_folder(root: Root, run_id: str) -> Path:
     if step:
         return root.artifacts / "StatisticsGen" / step / "statistics"
     return root.kept_artifact(run_id, "statistics")  # of a run on Kubeflow
+
+
+Interval = tuple[float | None, float | None]
+
+
+def baseline_when_pushed(root: Root) -> tuple[ValueThen, ...] | None:
+    """Returns the metrics of the served version, and of the trivial model, from that version's run.
+
+    None if they are not known. A run that is resumed after its push finds its own: the data are the same
+    then.
+    """
+    record = serving_run(root)
+    found = []
+    for check in record.checks if record else ():
+        metric, value, reference = check["metric"], check["value"], check["reference"]
+        if check["against"] == "trivial" and value is not None and reference is not None:
+            interval = record.intervals.get(metric, (None, None)) if record else (None, None)
+            found.append(ValueThen(metric, value, reference, interval))
+    return tuple(found) or None
+
+
+def changed_data_note(
+    version: str | None,
+    metrics_then: Mapping[str, float | None],
+    intervals_then: Mapping[str, Interval],
+    metrics_now: Mapping[str, float | None],
+    intervals_now: Mapping[str, Interval],
+) -> str | None:
+    """Returns a sentence if a metric of the baseline has changed by more than chance; otherwise None."""
+    changes = [
+        f"{name} was {metrics_then[name]:.5g} and is {metrics_now[name]:.5g}"
+        for name, now in intervals_now.items()
+        if name in intervals_then
+        and metrics_then.get(name) is not None
+        and metrics_now.get(name) is not None
+        and _are_apart(intervals_then[name], now)
+    ]
+    if not changes:
+        return None
+    return (
+        f"the data or their meaning have changed: of version {version}, {' and its '.join(changes)}, "
+        "which is more than chance. Look at the labels before you trust either model"
+    )
+
+
+def _are_apart(first: Interval, second: Interval) -> bool:
+    (low, high), (other_low, other_high) = first, second
+    return (high is not None and other_low is not None and high < other_low) or (
+        low is not None and other_high is not None and low > other_high
+    )

@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from components.evaluator.gate.check import Check
-from pipelines.config.evaluator import ThresholdConfig
-from pipelines.config.metrics import METRICS
+from pipelines.config.evaluator import METRICS, ThresholdConfig
 
 CheckRecord = dict[str, Any]
 """The fields of a `Check`; `against` may also be `lower`, `upper` or `max_regression`.

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipelines.config.toml import flat_settings
 from pipelines.data.spans import describe_spans
 from pipelines.root.records import RunRecord
 
@@ -130,17 +131,10 @@ def _columns(record: RunRecord) -> Iterator[tuple[str, Any]]:
 
 
 def _configuration(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    for key, value in record.config.items():
-        if key not in _NOT_COMPARED:
-            yield from _flat(key, value)
-
-
-def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _flat(f"{key}.{name}", inner)
-    elif value not in (None, [], ()):  # equal to not set, which an older record may not have
-        yield key, value if isinstance(value, str | int | float) else str(value)
+    compared = {key: value for key, value in record.config.items() if key not in _NOT_COMPARED}
+    for key, value in flat_settings(compared).items():
+        if value not in (None, [], ()):  # equal to not set, which an older record may not have
+            yield key, value if isinstance(value, str | int | float) else str(value)
 
 
 def _code(record: RunRecord) -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from pipelines.config.load import is_of_tfx_pipeline
+from pipelines.config.toml import flat_settings
 from pipelines.data.spans import describe_spans
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -156,19 +157,11 @@ def _describe_pruned(root: Root, run: PrunedRun) -> Lineage:
 
 def parameters_of(record: RunRecord) -> dict[str, Any]:
     """Returns the settings of a run that are set, by `section.key`, without those of the data."""
-    found: dict[str, Any] = {}
-
-    def add(key: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                add(f"{key}.{name}", inner)
-        elif value not in (None, [], ()):
-            found[key] = value
-
-    for section, values in record.config.items():
-        if section not in ("data", "name", "kubeflow", "beam"):
-            add(section, values)
-    return found
+    omitted = ("data", "name", "kubeflow", "beam")
+    sections = {name: values for name, values in record.config.items() if name not in omitted}
+    return {
+        key: value for key, value in flat_settings(sections).items() if value not in (None, [], ())
+    }
 
 
 def lineage_lines(lineage: Lineage) -> list[str]:

@@ -25,15 +25,9 @@ class _Place:
 
 @dataclass(frozen=True)
 class Root:
-    """The folder of a pipeline's runs, which holds everything that they keep.
+    """The folder of a pipeline's runs, which can be passed to `str` and `os` functions like a path."""
 
-    Can be passed to `str` and `os` functions like a path.
-
-    Attributes:
-        path: Absolute path; a relative one is made absolute. The folder need not exist.
-    """
-
-    path: Path
+    path: Path  # made absolute; the folder need not exist
 
     runs = _Place("runs")  # records, details and pages
     index = _Place("runs/index.html")  # page about all runs

@@ -17,8 +17,7 @@ from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.outcome import push_outcome
 from pipelines.runs.plan.data_plan import check_same_files
 from pipelines.runs.reasons import reason_of_run
-from pipelines.runs.recorder import RunRecorder
-from pipelines.runs.step_recorder import StepRecorder
+from pipelines.runs.recorder import RunRecorder, StepRecorder
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.config.flat import flat_settings
+from pipelines.config.toml import flat_settings
 from pipelines.data.spans import name_spans
 from pipelines.errors import counted
 from pipelines.root.records import RunRecord, RunRecords
-from pipelines.steps.reasons import Difference, difference, in_short
+from pipelines.steps.reasons import PARTS, Difference, difference, in_short
 from pipelines.steps.step_folders import FinishedStep
 from pipelines.steps.step_plan import StepPlan
 
@@ -44,17 +44,11 @@ _OF_FILES = {_FILES, "span", "version"}
 """Execution properties in which TFX records the files that it reads."""
 
 _PARTS = {
-    "libraries": "TensorFlow, TFX or another library was updated",
-    "TFDV": "another version of TFDV is installed",
-    "optuna": "another version of Optuna is installed",
+    **PARTS,
     "formats": "the code that parses cells changed",
-    "components": "the code of `components` changed",
-    "core": "the code of `estimator_core` changed",
     "schema": "the file of schema.path changed",
     "root schema": "the root's schema changed",
-    "executor": "its own code changed",
     "other code": "it continues a training of other code",
-    "remains": "an output of it was removed",
 }
 
 _SERVED = ("baseline_model", "base_model", "baseline_statistics")

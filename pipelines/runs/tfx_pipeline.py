@@ -31,9 +31,8 @@ from pipelines.runs.checks.component_checks import (
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.outcome import outcome_of
 from pipelines.runs.plan.inputs import RunRequest, check_root, nothing_to_resume
-from pipelines.runs.recorder import RunRecorder, record_killed_runs
+from pipelines.runs.recorder import RunRecorder, StepRecorder, record_killed_runs
 from pipelines.runs.retention.prune import prune_after_run
-from pipelines.runs.step_recorder import StepRecorder
 from pipelines.terminal.output_capture import OutputCapture, captured_output
 from pipelines.terminal.progress import Progress, display_for, terminal_stream
 

@@ -10,7 +10,7 @@ from pipelines.steps.step_plan import StepPlan
 
 _SHOWN = 3
 _LONGEST = 60  # of a value in a reason
-_PARTS = {
+PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "TFDV": "another version of TFDV is installed",
     "optuna": "another version of Optuna is installed",
@@ -20,8 +20,6 @@ _PARTS = {
     "executor": "its own code changed",
     "remains": "an output of it was removed",
     "content": "what it imports changed",
-    "run": "it uses no cache",
-    "push": "what it pushed no longer exists",
 }
 _FILES = "input_fingerprint"
 _OF_FILES = (_FILES, "span", "version", "input_config")
@@ -75,8 +73,8 @@ def in_short(changes: Sequence[str]) -> str:
 def _changes(found: Difference) -> Iterator[str]:
     before, now = found.before, found.now
     if "run" in now["fingerprints"]:
-        yield _PARTS["run"]
-    yield from (_PARTS[part] for part in found.parts if part not in ("run", "push"))
+        yield "it uses no cache"
+    yield from (PARTS[part] for part in found.parts if part not in ("run", "push"))
     if before["executor"] != now["executor"]:
         yield "another executor"
     yield from _changed_settings(found)
@@ -95,7 +93,7 @@ def _changes(found: Difference) -> Iterator[str]:
     if _differing(before["outputs"], now["outputs"]):
         yield "its outputs have other types"
     if found.parts == ("push",) and not found.inputs and not found.settings:
-        yield _PARTS["push"]
+        yield "what it pushed no longer exists"
 
 
 def _changed_settings(found: Difference) -> Iterator[str]:
@@ -105,7 +103,7 @@ def _changed_settings(found: Difference) -> Iterator[str]:
         changed = [name for name in changed if name not in _OF_FILES]
     for name in changed:
         if name in _CODE:
-            yield _PARTS["code"]
+            yield PARTS["code"]
         else:
             values = [_plain(_parameters(plan).get(name)) for plan in (found.before, found.now)]
             is_short = all(len(text) <= _LONGEST for text in values)

@@ -95,11 +95,8 @@ class BestCheckpoint:
             with tf.io.gfile.GFile(note) as stream:
                 fields = json.load(stream)
             self.checkpoint = fields["checkpoint"]
-            # An earlier version wrote only the loss.
-            metrics = fields["metrics"] if "metrics" in fields else {LOSS: fields["loss"]}
-            self.metrics = {name: float(value) for name, value in metrics.items()}
-            losses = fields.get("losses", {})  # an earlier version wrote none
-            self.losses = {int(step): float(loss) for step, loss in losses.items()}
+            self.metrics = {name: float(value) for name, value in fields["metrics"].items()}
+            self.losses = {int(step): float(loss) for step, loss in fields["losses"].items()}
 
     @property
     def loss(self) -> float:

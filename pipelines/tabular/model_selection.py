@@ -84,9 +84,7 @@ class Candidate:
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
         dropped = ""
         if self.is_dropped:
-            # An earlier version recorded no last step.
-            where = f" {self._at(self.last_step)}" if self.last_step else ""
-            dropped = f"; dropped{where}, as it was too far behind"
+            dropped = f"; dropped {self._at(self.last_step)}, as it was too far behind"
         return f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{dropped})"
 
     def _at(self, step: int) -> str:

@@ -14,9 +14,9 @@ from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
-from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     Derive,
+    Part,
     check_held_out,
     eval_input_receiver_fn,
     in_memory,
@@ -24,11 +24,16 @@ from pipelines.tabular.inputs import (
     read_marked,
     serving_input_receiver_fn,
 )
-from pipelines.tabular.label_means import has_label_means, label_means
+from pipelines.tabular.label_means import (
+    TextMeans,
+    has_label_means,
+    has_text_means,
+    label_means,
+    num_means,
+)
 from pipelines.tabular.model_selection import Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan, models_for
 from pipelines.tabular.preprocessing import VOCABULARY
-from pipelines.tabular.text_means import TextMeans, has_text_means, num_means
 from pipelines.tabular.tuning import with_values
 
 EXPORTER_NAME = "tabular"

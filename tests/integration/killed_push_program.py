@@ -37,7 +37,7 @@ from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.plan.run_plan import RunRequest
-from pipelines.runs.step_recorder import StepRecorder
+from pipelines.runs.recorder import StepRecorder
 from pipelines.steps import running
 from pipelines.steps.step_folders import StepFolders
 

@@ -158,13 +158,9 @@ def parse_cells(cells: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
 def format_of_column(row: Mapping[str, Any]) -> CellFormat | None:
     """Returns the format of a column of a plan or a record; None if its cells are not parsed.
 
-    `row`: fields of a `ColumnRow`, which in records of former versions has only the decimal mark of
-    numbers.
+    `row`: fields of a `ColumnRow`.
     """
-    number, decimal = row.get("number_format"), row.get("decimal")
-    if number is None and decimal:
-        number = {"decimal": decimal}
-    date = row.get("date_format")
+    number, date = row.get("number_format"), row.get("date_format")
     return _format(number, date, []) if number or date else None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
 from pipelines.data.formats.cell_format import format_of_column
-from pipelines.data.formats.number_format import DecimalMark, NumberFormat
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError, DamagedFileError
 from pipelines.root.records import utc_now
 from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
@@ -46,11 +46,6 @@ class SchemaOrigin:
     # Highest number of the root's runs when the run was accepted; 0 if an earlier version of this
     # program wrote the file.
     newest_number: int = 0
-
-
-@dataclass(frozen=True)
-class _StoredOrigin(SchemaOrigin):
-    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)  # of former versions
 
 
 @dataclass(frozen=True)
@@ -194,15 +189,12 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     if not file.is_file():
         return None
     try:
-        origin = atomic_files.read_model(file, _StoredOrigin)
+        return atomic_files.read_model(file, SchemaOrigin)
     except DamagedFileError as error:
         raise BadInputError(
             f"{file} is not what a run wrote ({error.reason}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
         ) from error
-    formats = {name: NumberFormat(decimal) for name, decimal in origin.decimals.items()}
-    fields = {name: value for name, value in vars(origin).items() if name != "decimals"}
-    return SchemaOrigin(**{**fields, "number_formats": {**origin.number_formats, **formats}})
 
 
 def _sha256(content: bytes) -> str:

@@ -14,13 +14,12 @@ from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drif
 from pipelines.artifacts.curves import read_curves
 from pipelines.artifacts.search import search_in_words
 from pipelines.artifacts.signatures import describe_model
-from pipelines.artifacts.split_sizes import count_examples
-from pipelines.artifacts.statistics import describe_statistics
+from pipelines.artifacts.statistics import count_examples, describe_statistics
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import RunFailedError, counted
 from pipelines.root import Root
-from pipelines.root.changed_data import changed_data_note
+from pipelines.root.baseline import changed_data_note
 from pipelines.root.check_records import check_records
 from pipelines.root.details import Details
 from pipelines.root.history import run_of_version

@@ -1,20 +1,25 @@
 """DAG of the pipeline from a CSV to a gated, versioned model."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import components
 from components.beam.beam_executor import IN_PROCESS_RUNNER
 from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
+from components.user import code as user_code
 from pipelines.data.formats.cell_format import find_parsed_columns
 from pipelines.data.staging import StagedData
+from pipelines.errors import BadInputError
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.evaluation import build_eval_config
-from pipelines.runs.definitions.extension import added_components
 from pipelines.runs.definitions.gate_settings import gate_settings, same_values
 from pipelines.runs.definitions.run_plan import RunPlan
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
 
 # For each component, TFX would pack itself for remote workers, which takes seconds and leaves 45 MB in the
 # temporary folder. It does not if an image is named, an option that only Beam's runner for Dataflow uses.
@@ -276,3 +281,29 @@ def _pusher(
             "withdrawn": str(plan.root.withdrawn),
         },
     )
+
+
+def added_components(extend: str, roles: Mapping[str, "BaseNode"]) -> list["BaseNode"]:
+    """Returns the components that the user's function adds."""
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    file, _, name = extend.rpartition(":")
+    where = f"pipeline.extend = {extend!r}"
+    try:
+        module = user_code.load_module(user_code.importable_name(file))
+        added = getattr(module, name)(dict(roles))
+    except (Exception, SystemExit) as error:
+        raise BadInputError(f"{where}: {type(error).__name__}: {error}") from error
+    if not isinstance(added, list | tuple) or not all(isinstance(one, BaseNode) for one in added):
+        raise BadInputError(
+            f"{where}: it must return a list of components. Received: {added!r:.200}"
+        )
+    taken = {component.id for component in roles.values()}
+    for component in added:
+        if component.id in taken:
+            raise BadInputError(
+                f"{where}: there are two components with the id {component.id!r}. Call with_id() on "
+                "yours"
+            )
+        taken.add(component.id)
+    return list(added)

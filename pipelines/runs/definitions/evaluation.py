@@ -5,8 +5,7 @@ from typing import Any
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.nearest import nearest_first
-from pipelines.config.evaluator import EvaluatorConfig, ThresholdConfig
-from pipelines.config.metrics import METRICS
+from pipelines.config.evaluator import METRICS, EvaluatorConfig, ThresholdConfig
 from pipelines.config.pipeline_config import PipelineConfig, ProblemType
 from pipelines.errors import BadInputError
 from pipelines.tabular.plan import LABEL_KEY

@@ -9,7 +9,7 @@ from components.evaluator.gate.leak_doubts import dominant_column
 from components.evaluator.gate.slice_columns import MAX_VALUES
 from components.evaluator.gate.slice_doubts import excesses_from
 from pipelines.data.missing import MISSING_TOKENS
-from pipelines.root.changed_data import baseline_when_pushed
+from pipelines.root.baseline import baseline_when_pushed
 from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.tabular.plan import MISSING_CATEGORY

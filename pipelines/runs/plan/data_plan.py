@@ -1,6 +1,6 @@
 """The plan of a run's data, before anything is written: files, columns, splits, model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.config.toml import columns_entry
 from pipelines.data.bad_rows import BadRows, set_aside
+from pipelines.data.column_cells import ColumnCells
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
 from pipelines.data.file_states import read_states
@@ -30,11 +31,6 @@ from pipelines.root.schema.type_overrides import (
 )
 from pipelines.runs.definitions import evaluation
 from pipelines.runs.definitions.model_code import ModelCode, choose_model_code
-from pipelines.runs.plan.leading_zeros import (
-    columns_with_leading_zeros,
-    kept_codes,
-    lost_zeros_notes,
-)
 from pipelines.tabular.column_table import ColumnRow, list_columns
 from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
@@ -241,3 +237,38 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     data.profile.check_unchanged()
     findings = data.findings + leak_notes + lost
     return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)
+
+
+_KEPT = ("category", "text")
+
+
+def columns_with_leading_zeros(profile: CsvProfile) -> tuple[str, ...]:
+    """Returns the columns of whole numbers of which some have leading zeros."""
+    return tuple(
+        name
+        for name, column in profile.columns.items()
+        if column.type == "integer" and ColumnCells(profile, name).count("^0[0-9]")
+    )
+
+
+def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Returns those of the columns that are configured as a category or text."""
+    return tuple(
+        name
+        for name in columns
+        if config.columns.get(name) in _KEPT or name in config.data.categorical
+    )
+
+
+def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Returns a note on the columns whose leading zeros a module does not see, if there are any."""
+    data = config.data
+    known = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}
+    lost = [name for name in columns if name not in known]
+    if not lost:
+        return ()
+    names = ", ".join(map(repr, lost))
+    return (
+        f"the module gets {names} as int64, without the leading zeros of the cells. Keep them as text: "
+        f"{columns_entry(lost[0], 'category')}",
+    )

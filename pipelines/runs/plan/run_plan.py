@@ -2,22 +2,29 @@
 
 from collections.abc import Iterator
 
+from components.user import source as user_source
 from pipelines.beam.options import engine_name
-from pipelines.config.flat import flat_settings
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.toml import columns_entry
+from pipelines.config.toml import columns_entry, flat_settings
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.served_run import serving_run
-from pipelines.runs.definitions.fingerprints import model_fingerprint
+from pipelines.runs.definitions.fingerprints import (
+    code_definitions,
+    code_fingerprint,
+    model_fingerprint,
+)
+from pipelines.runs.definitions.model_code import ModelCode
 from pipelines.runs.definitions.run_plan import RunPlan
-from pipelines.runs.plan.code_changes import touches_training
 from pipelines.runs.plan.data_plan import LEAK_PREFIX, DataPlan, plan_data
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.terminal.progress import Display
+
+_SHOWN = 3  # changed definitions in a message
 
 
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
@@ -165,3 +172,57 @@ def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) ->
         raise BadInputError(
             f"--resume: run {unfinished.run_id} ended as its data did not fit, and would again. {advice}"
         )
+
+
+def touches_training(
+    root: Root, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
+) -> bool:
+    """Returns whether the changed code is used by the run that is to be resumed."""
+    record = records[0]
+    if code_fingerprint(code) == record.code_fingerprint:
+        return False
+    changed = _changed_definitions(record, code)
+    used = _used(changed, code)
+    if changed and not used:
+        return False
+    if force:
+        return True
+    named = ", ".join(used[:_SHOWN]) + (" ..." if len(used) > _SHOWN else "")
+    step = trained_step(root, records)
+    reached = f", which has reached step {step}" if step else ""
+    raise BadInputError(
+        f"--resume: the code of {where} has changed since run {record.run_id} started"
+        f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "
+        f"code, and goes on with the training{reached}, under the new code. Without --resume a new "
+        "run begins, and trains from the start."
+    )
+
+
+def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
+    """Returns the last step of an unfinished training of these runs, None without one."""
+    from components.trainer import unfinished
+
+    for record in records:
+        folder = unfinished.unfinished_training(root.artifacts / "Trainer", record.run_id)
+        step = unfinished.trained_step(folder) if folder else None
+        if step:
+            return step
+    return None
+
+
+def _changed_definitions(record: RunRecord, code: ModelCode) -> list[str]:
+    """Returns the added, changed and removed definitions; none if the run did not record its code."""
+    before = record.code_definitions
+    now = {name: definition.digest for name, definition in code_definitions(code).items()}
+    return [
+        name for name in sorted({*before, *now}) if before and before.get(name) != now.get(name)
+    ]
+
+
+def _used(changed: list[str], code: ModelCode) -> list[str]:
+    """Returns the definitions that Transform or the Trainer may use, including removed ones."""
+    definitions = code_definitions(code)
+    module = code.preprocessing_fn.rpartition(".")[0]
+    trainer = code.trainer_path or f"{module}.{code.trainer}"
+    reached = user_source.reached(definitions, (code.preprocessing_fn, trainer))
+    return [name for name in changed if name in reached or name not in definitions]

@@ -1,15 +1,17 @@
 """Applies the rules of retention to a root: at the end of a run, and by the command `prune`."""
 
 import logging
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
+from pipelines.atomic_files import remove_below
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import BadInputError
 from pipelines.report.files import write_index
 from pipelines.root import Root
-from pipelines.runs.retention.plan import Removal, plan_removals
-from pipelines.runs.retention.removal import remove
+from pipelines.runs.retention.plan import Kind, Removal, plan_removals, removing
 
 _LOGGER = logging.getLogger(__name__)
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -104,3 +106,37 @@ def lines(root: Root, removals: list[Removal]) -> list[str]:
         f"{shown_bytes(removal.size_bytes):>10}  {removal.path.relative_to(root)}  ({removal.reason})"
         for removal in removals
     ]
+
+
+def remove(
+    root: Root,
+    removals: Sequence[Removal],
+    after_step: Callable[[], None] = lambda: None,
+) -> None:
+    """Removes files and folders.
+
+    First, the facts to keep about the removed runs are written. A folder of artifacts is renamed before it is
+    removed, so that no run uses half of it; the next removal continues an interrupted one.
+
+    `root`: root of the runs; its lock is held.
+    """
+    if of_runs := [removal.path.stem for removal in removals if removal.kind == "record"]:
+        root.pruned.add(filter(None, map(root.records.read, of_runs)))
+        after_step()
+    folders: dict[Kind, Path] = {
+        "artifact": root.artifacts,
+        "step": root.artifacts,
+        "data": root.data,
+        "record": root.runs,
+        "report": root.runs,
+        "details": root.run_details,
+        "log": root.logs,
+    }
+    for removal in removals:
+        _LOGGER.info("Removing %s: %s", removal.path, removal.reason)
+        path = removal.path
+        if removal.kind in ("step", "artifact") and path != removing(path):
+            path = path.rename(removing(path))
+            after_step()
+        remove_below(folders[removal.kind], path)
+        after_step()

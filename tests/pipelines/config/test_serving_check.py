@@ -1,8 +1,8 @@
 import pytest
 
 from components import ServingCheckSettings
+from pipelines.config.evaluator import ServingCheckConfig
 from pipelines.config.load import load_config
-from pipelines.config.serving_check import ServingCheckConfig
 from pipelines.errors import BadInputError
 
 

@@ -4,8 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.data.cell_store import CellStore
-from pipelines.data.column_profile import MAX_DISTINCT
+from pipelines.data.column_profile import MAX_DISTINCT, CellStore
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_clean_files, profile_csv
 from pipelines.data.reading import read_batches

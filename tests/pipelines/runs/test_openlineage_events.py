@@ -20,7 +20,7 @@ from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
 from pipelines.runs import openlineage_events
-from pipelines.runs.openlineage_datasets import Datasets
+from pipelines.runs.openlineage_events import Datasets
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
 from pipelines.steps.step_folders import FinishedStep

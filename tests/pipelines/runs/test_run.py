@@ -15,7 +15,7 @@ from pipelines.runs import recorder
 from pipelines.runs import run as run_module
 from pipelines.runs.plan.run_plan import RunRequest
 from pipelines.runs.run import run
-from pipelines.steps import execution, running
+from pipelines.steps import running
 from pipelines.terminal.progress import Progress
 from tests.pipelines.report.html_checks import dead_links
 from tests.pushed_versions import write_version
@@ -266,13 +266,14 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
 @pytest.fixture
 def run_first(data, tmp_path, display, monkeypatch):
     """Returns a function that runs CsvExampleGen after `happens`, with settings."""
+    run_executor = running.run_executor
 
     def run_it(happens, *settings):
         def run_the_first(component, *others):
             if component == "StatisticsGen":
                 raise RunFailedError(component, "stopped here")
             happens()
-            return execution.run_executor(component, *others)
+            return run_executor(component, *others)
 
         monkeypatch.setattr(running, "run_executor", run_the_first)
         request = RunRequest(

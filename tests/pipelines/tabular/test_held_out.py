@@ -1,6 +1,6 @@
 import tensorflow as tf
 
-from pipelines.tabular.held_out import Part, only
+from pipelines.tabular.inputs import Part, only
 
 
 def rows(part, values):

@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 from pipelines.tabular.inputs import HELD_OUT_KEY
+from pipelines.tabular.label_means import FOLDS, SHRINKAGE, TextMeans, has_text_means
 from pipelines.tabular.plan import LabelPlan, TextFeature
-from pipelines.tabular.text_means import FOLDS, SHRINKAGE, TextMeans, has_text_means
 from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION, make_plan
 
 SEVERAL = LabelPlan(column="y", problem_type="multi-class", values="text", classes=("a", "b", "c"))

@@ -5,8 +5,7 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint
-from pipelines.runs.plan.code_changes import touches_training
-from pipelines.runs.plan.run_plan import RunRequest, plan_run
+from pipelines.runs.plan.run_plan import RunRequest, plan_run, touches_training
 
 MODULE = """
 def preprocessing_fn(inputs):

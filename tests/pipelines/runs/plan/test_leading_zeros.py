@@ -1,8 +1,7 @@
 import pytest
 
 from pipelines.config.load import load_config
-from pipelines.runs.plan.data_plan import plan_data, read_data
-from pipelines.runs.plan.leading_zeros import columns_with_leading_zeros
+from pipelines.runs.plan.data_plan import columns_with_leading_zeros, plan_data, read_data
 
 MODULE = (
     "def preprocessing_fn(inputs):\n    return inputs\n\ndef trainer_fn(args, schema):\n    pass\n"
